@@ -140,6 +140,11 @@ class JobWatch:
         # Held during a read. A thread lock, not an asyncio lock: a read may outlive its event loop.
         self._reading = threading.Lock()
 
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open."""
+        return len(self._subscriptions)
+
     def look(self, job_id: UUID, principal: Principal) -> JobSnapshot:
         """The current state of a job, as polling returns it.
 
@@ -165,7 +170,7 @@ class JobWatch:
             >= self._share
         ):
             raise ShareUsedUp(what="event streams", share=self._share)
-        if len(self._subscriptions) >= self._capacity:
+        if self.open_streams >= self._capacity:
             raise ServiceBusy(what="event streams")
 
     @contextmanager

@@ -61,5 +61,4 @@ def test_rows_whose_commit_fails_are_not_stored(world: World, settings) -> None:
 
 def stored(world: World) -> list[str]:
     """The keys in the object store."""
-    pages = world.store._backend.list()
-    return [entry["path"] for page in pages for entry in page]
+    return [entry.key for entry in world.store.list("")]

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,8 +19,8 @@ from sqlalchemy import text
 from core.access.roles import Role
 from core.db.errors import DatabaseUnavailable
 from core.db.tables import Job
-from service.jobs import event_stream, watching
-from service.jobs.watching import JobSnapshot, Subscription
+from service.jobs import event_stream, repository, watching
+from service.jobs.watching import JobSnapshot, JobWatch, Subscription
 from tests.service.serving import Served, eventually
 from tests.service.world import Caller, World, require_problem
 
@@ -90,6 +91,33 @@ def end(world: World, job_id: str) -> None:
         world, job_id, state="failed", failure_code="training-failed", sealed_randomness_key=None, lease_expires_at=None,
         finished_at=world.clock.now(),
     )  # fmt: skip
+
+
+def subscriptions_of(watch: JobWatch, monkeypatch: pytest.MonkeyPatch) -> list[Subscription]:
+    """Every subscription that streams take from now on."""
+    taken: list[Subscription] = []
+    plain = watch.subscription
+
+    @contextmanager
+    def noted(*given: Any, **named: Any) -> Iterator[Subscription]:
+        with plain(*given, **named) as subscription:
+            taken.append(subscription)
+            yield subscription
+
+    monkeypatch.setattr(watch, "subscription", noted)
+    return taken
+
+
+def watched_by(world: World, *, subscriptions: int, subscriptions_per_principal: int) -> JobWatch:
+    """The served application's watch from now on."""
+    watch = JobWatch(
+        world.database,
+        clock=world.clock,
+        subscriptions=subscriptions,
+        subscriptions_per_principal=subscriptions_per_principal,
+    )
+    world.app.state.context = replace(world.app.state.context, job_watch=watch)
+    return watch
 
 
 def test_a_stream_tells_what_polling_tells_and_ends_with_the_job(world: World, served: Served) -> None:
@@ -178,8 +206,8 @@ def test_streams_outlive_a_short_absence_of_the_database_but_not_a_long_one(
     world: World, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id = world.job()["id"]
-    watch = world.app.state.context.job_watch
-    plain = watch._database.glance
+    subscriptions = subscriptions_of(world.app.state.context.job_watch, monkeypatch)
+    plain = world.database.glance
     away = threading.Event()
 
     def glance(read: Any) -> Any:
@@ -187,11 +215,11 @@ def test_streams_outlive_a_short_absence_of_the_database_but_not_a_long_one(
             raise DatabaseUnavailable("away")
         return plain(read)
 
-    monkeypatch.setattr(watch._database, "glance", glance)
+    monkeypatch.setattr(world.database, "glance", glance)
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
         away.set()
-        subscription = next(iter(watch._subscriptions))
+        (subscription,) = subscriptions
         since = subscription.checked_at
         time.sleep(0.3)
         away.clear()
@@ -204,23 +232,23 @@ def test_streams_outlive_a_short_absence_of_the_database_but_not_a_long_one(
 
 
 def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
-    world: World, served: Served
+    world: World, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id = world.job()["id"]
     watch = world.app.state.context.job_watch
     asking = threading.Lock()
-    plain = watch._look_for
-    ticks = []
+    plain = repository.statuses
+    asked: list[tuple[float, set[UUID]]] = []
 
-    def look_for(subscriptions: Any) -> Any:
+    def statuses(session: Any, job_ids: Any) -> Any:
         assert asking.acquire(blocking=False), "two ask at a time"
         try:
-            ticks.append(len(subscriptions))
-            return plain(subscriptions)
+            asked.append((time.monotonic(), set(job_ids)))
+            return plain(session, job_ids)
         finally:
             asking.release()
 
-    watch._look_for = look_for
+    monkeypatch.setattr(repository, "statuses", statuses)
     head = (
         f"GET /v1/jobs/{job_id}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {world.analyst.key}\r\n\r\n"
     ).encode()
@@ -231,7 +259,7 @@ def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
             connection = stack.enter_context(socket.create_connection((served.host, served.port)))
             connection.sendall(head)
             readers.append(connection)
-        assert eventually(lambda: len(watch._subscriptions) == 100, seconds=60)
+        assert eventually(lambda: watch.open_streams == 100, seconds=60)
         threads = threading.active_count() - others
         assert threads < 60, "the pool's threads and a few more"
         begin(world, job_id)
@@ -243,27 +271,28 @@ def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
         with world.database.read_only() as session:
             count = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
             assert session.scalar(count) <= 4 + 4, "what the pools keep, whatever the number of readers"
-    assert eventually(lambda: not watch._subscriptions), "a reader that left gives its subscription back"
-    assert max(ticks) == 100
+    assert eventually(lambda: watch.open_streams == 0), "a reader that left gives its subscription back"
+    assert all(job_ids == {UUID(job_id)} for _, job_ids in asked), "one row for a hundred readers"
+    (first, _), (last, _) = asked[0], asked[-1]
+    assert len(asked) <= (last - first) / watching.TICK_SECONDS + 1, "one read a tick for all of them"
 
 
 def test_as_many_streams_as_the_operator_allows(world: World, served: Served) -> None:
     job_id = world.job()["id"]
-    watch = world.app.state.context.job_watch
-    watch._capacity = 1
+    watch = watched_by(world, subscriptions=1, subscriptions_per_principal=2)
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
         require_problem(world.analyst.get(f"/v1/jobs/{job_id}/events"), status=503, code="service-busy")
-    assert eventually(lambda: not watch._subscriptions)
+    assert eventually(lambda: watch.open_streams == 0)
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
 
 
 def test_one_principals_streams_leave_room_for_the_next(world: World, served: Served) -> None:
     job_id = world.job()["id"]
-    watch = world.app.state.context.job_watch
-    assert watch._share * 4 <= watch._capacity
-    watch._share = 2
+    settings = world.app.state.context.settings
+    assert settings.event_streams_per_principal * 4 <= settings.event_streams
+    watch = watched_by(world, subscriptions=8, subscriptions_per_principal=2)
     with reading(served, world.analyst, job_id) as first, reading(served, world.analyst, job_id) as second:
         first.event()
         second.event()
@@ -273,7 +302,7 @@ def test_one_principals_streams_leave_room_for_the_next(world: World, served: Se
         assert answer.headers["retry-after"]
         with reading(served, world.owner, job_id) as other:
             other.event()
-    assert eventually(lambda: not watch._subscriptions)
+    assert eventually(lambda: watch.open_streams == 0)
     with reading(served, world.analyst, job_id) as again:
         again.event()
 
@@ -313,6 +342,7 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
     monkeypatch.setattr(event_stream, "STUCK_SECONDS", 0.3)
     job_id = UUID(world.job()["id"])
     watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=1)
+    subscriptions = subscriptions_of(watch, monkeypatch)
     taken: list[bytes] = []
 
     async def send(message: Any) -> None:
@@ -331,13 +361,14 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream, {"type": "http"}, receive, send)
             with anyio.fail_after(30):
-                while not watch._subscriptions:  # noqa: ASYNC110 - the watch announces nothing to tests
+                while not subscriptions:  # noqa: ASYNC110 - the watch announces nothing to tests
                     await anyio.sleep(0.01)
-                (subscription,) = watch._subscriptions
+                (subscription,) = subscriptions
                 for number in range(1000):
                     subscription.put(JobSnapshot(str(number), "{}", is_last=False))
-                assert subscription._newest == JobSnapshot("999", "{}", is_last=False)
-                while watch._subscriptions:  # noqa: ASYNC110 - likewise
+                assert await subscription.take(seconds=1) == JobSnapshot("999", "{}", is_last=False)
+                assert await subscription.take(seconds=0.01) is None
+                while watch.open_streams:  # noqa: ASYNC110 - likewise
                     await anyio.sleep(0.01)
         await watch.finish()
 

@@ -17,6 +17,7 @@ from core.health.signs import Device, give_sign, note_chore
 from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
 from service.metrics.deployment import BUDGETS_SHOWN, Deployment, Labels
+from service.metrics.endpoints import cached_deployment
 from service.metrics.recording import Recorder
 from tests.service.world import NOON, World, require_problem, rows_of
 
@@ -32,7 +33,7 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 
 
 def scrape(world: World) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    world.app.state.deployment._found = None
+    world.app.state.deployment = cached_deployment(world.app.state.context)
     answer = world.client.get("/metrics")
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/plain")

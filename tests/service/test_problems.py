@@ -226,6 +226,7 @@ def test_the_document_describes_every_endpoint_and_its_problems(world: World) ->
 
 def test_nothing_is_told_to_telemetry(world: World) -> None:
     """FastAPI can export bodies and exception texts by itself; here it must not, whatever the environment says."""
+    # private: FastAPI tells what it exports in no other way
     telemetry = world.app._telemetry
     assert [
         telemetry[name] for name in ("tracing", "metrics", "logs", "operation_spans", "auto_configure")

@@ -141,9 +141,12 @@ def test_without_redis_each_process_limits_by_itself_and_says_so(log_text) -> No
 def test_own_buckets_are_bounded(monkeypatch) -> None:
     monkeypatch.setattr("service.edge.rate_limit.CAPACITY", 3)
     bucket = OwnBucket(capacity=5, rate=1, now=Time())
-    for _ in range(10):
-        bucket.take(uuid4(), 1)
-    assert len(bucket._levels) == 3
+    emptied = uuid4()
+    bucket.take(emptied, 5)
+    for others, left in ((2, 0), (3, 5)):
+        for _ in range(others):
+            bucket.take(uuid4(), 1)
+        assert bucket.take(emptied, 5)[0] == left, "three are kept, and the oldest is forgotten"
 
 
 @pytest.mark.parametrize(

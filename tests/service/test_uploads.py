@@ -291,6 +291,7 @@ def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(s
     with small_parts.database.read_only() as session:
         principal = small_parts.directory.recognise(session, small_parts.owner.key)
     killed = completing.Completion(context, principal, UUID(sending.id), sha256=hashlib.sha256(CSV).digest())
+    # private: a process dies between claim and work, where no collaborator is called
     claim = killed._claim()
     assert claim is not None
     body = {"sha256": hashlib.sha256(CSV).hexdigest()}
@@ -302,6 +303,7 @@ def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(s
     assert sending.complete().status_code == 200
     # The first one was not dead but asleep: nothing of what it does counts.
     context.limits.intakes.acquire()
+    # private: and wakes there
     killed._work(claim)
     assert sending.state() == "completed"
     assert len(stored(small_parts)) == 1

@@ -1,17 +1,16 @@
 """A real receiver, a real mail server, and the sender between them and the database."""
 
-import os
 from collections.abc import Iterator
-from datetime import timedelta
 from ipaddress import ip_network
 
 import pytest
 
-from core.notifications.dispatch import Dispatcher
+from core.notifications.dispatch import Dispatcher, Transport
 from core.notifications.mail import MailServer, MailTransport
 from core.notifications.webhook import WebhookTransport
 from tests.core.notifications.mailbox import Mailbox, mailbox
 from tests.core.notifications.receiver import Receiver, receiving
+from tests.service.notifications.support import dispatching
 from tests.service.world import World
 
 
@@ -29,19 +28,10 @@ def box() -> Iterator[Mailbox]:
 
 @pytest.fixture
 def dispatcher(world: World, box: Mailbox) -> Iterator[Dispatcher]:
-    made = Dispatcher(
-        world.database,
-        master_keys=world.app.state.context.settings.master_keys,
-        clock=world.clock,
-        transports={
-            "webhook": WebhookTransport(networks=[ip_network("127.0.0.0/8")], plain_allowed=True),
-            "email": MailTransport(
-                MailServer(host="127.0.0.1", port=box.port, security="none", sender="understudy@example.org")
-            ),
-        },
-        entropy=os.urandom,
-        digest=timedelta(hours=1),
-        retention=timedelta(days=30),
-    )
-    yield made
-    made.close()
+    server = MailServer(host="127.0.0.1", port=box.port, security="none", sender="understudy@example.org")
+    transports: dict[str, Transport] = {
+        "webhook": WebhookTransport(networks=[ip_network("127.0.0.0/8")], plain_allowed=True),
+        "email": MailTransport(server),
+    }
+    with dispatching(world, transports) as made:
+        yield made

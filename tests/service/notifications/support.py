@@ -1,10 +1,15 @@
 """What the tests of notifications ask and look at."""
 
 import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from core.jobs import claims, endings
+from core.notifications.dispatch import Dispatcher, Transport
 from tests.core.notifications.receiver import Receiver
 from tests.service.world import Caller, World
 
@@ -43,3 +48,21 @@ def finish(world: World, job: dict[str, Any]) -> None:
         endings.finish(
             session, claim, release_id=uuid4(), bundle_key="releases/x", certificate={}, clock=world.clock
         )
+
+
+@contextmanager
+def dispatching(world: World, transports: Mapping[str, Transport]) -> Iterator[Dispatcher]:
+    """A dispatcher that sends by these transports."""
+    made = Dispatcher(
+        world.database,
+        master_keys=world.app.state.context.settings.master_keys,
+        clock=world.clock,
+        transports=transports,
+        entropy=os.urandom,
+        digest=timedelta(hours=1),
+        retention=timedelta(days=30),
+    )
+    try:
+        yield made
+    finally:
+        made.close()

@@ -14,7 +14,7 @@ from core.notifications.messages import Batch
 from core.notifications.repository import Undelivered, undelivered
 from core.notifications.webhook import WebhookTransport
 from tests.core.notifications.receiver import Receiver
-from tests.service.notifications.support import PATH, deliveries, register
+from tests.service.notifications.support import PATH, deliveries, dispatching, register
 from tests.service.world import World, require_problem
 
 
@@ -65,6 +65,7 @@ def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
     endpoint = register(world.owner, receiver)
     world.owner.post(f"{PATH}/{endpoint['id']}/test")
     with world.database.transaction() as session:
+        # private: a sender dies between its two transactions, where no collaborator is called
         taken = dispatcher._take(session)
         assert undelivered(session) == Undelivered(waiting=1, since=world.clock.now(), paused=0)
     assert len(taken) == 1, "as one that dies now has taken it"
@@ -75,7 +76,7 @@ def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
 
 
 def test_a_transport_that_breaks_or_hangs_keeps_nobody_else_waiting(
-    world: World, receiver: Receiver, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.notifications.dispatch.SENDING_SECONDS", 0.2)
     release = threading.Event()
@@ -91,24 +92,23 @@ def test_a_transport_that_breaks_or_hangs_keeps_nobody_else_waiting(
     endpoints = {name: register(world.owner, receiver, f"/{name}") for name in ("breaks", "hangs", "fine")}
     for endpoint in endpoints.values():
         world.owner.post(f"{PATH}/{endpoint['id']}/test")
-    dispatcher._transports = {"webhook": Transport()}
-    assert dispatcher.round() == 3
-    release.set()
+    with dispatching(world, {"webhook": Transport()}) as dispatcher:
+        assert dispatcher.round() == 3
+        release.set()
     outcomes = {name: deliveries(world.owner, endpoint)[0]["outcome"] for name, endpoint in endpoints.items()}
     assert outcomes == {"breaks": "broke-off", "hangs": "timeout", "fine": "delivered"}
 
 
 def test_what_a_slow_receiver_leaves_over_goes_out_with_the_next_round(
-    world: World, receiver: Receiver, dispatcher: Dispatcher
+    world: World, receiver: Receiver
 ) -> None:
     dataset_id = world.ready()
     endpoint = register(world.owner, receiver)
     world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})
     world.owner.post(f"{PATH}/{endpoint['id']}/test")
-    dispatcher._transports = {
-        "webhook": WebhookTransport(networks=[ip_network("127.0.0.0/8")], plain_allowed=True, batch_seconds=0)
-    }
-    assert [dispatcher.round() for _ in range(3)] == [1, 1, 0]
+    slow = WebhookTransport(networks=[ip_network("127.0.0.0/8")], plain_allowed=True, batch_seconds=0)
+    with dispatching(world, {"webhook": slow}) as dispatcher:
+        assert [dispatcher.round() for _ in range(3)] == [1, 1, 0]
     assert len({head["webhook-id"] for head, _ in receiver.received}) == 2
     assert {(entry["state"], entry["attempts"]) for entry in deliveries(world.owner, endpoint)} == {
         ("delivered", 1)

@@ -15,7 +15,7 @@ from core.notifications.repository import undelivered
 from core.settings import Settings
 from tests.conftest import MASTER_KEY
 from tests.core.notifications.mailbox import Mailbox
-from tests.service.notifications.support import PATH
+from tests.service.notifications.support import PATH, dispatching
 from tests.service.world import World, require_problem
 
 
@@ -101,21 +101,21 @@ def test_five_wrong_codes_or_a_day_and_the_address_is_void(
 
 
 def test_what_waits_for_a_mail_server_that_is_gone_is_not_kept_for_ever(
-    world: World, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_mail(world, monkeypatch)
     world.owner.post(PATH, {"channel": "email", "target": "a.person@example.org"})
-    dispatcher._transports = {}
 
     def waiting() -> int:
         with world.database.read_only() as session:
             return undelivered(session).waiting
 
-    assert (dispatcher.round(), dispatcher.forget(), waiting()) == (0, 0, 1)
-    world.clock.advance(seconds=31 * 86400)
-    assert (dispatcher.forget(), waiting()) == (0, 1), "it could still be on its way"
-    world.clock.advance(seconds=8 * 86400)
-    assert (dispatcher.forget(), waiting()) == (1, 0)
+    with dispatching(world, {}) as dispatcher:
+        assert (dispatcher.round(), dispatcher.forget(), waiting()) == (0, 0, 1)
+        world.clock.advance(seconds=31 * 86400)
+        assert (dispatcher.forget(), waiting()) == (0, 1), "it could still be on its way"
+        world.clock.advance(seconds=8 * 86400)
+        assert (dispatcher.forget(), waiting()) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ async def _echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": json.dumps(seen).encode()})
 
 
-def _networks() -> Settings:
+def settings_read() -> Settings:
     known = {"database_url": "-", "broker_url": "-", "storage_url": "-", "scratch_folder": "/tmp"}
     return Settings(**known, master_key=os.urandom(32).hex())  # type: ignore[arg-type]
 
 
-app = TrustedProxies(_echo, networks=_networks().trusted_proxies)
+app = TrustedProxies(_echo, networks=settings_read().trusted_proxies)

@@ -132,7 +132,7 @@ def test_a_setting_that_names_no_network_is_refused(
 ) -> None:
     monkeypatch.setenv("UNDERSTUDY_TRUSTED_PROXIES", wrong)
     with pytest.raises((ValidationError, ValueError), match="trusted_proxies"):
-        echo._networks()
+        echo.settings_read()
 
 
 @contextmanager
