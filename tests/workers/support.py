@@ -113,9 +113,9 @@ class Workshop:
                 reason=None,
                 clock=self.clock,
             )
-            session.add(self._dataset())
+            session.add(self.dataset_row())
 
-    def _dataset(self) -> Dataset:
+    def dataset_row(self) -> Dataset:
         rows_key = f"datasets/{self.dataset_id}/rows.sealed"
         self.store_rows(rows_key)
         return Dataset(

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 def _environment(worker_environment):
     trainer.cache_clear()
     yield
+    # private: a worker process never closes its pool; this one goes on
     trainer()._database.close()
     trainer.cache_clear()
 

@@ -7,6 +7,7 @@ import zipfile
 from functools import cache
 
 import pytest
+from celery.signals import celeryd_init
 
 from core.asking.answer import OpenedCounts
 from core.domain.table import TableDomain
@@ -123,10 +124,10 @@ def test_a_child_without_the_libraries_ends_before_a_row_is_opened_and_nothing_i
 
 
 def test_a_worker_does_not_start_without_what_the_operator_has_ordered_taken(worker_environment, monkeypatch):
-    app._require_libraries()
+    celeryd_init.send(sender="worker@here")
     monkeypatch.setenv("UNDERSTUDY_GRAPHICAL_MODELS", "on")
     app.read_settings.cache_clear()
-    app._require_libraries()
+    celeryd_init.send(sender="worker@here")
     without_libraries(monkeypatch)
     with pytest.raises(SystemExit, match=r"understudy\[graphical\]"):
-        app._require_libraries()
+        celeryd_init.send(sender="worker@here")

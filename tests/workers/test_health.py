@@ -75,19 +75,23 @@ def test_every_chore_of_upkeep_is_noted_with_what_it_did(workshop, monkeypatch):
         queue=workshop.queue,
         clock=FixedClock(NOON),
     )
-    names = set(keeper._chores)
 
-    def broken() -> None:
+    def broken(*_: object, **__: object) -> None:
         raise OSError("a path in it")
 
-    keeper._chores |= {"counts": (0.0, lambda: 3), "lists": (0.0, lambda: {"a": 1}), "broken": (0.0, broken)}
+    monkeypatch.setattr("workers.upkeep.link_waiting", lambda _: 3)
+    monkeypatch.setattr("workers.upkeep.finish_deletions", lambda *_, **__: {"a": 1})
+    monkeypatch.setattr("workers.upkeep.sweep_recent", broken)
     keeper.round()
     with workshop.database.read_only() as session:
         chores = {chore.name: chore for chore in figures.chore_figures(session)}
         assert figures.alive_by_role(figures.worker_figures(session, at=NOON))["upkeep"] == 1
-    assert set(chores) == names | {"counts", "lists", "broken"}
-    assert (chores["counts"].handled, chores["lists"].handled) == (3, 1)
-    assert {name for name, chore in chores.items() if chore.failing} == {"broken"}
+    assert set(chores) == {
+        "witness", "resend", "resend-reports", "link", "notify", "erase", "expire", "uploads", "sweep", "forget",
+        "orphans", "audit", "audit-log",
+    }  # fmt: skip
+    assert (chores["link"].handled, chores["erase"].handled) == (3, 1)
+    assert {name for name, chore in chores.items() if chore.failing} == {"sweep"}
 
 
 @pytest.mark.system

@@ -57,8 +57,8 @@ def learnt_plan(**options: Any) -> Plan:
 class LearntWorkshop(Workshop):
     """The workshop's dataset with a domain that leaves bounds, bins and categories to be learnt."""
 
-    def _dataset(self) -> Dataset:
-        dataset = super()._dataset()
+    def dataset_row(self) -> Dataset:
+        dataset = super().dataset_row()
         dataset.domain = LEARNT
         return dataset
 
@@ -164,8 +164,8 @@ PATIENTS = TableDomain.from_json(
 class PatientsWorkshop(Workshop):
     """The workshop's dataset with five records of every patient, and a domain that leaves to be learnt how many count."""
 
-    def _dataset(self) -> Dataset:
-        dataset = super()._dataset()
+    def dataset_row(self) -> Dataset:
+        dataset = super().dataset_row()
         dataset.domain = PATIENTS.to_json()
         dataset.privacy_unit = "patient"
         return dataset

@@ -219,9 +219,10 @@ def test_a_forged_witness_is_found(workshop, audit, change):
 
 
 @pytest.mark.parametrize(("sequence", "intact"), [(2, True), (9, False)])
-def test_the_one_head_of_an_earlier_version_counts(workshop, audit, outside, sequence, intact):
+def test_the_one_head_of_an_earlier_version_counts(workshop, audit, outside, clock, sequence, intact):
     workshop.order()
-    signer, _ = audit._keys()
+    with workshop.database.transaction() as session:
+        signer = keyring.signer(session, master_keys=workshop.settings.master_keys, clock=clock)
     with workshop.database.read_only() as session:
         head = replace(
             ledger_queries.statement(session, workshop.population_id).summary.head, sequence=sequence

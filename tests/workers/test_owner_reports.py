@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -27,7 +28,7 @@ from core.reports.owner_size import most_bytes
 from core.storage.errors import SealBroken
 from tests.core.releases.stand_in import bundle, network_of
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
-from workers import owner_report_child
+from workers import attempts, owner_report_child
 from workers.outcomes import AttemptEnded, ExitCode
 from workers.owner_reports import OwnerReporter
 from workers.sweeping import AGE, sweep_orphans
@@ -90,17 +91,16 @@ def ordered(workshop: Workshop, release_id: UUID | None = None) -> UUID:
         return report.id
 
 
-def reporter(workshop: Workshop, script: str | None = None) -> OwnerReporter:
-    """A reporter; with a script its child runs that instead of a report."""
+def reporter(workshop: Workshop, script: str | None = None, **given: Any) -> OwnerReporter:
+    """A reporter; with a script its child runs that instead of a report. What is given goes to its constructor."""
     command = {} if script is None else {"command": lambda *_: [sys.executable, "-c", script]}
     return OwnerReporter(
         workshop.settings,
         database=workshop.database,
         store=workshop.store,
         queue=workshop.queue,
-        clock=SystemClock(),
         environment=environment_of(workshop.settings),
-        **command,
+        **{"clock": SystemClock()} | command | given,
     )
 
 
@@ -244,10 +244,12 @@ def test_a_worker_that_dies_is_followed_by_another_until_the_attempts_are_used_u
 def test_a_worker_that_is_told_to_stop_hands_its_report_back_and_no_attempt_is_counted(workshop):
     report_id = ordered(workshop)
     for fence in (1, 2, 3):
-        made = reporter(workshop, "import time; time.sleep(60)")
         asked: list[None] = []
-        made._stopping = lambda asked=asked: asked.append(None) is not None or len(asked) > 2
-        made.report(report_id)
+        reporter(
+            workshop,
+            "import time; time.sleep(60)",
+            stopping=lambda asked=asked: asked.append(None) is not None or len(asked) > 2,
+        ).report(report_id)
         row = row_of(workshop, report_id)
         assert row is not None
         assert (row.state, row.fence, row.attempts, row.lease_expires_at) == ("queued", fence, 0, None)
@@ -268,10 +270,12 @@ def test_a_lost_worker_and_a_lost_message_are_made_good(workshop):
         assert overdue_reports(session, clock=now, resend_seconds=1) == [report_id]
         assert overdue_reports(session, clock=now, resend_seconds=1) == [], "stamped as sent"
     # The second worker makes it; what the first one still writes is not what the row names.
-    reporter_of_now = reporter(workshop, f"raise SystemExit({ExitCode.DONE})")
-    reporter_of_now._clock = now
-    reporter_of_now._sleep = lambda seconds: now.advance(seconds=seconds)
-    reporter_of_now.report(report_id)
+    reporter(
+        workshop,
+        f"raise SystemExit({ExitCode.DONE})",
+        clock=now,
+        sleep=lambda seconds: now.advance(seconds=seconds),
+    ).report(report_id)
     row = row_of(workshop, report_id)
     assert row is not None
     assert first is not None
@@ -344,7 +348,7 @@ def test_orphans_go_and_what_is_named_or_on_its_way_stays(workshop):
     assert reports_stored(workshop) == []
 
 
-def test_a_worker_is_free_again_only_at_an_edge_however_short_the_work(workshop):
+def test_a_worker_is_free_again_only_at_an_edge_however_short_the_work(workshop, monkeypatch):
     workshop.settings = workshop.settings.model_copy(
         update={"report_slot_seconds": 60.0, "lease_seconds": 100.0}
     )
@@ -354,17 +358,18 @@ def test_a_worker_is_free_again_only_at_an_edge_however_short_the_work(workshop)
         slept.append(seconds)
         now.advance(seconds=seconds)
 
-    for worked in (1.0, 42.0):
+    watched, work = attempts.watch, iter((1.0, 42.0))
+
+    def watch(*given, **named):
+        outcome = watched(*given, **named)
+        now.advance(seconds=next(work))
+        return outcome
+
+    monkeypatch.setattr(attempts, "watch", watch)
+    for _ in range(2):
         report_id = ordered(workshop)
         claimed_at = now.now()
-        made = reporter(workshop, f"raise SystemExit({ExitCode.DONE})")
-        made._clock, made._sleep = now, sleep
-        watched = made._watched
-        made._watched = lambda claim, heartbeat, watched=watched, worked=worked: (
-            watched(claim, heartbeat),
-            now.advance(seconds=worked),
-        )[0]
-        made.report(report_id)
+        reporter(workshop, f"raise SystemExit({ExitCode.DONE})", clock=now, sleep=sleep).report(report_id)
         row = row_of(workshop, report_id)
         assert row is not None
         assert row.finished_at == now.now() == claimed_at + timedelta(seconds=60)

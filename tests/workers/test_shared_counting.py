@@ -8,6 +8,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pytest
+from celery import Celery
 from structlog.testing import capture_logs
 
 from core.domain.schema import storage_schema
@@ -290,7 +291,7 @@ def test_a_broker_that_is_away_is_called_once_a_round_however_many_shards_there_
 def test_calls_for_help_have_a_queue_of_their_own(monkeypatch):
     sent = []
     queue = CeleryQueue("memory://")
-    monkeypatch.setattr(queue._app, "send_task", lambda task, **how: sent.append((task, how)))
+    monkeypatch.setattr(Celery, "send_task", lambda _, task, **how: sent.append((task, how)))
     assert queue.enqueue_counting(UUID(int=5), 3)
     queue.enqueue_training(UUID(int=5))
     (task, how), (_training, other) = sent

@@ -14,9 +14,10 @@ from core.jobs.failure_notes import failure_note_key
 from core.jobs.queue import MemoryQueue
 from core.ledger import governance, ledger_queries
 from tests.workers.support import Workshop, environment_of
+from workers.ledger_audit import LedgerAudit
 from workers.object_keys import bundle_key, checkpoint_key
 from workers.sweeping import sweep, sweep_recent
-from workers.upkeep import AUDIT_SECONDS, SWEEP_SECONDS, Upkeep, main, sign_of_life
+from workers.upkeep import SWEEP_SECONDS, Upkeep, main, sign_of_life
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -65,9 +66,8 @@ def test_a_job_whose_worker_fell_silent_is_sent_again_and_a_live_one_is_not(work
     assert workshop.queue.sent == [silent]
 
 
-def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop):
+def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop, monkeypatch):
     seconds = [0.0]
-    keeper = upkeep(workshop, monotonic=lambda: seconds[0])
     calls = {"sweep": 0, "audit": 0}
 
     def chore(name, error=None):
@@ -75,8 +75,9 @@ def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop):
         if error is not None:
             raise error
 
-    keeper._chores["sweep"] = (SWEEP_SECONDS, lambda: chore("sweep"))
-    keeper._chores["audit"] = (AUDIT_SECONDS, lambda: chore("audit", OSError("away")))
+    monkeypatch.setattr("workers.upkeep.sweep_recent", lambda *_, **__: chore("sweep"))
+    monkeypatch.setattr(LedgerAudit, "ledgers", lambda _: chore("audit", OSError("away")))
+    keeper = upkeep(workshop, monotonic=lambda: seconds[0])
     for _ in range(3):
         keeper.round()
     assert calls == {"sweep": 1, "audit": 3}

@@ -309,6 +309,7 @@ def test_a_recorded_job_replayed_over_neighbours_hands_over_the_same_bytes(works
         workshop.database, job_id=job_id, fence=1, master_keys=workshop.settings.master_keys
     )
     public, references = measuring.released_side(work, database=workshop.database, store=workshop.store)
+    # private: the rows as the child opens them, coded
     rows = training_child._opened(work, workshop.store, work.domain)
     monkeypatch.setattr(measuring, "UtilityRecord", Putting)
     monkeypatch.setattr(Putting, "recorded", [])

@@ -49,8 +49,8 @@ DOMAIN = {
 class WideWorkshop(Workshop):
     """A dataset with a wide column."""
 
-    def _dataset(self) -> Dataset:
-        found = super()._dataset()
+    def dataset_row(self) -> Dataset:
+        found = super().dataset_row()
         found.domain, found.declared_size = DOMAIN, ROWS
         return found
 

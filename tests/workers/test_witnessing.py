@@ -297,7 +297,13 @@ def test_every_way_in_finds_a_restored_ledger(workshop: Workshop, postgres_serve
         assert told == ["broken", "broken"], "once by who froze it, and by each audit"
 
 
-def test_upkeep_finds_it_when_it_starts(workshop: Workshop, postgres_server: PostgresServer) -> None:
+def test_upkeep_finds_it_when_it_starts(
+    workshop: Workshop, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen_by_then: list[list[str]] = []
+    for chore in ("resend", "resend_reports", "expire"):
+        monkeypatch.setattr(Upkeep, chore, lambda _: frozen_by_then.append(frozen_because(workshop)))
+    broken = f"the ledger does not verify: {HEAD_MISSING}"
     job_id = workshop.order()
     with restored(
         workshop, postgres_server, lambda: trainer(workshop, lambda: ExitCode.MACHINERY).train(job_id)
@@ -305,10 +311,9 @@ def test_upkeep_finds_it_when_it_starts(workshop: Workshop, postgres_server: Pos
         upkeep = Upkeep(
             workshop.settings, database=workshop.database, store=workshop.store, queue=MemoryQueue(), clock=workshop.clock
         )  # fmt: skip
-        names = list(upkeep._chores)
-        assert names[0] == "witness", "before anything of the database is gone on with"
-        upkeep._chores["witness"][1]()
-        assert frozen_because(workshop) == [f"the ledger does not verify: {HEAD_MISSING}"]
+        upkeep.round()
+        assert frozen_by_then == [[broken]] * 3, "before anything of the database is gone on with"
+        assert frozen_because(workshop) == [broken]
 
 
 def test_what_people_decide_is_noted_by_the_next_round_of_upkeep(
