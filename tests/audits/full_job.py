@@ -10,8 +10,10 @@ The linear estimate of least error of `b - 1/2`, whose prior variance is 1/4, is
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -20,10 +22,14 @@ from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, exact_columns, exact_moments
 from models.critic.closed_form import ClosedForm
+from models.critic.network import Critic
+from models.dp.poisson import UnitSampler
 from models.encoding import PrivateTable, cells_of
 from models.grouping import Groups
+from models.idpgan import loop
 from models.idpgan.measurement import groups_of, layout_of
 from models.idpgan.training import Training
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
@@ -62,7 +68,7 @@ class Canaries:
 
 
 class Insider:
-    """Listens at the seam of one training, and looks at its public state.
+    """Listens at the seam of one training, and looks at its public state: the critic and what it is given.
 
     Args:
         canaries: of the table.
@@ -74,7 +80,15 @@ class Insider:
     def __init__(self, canaries: Canaries, plan: Plan, streams: KeyedStreams, *, every: int) -> None:
         self._canaries, self._plan, self._streams, self._every = canaries, plan, streams, every
         count = len(canaries.codes)
-        self.training: Training | None = None
+        self._table = canaries.table()
+        self._sampler = UnitSampler(
+            self._table.unit_of_record,
+            sampling_rate=plan.sampling_rate,
+            max_sampled_batch=plan.max_sampled_batch,
+        )
+        self._private: PrivateCritic | None = None
+        self._network: Critic | None = None
+        self._fakes = torch.empty(0)
         self.information: Floats = np.zeros((count, count))
         self.score: Floats = np.zeros(count)
         self._rng = np.random.default_rng(0)
@@ -89,6 +103,27 @@ class Insider:
         return np.linalg.solve(
             self.information + 4.0 * np.eye(count), self.score - self.information.sum(1) / 2
         )
+
+    def watch(self, patch: pytest.MonkeyPatch) -> None:
+        """See the critic of the next training, and the fakes of its steps."""
+        insider = self
+
+        class Watched(PrivateCritic):
+            def __init__(self, critic: Critic, *given: Any, **named: Any) -> None:
+                super().__init__(critic, *given, **named)
+                insider.met(self, critic)
+
+            def step(self, step: int, real: Tensor, fake: Tensor, labels: Tensor | None = None) -> None:
+                insider.given(fake)
+                super().step(step, real, fake, labels)
+
+        patch.setattr(loop, "PrivateCritic", Watched)
+
+    def met(self, private: PrivateCritic, network: Critic) -> None:
+        self._private, self._network = private, network
+
+    def given(self, fakes: Tensor) -> None:
+        self._fakes = fakes
 
     def exact(self, purpose: int, step: int, parts: Parts, *, sensitivity: float) -> None:
         """Before the noise of a step: work out, from public state, the others' sum and the canaries' directions."""
@@ -135,21 +170,19 @@ class Insider:
             self.information += squared * np.logical_and.reduce(alike)
 
     def _look(self, step: int) -> None:
-        training, plan = self.training, self._plan
-        assert training is not None
-        assert training._critic is not None
-        table, layout, partition = training._table, training._critic.layout, training._critic.partition
-        chosen = training._sampler.draw(self._streams, step)
+        plan, table, network = self._plan, self._table, self._network
+        assert self._private is not None
+        assert network is not None
+        layout, partition = self._private.layout, self._private.partition
+        chosen = self._sampler.draw(self._streams, step)
         chosen = chosen[chosen < len(self._canaries.others.codes)]  # the canaries come last
-        fakes = training._refinement.fakes(step, len(chosen))
+        fakes = self._fakes[: len(chosen)]
         mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, len(chosen))
-        form = ClosedForm(
-            training._network, layout, gp_weight=plan.options.gp_weight, max_batch=plan.max_sampled_batch
-        )
+        form = ClosedForm(network, layout, gp_weight=plan.options.gp_weight, max_batch=plan.max_sampled_batch)
         real = cells_of(table.codes[chosen], table.cardinalities)
         self._others = form.clipped_sum(real, fakes, mix, partition).clone()
         reference = Reference(
-            training._network, layout, gp_weight=plan.options.gp_weight, max_batch=plan.max_sampled_batch
+            network, layout, gp_weight=plan.options.gp_weight, max_batch=plan.max_sampled_batch
         )
         count = len(self._canaries.codes)
         paired = torch.from_numpy(self._rng.integers(0, len(fakes), count))
@@ -190,6 +223,7 @@ def run(
     """
     insider = Insider(canaries, plan, KeyedStreams(key), every=every)
     streams = make_streams(key, releases=insider)
-    insider.training = Training(canaries.table(), plan, streams, NullHost())
-    insider.training.run()
+    with pytest.MonkeyPatch.context() as patch:
+        insider.watch(patch)
+        Training(canaries.table(), plan, streams, NullHost()).run()
     return insider.sureness

@@ -153,10 +153,11 @@ def test_nothing_is_below_zero() -> None:
 def test_a_tie_is_decided_by_further_bits() -> None:
     # A probability of 2**-70 more than a word's value: the word ties, 6 more bits decide.
     streams = KeyedStreams(KEY)
+    # private: three decisions on chosen bits; a draw comes to a tie once in 2^64 words
     assert not streams._decide_tie(Purpose.TEST, 7, 1, 0, 0, 2**70)
     fresh = int(streams.words(Purpose.TEST, 7, 2)[1])
-    assert streams._decide_tie(Purpose.TEST, 7, 1, 0, fresh + 1, 2**64)
-    assert not streams._decide_tie(Purpose.TEST, 7, 1, 0, fresh, 2**64)
+    assert streams._decide_tie(Purpose.TEST, 7, 1, 0, fresh + 1, 2**64)  # private: likewise
+    assert not streams._decide_tie(Purpose.TEST, 7, 1, 0, fresh, 2**64)  # private: likewise
 
 
 def test_a_tie_in_a_draw_uses_the_rest_of_the_probability(monkeypatch: pytest.MonkeyPatch) -> None:

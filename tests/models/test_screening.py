@@ -190,6 +190,7 @@ def test_chance_is_what_independent_columns_are_off_by(rows, codes):
             ordered=(False, False),
         )
         found.append(exact_distances(table, laws, groups, size=float(rows))[0])
+    # private: the expectation itself; from outside it is only ever subtracted
     chance = screening._chance(np.full((codes, codes), rows / codes**2))
     assert np.mean(found) == pytest.approx(chance, rel=0.08)
 

@@ -45,11 +45,11 @@ class Reference:
     def gradients(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> Tensor:
         """(batch, coordinates) gradients in flat layout, in the critic's precision."""
         empty = torch.zeros((0, self._layout.coordinates), dtype=fake.dtype)
-        return torch.cat([empty, *(some for some, _ in self._of_records(real, fake, mix, labels))])
+        return torch.cat([empty, *(some for some, _ in self.of_records(real, fake, mix, labels))])
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> Tensor:
         """(batch, blocks) float64 norms; NaN or infinite for a record that must not count."""
-        return self._of_batch(real, fake, mix, labels)[1].sqrt()
+        return self.of_batch(real, fake, mix, labels)[1].sqrt()
 
     def clipped_sum(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
@@ -61,22 +61,23 @@ class Reference:
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """(coordinates,) float64 sum of the clipped gradients and (batch, blocks) float64 squared norms."""
-        gradients, squares = self._of_batch(real, fake, mix, labels)
+        gradients, squares = self.of_batch(real, fake, mix, labels)
         factors = ClipRule(partition, max_batch=self._max_batch).factors(squares)
         spread = torch.repeat_interleave(factors, torch.tensor(self._layout.sizes), dim=1)
         return torch.where(spread > 0.0, gradients, 0.0).mul_(spread).sum(dim=0), squares
 
-    def _of_batch(
+    def of_batch(
         self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
+        """(batch, coordinates) float64 unclipped gradients and (batch, blocks) float64 squared norms."""
         gradients = [torch.zeros((0, self._layout.coordinates), dtype=torch.float64)]
         squares = [torch.zeros((0, self._layout.blocks), dtype=torch.float64)]
-        for some, their_squares in self._of_records(real, fake, mix, labels):
+        for some, their_squares in self.of_records(real, fake, mix, labels):
             gradients.append(some.double())
             squares.append(their_squares)
         return torch.cat(gradients), torch.cat(squares)
 
-    def _of_records(
+    def of_records(
         self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None = None
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Gradients and squared norms of the records, `at_once` at a time."""

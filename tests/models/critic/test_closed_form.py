@@ -43,6 +43,7 @@ def both(critic: Critic, layout: Layout) -> tuple[ClosedForm, Reference]:
 def raise_of(fast: ClosedForm, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
     """(batch,) the most by which the closed form raises a squared norm: a share of the squares of the terms."""
     terms = [torch.zeros(0, dtype=torch.float64)]
+    # private: the terms that cancel in a norm are in the factors alone
     for _, factors in fast._microbatches(*batch, None):
         layers = [
             S.square().sum(dim=2) * A.square().sum(dim=2)

@@ -74,6 +74,7 @@ def test_equal_to_the_reference_in_float32(grouping: str) -> None:
 def test_both_kinds_of_layers_are_compared_with_the_reference() -> None:
     critic = critic_of((1, 12, 12), (16, 32, 48), classes=2, dtype=torch.float32)
     layout = layout_of(critic, "rows")
+    # private: both ways give the same sums, so which was taken shows nowhere
     kinds = {type(part) for part in both(critic, layout)[0]._sums}
     assert kinds == {Materialised, Products}
     assert_equal_paths(critic, layout, images_of(critic, 9))
@@ -154,6 +155,7 @@ def test_norms_are_bounds_and_close(kind: type[Materialised] | type[Products], s
     squares = torch.zeros(8, 2, dtype=torch.float64)
     part.measure(left, right, squares)
     exact = left.double().mT @ right.double()
+    # private: the float32 gradients before the clip, which the exact bound is about
     summed = part._gradients.double() if isinstance(part, Materialised) else exact
     true = summed.unflatten(1, (2, 16)).square().sum(dim=(2, 3))
     assert bool((squares >= true).all())

@@ -78,6 +78,7 @@ def test_moves_move_a_picture_by_what_they_say():
     moves[..., 4, 4] = 2.0 / 8.0  # one pixel to the side for a draw of one
     still, moving = generator(still_and_plain(law)), generator(replace(still_and_plain(law), moves=moves))
     latent, label = inputs(still, 30, 3)
+    # private: which latent numbers move a picture is known to the generator alone
     first = still._moves_start
     latent[:, first : first + 6] = torch.tensor([0.0, 0, 0, 0, 1, 0])
     with torch.no_grad():

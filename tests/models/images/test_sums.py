@@ -134,6 +134,7 @@ def test_the_sums_are_those_of_a_plain_loop():
     made = statistics(images, plan)
     private = ImageSums(images, plan)
     private.centre(MEANS)
+    # private: rounded residuals, from which the plain loop must begin to be equal to the bit
     residuals = private._residuals.astype(np.float64) / 2**12
     share = 1 / np.bincount(images.unit_of_record)[images.unit_of_record]
     counts, sums = np.zeros(3), np.zeros((3, 72))

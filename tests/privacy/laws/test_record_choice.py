@@ -17,14 +17,15 @@ DRAWS = 300_000
 
 
 class EveryWord(KeyedStreams):
-    """Every unit is sampled, and unit `w` draws the word `w`; whoever must draw again is noted."""
+    """Every unit is sampled, and unit `w` draws the word `first + w`; whoever must draw again is noted."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
         super().__init__(KEY)
+        self._first = first
         self.again = 0
 
     def words(self, purpose: Purpose, step: int, count: int) -> npt.NDArray[np.uint64]:
-        return np.arange(count, dtype=np.uint64)
+        return np.array([self._first + unit for unit in range(count)], dtype=np.uint64)
 
     def coins(self, purpose: Purpose, step: int, probability: float, count: int) -> npt.NDArray[np.bool_]:
         return np.ones(count, dtype=bool)
@@ -35,7 +36,7 @@ class EveryWord(KeyedStreams):
         class Noted(KeystreamReader):
             def below(self, high: int) -> int:
                 streams.again += 1
-                return high  # marked: no record has this number
+                return -1  # marked: no record has this number
 
         return Noted(KEY, bytes(12))
 
@@ -47,23 +48,23 @@ def test_over_all_words_every_record_is_chosen_equally_often(
     """With words of eight bits instead of 64 there are 256 of them: each record has as many, the rest draw again."""
     monkeypatch.setattr(poisson, "_WORDS", 256)
     streams = EveryWord()
-    owner = np.repeat(np.arange(256), count)
-    sampler = UnitSampler(
-        np.append(owner, [255]), sampling_rate=1.0, max_sampled_batch=256
-    )  # room for the mark
-    sampler._counts[:] = count
-    sampler._records = np.arange(256 * count + 1)
-    sampler._first = np.arange(256) * count
-    chosen = sampler.draw(streams, 0) - sampler._first
-    kept = chosen[chosen < count]
+    sampler = UnitSampler(np.repeat(np.arange(256), count), sampling_rate=1.0, max_sampled_batch=256)
+    chosen = sampler.draw(streams, 0) - np.arange(256) * count
+    kept = chosen[chosen >= 0]
     assert np.array_equal(np.bincount(kept, minlength=count), np.full(count, 256 // count))
-    assert streams.again == 256 % count == (chosen == count).sum()
+    assert streams.again == 256 % count == (chosen == -1).sum()
 
 
 def test_the_word_is_taken_whole() -> None:
     """The exhaustive proof is for any number of words; here are 64 bits."""
-    assert poisson._WORDS == 2**64
     assert STREAMS.words(Purpose.RECORD_CHOICE, 0, 1).dtype == np.uint64
+    for count in (3, 7, 100):
+        rest = 2**64 % count
+        streams = EveryWord(first=2**64 - rest - 1)
+        units = np.repeat(np.arange(rest + 1), count)
+        chosen = UnitSampler(units, sampling_rate=1.0, max_sampled_batch=rest + 1).draw(streams, 0)
+        assert streams.again == rest > 0, "the words after the last whole round, and no other"
+        assert chosen[0] == count - 1
 
 
 def judge_choice(records: npt.NDArray[np.int64], size: int) -> list[str]:

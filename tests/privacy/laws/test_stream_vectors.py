@@ -76,6 +76,7 @@ def test_no_stream_runs_on_into_the_next_purpose() -> None:
     """At 2^32 blocks the counter would spill into the nonce, whose first bytes are the purpose: it is refused."""
     reader = KeystreamReader(COUNTING, bytes(12))
     near = (2**32 - 1).to_bytes(4, "little") + bytes(12)  # as if 256 GiB less a block had been read
+    # private: stands for 256 GiB read, which no test can read
     reader._encryptor = Cipher(algorithms.ChaCha20(COUNTING, near), mode=None).encryptor()
     assert reader.take(64) == blocks(COUNTING, bytes(12), range(2**32 - 1, 2**32))
     with pytest.raises(ValueError, match="counter"):

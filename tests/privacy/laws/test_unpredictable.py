@@ -168,6 +168,7 @@ def test_the_key_of_a_job_is_fresh_bytes_of_the_operating_system() -> None:
     order = SimpleNamespace(_context=context)
     job_id = uuid4()
     for number in (1, 2):  # twice the same order: two keys
+        # private: the key leaves an order sealed with a job that this stage does not make
         sealed = kind._sealed_randomness_key(order, dataset, job_id)
         assert open_bytes(data_key, sealed, context=f"job:{job_id}") == bytes([number]) * KEY_BYTES
     assert asked == [KEY_BYTES, KEY_BYTES]

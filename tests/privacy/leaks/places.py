@@ -51,6 +51,7 @@ def in_database(connection: Connection) -> Things:
     known.reflect(connection)
     for table in known.sorted_tables:
         for row in connection.execute(select(table)):
+            # private: public in SQLAlchemy, which keeps plain names for columns
             for column, value in row._mapping.items():
                 cell = (
                     value if isinstance(value, bytes) else json.dumps(value, default=str, ensure_ascii=False)

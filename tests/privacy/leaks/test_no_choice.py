@@ -70,6 +70,7 @@ def test_what_is_published_is_the_average_of_the_last_step(monkeypatch):
 
 
 def test_stopping_early_would_be_noticed(monkeypatch):
+    # private: plants a fault where rows are read
     real = Training._private_step
 
     class Enough(Exception):
@@ -81,6 +82,7 @@ def test_stopping_early_would_be_noticed(monkeypatch):
         if step >= OPTIONS["steps"] // 2 and len(np.unique(chosen, axis=0)) == 1:
             raise Enough
 
+    # private: plants a fault in the loop of steps
     train_all = Training._train
 
     def stopping(self, first):

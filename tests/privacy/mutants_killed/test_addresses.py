@@ -30,6 +30,7 @@ EXPECTED = {
 @pytest.mark.parametrize("options", OPTIONS)
 def test_no_two_draws_of_a_job_share_an_address(options, monkeypatch):
     opened: Counter[tuple[str, int]] = Counter()
+    # private: every stream is opened by its nonce, and no public call sees all of them
     nonce = randomness._nonce
 
     def noting(purpose: Purpose, step: int) -> bytes:

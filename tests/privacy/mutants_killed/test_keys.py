@@ -21,15 +21,15 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
     monkeypatch.setattr(training_child, "coded_table", lambda *_: small_table())
     monkeypatch.setattr(training_child, "make_synthesizer", lambda *_, **_given: Listening())
     plan = SimpleNamespace(synthesizer="idpgan")
-    key = streams()._key
     work = SimpleNamespace(
         claim=SimpleNamespace(plan=plan),
         rows_key="",
         data_key=KEY,
         domain=TableDomain.from_json(DOMAIN),
-        randomness_key=key,
+        randomness_key=KEY,
     )
     for _ in range(2):
+        # private: the child opens streams here, between reading the assignment and the rows
         training_child._trained(
             cast("Any", None), cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None)
         )

@@ -86,6 +86,7 @@ class FrozenEntropy:
 
 def asking() -> str:
     """Module and function that want random bytes, whichever way they ask for them."""
+    # private: the standard library's only cheap view of a caller
     frame = sys._getframe(2)
     while frame.f_globals["__name__"] in GO_BETWEENS and frame.f_back is not None:
         frame = frame.f_back

@@ -61,6 +61,7 @@ class Count:
 
 
 def mark_with_the_batch(patch: pytest.MonkeyPatch) -> None:
+    # private: plants a leak where the batch is known
     private_step, draw = Training._private_step, UnitSampler.draw
     sizes = []
 
@@ -71,6 +72,7 @@ def mark_with_the_batch(patch: pytest.MonkeyPatch) -> None:
 
     def marked(training: Training, step: int) -> None:
         private_step(training, step)
+        # private: the leak tells by the training's own host
         training._host.advance(stage="measure", step=1, total=1 + sizes[-1])
 
     patch.setattr(UnitSampler, "draw", drawn)
@@ -102,6 +104,7 @@ def message_with_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def metric_of_rows(patch: pytest.MonkeyPatch) -> None:
+    # private: plants a leak among the gauges
     count, families = Count(patch), Deployment._families
 
     def with_rows(deployment: Deployment, session: Any) -> Any:
@@ -139,6 +142,7 @@ def hours_by_rows(patch: pytest.MonkeyPatch) -> None:
 
 def write_more_with_rows(patch: pytest.MonkeyPatch) -> None:
     """A statement that changes nothing, as many times as there are rows."""
+    # private: plants a leak in the transaction that attaches rows
     count, attach = Count(patch), upload.RowsUpload._attach
 
     def attached(taking: upload.RowsUpload, report: Any, data_key: bytes, also: Callable[[Any], None]) -> Any:

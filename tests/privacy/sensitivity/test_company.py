@@ -179,6 +179,7 @@ def test_threads_keep_it_even() -> None:
 
 
 def test_power_records_that_mix_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # private: plants a fault in one half of the factors
     whole = Factoring._right
 
     def centred(
@@ -199,6 +200,7 @@ def test_power_one_place_that_rounds_differently_is_refused(
 ) -> None:
     form, _ = form_of(60, (48, 32), "layers", dtype)
     require_placement_invariance(form, inputs=60, dtype=dtype)
+    # private: plants a fault in the pass through the layers
     whole = Factoring._push
 
     def uneven(self: Factoring, values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:

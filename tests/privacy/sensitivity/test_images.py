@@ -46,8 +46,10 @@ shapes = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map
 
 
 def test_both_kinds_of_layers_are_tried() -> None:
+    # private: both ways give the same sums, so which was taken shows nowhere
     form = STAGES["flat"].private._closed_form
     assert isinstance(form, ConvForm)
+    # private: likewise
     assert {type(part) for part in form._sums} == {Materialised, Products}
 
 
@@ -173,6 +175,7 @@ def scale_rounded_up(self: ClipRule, bounds: Tensor) -> Tensor:
     return torch.where(factors > 0.0, up, 0.0)
 
 
+# private: faults are planted in single parts of the form
 MEASURE, ADD, BACKWARD, FACTORS = ConvForm._measure, Products.add, ConvFactoring._backward, ClipRule.factors
 PLANTED: dict[str, tuple[object, str, object, str]] = {
     "norms at half": (ConvForm, "_measure", norms_at_half, "flat"),

@@ -16,7 +16,9 @@ from tests.privacy.sensitivity.adversaries import base
 from tests.privacy.sensitivity.steps import OPTIONS, Stage
 from tests.privacy.sensitivity.test_neighbours import require_bounded
 
+# private: faults are planted in single parts of the form
 FACTORS, MEASURE, COUNTS = ClipRule.factors, ClosedForm._measure, AdaptiveThresholds.counts
+# private: likewise
 ALL_STDS, PUSH = noise.group_noise_stds, Factoring._push
 
 
@@ -102,12 +104,12 @@ def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> N
 
 
 def test_a_bug_in_the_reference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Reference._of_records
+    whole = Reference.of_records
 
     def low(self: Reference, *batch: Tensor) -> Any:
         for gradients, squares in whole(self, *batch):
             yield gradients, squares * 0.98
 
-    monkeypatch.setattr(Reference, "_of_records", low)
+    monkeypatch.setattr(Reference, "of_records", low)
     with pytest.raises(AssertionError):
         require_bounded(Stage(OPTIONS["flat"], reference=True), base(torch.float32, count=2), WEIGHTS)

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from models.critic.closed_form import ClosedForm
+from models.critic.factors import PLANES, Factoring, Factors
+from models.critic.microbatch import Microbatch
 from models.critic.network import Critic, LeakyReLU
-from models.dp.clipping import Layout, Partition, each_block_alone
+from models.dp.clipping import ClipRule, Layout, Partition, each_block_alone
 from models.dp.noise import group_noise_stds
 from tests.models.critic.reference import Reference
 
@@ -73,23 +75,35 @@ def partitions(layout: Layout) -> list[Partition]:
     ]
 
 
-def contributions(form: ClosedForm, batch: tuple[Tensor, Tensor, Tensor], partition: Partition) -> Tensor:
+def contributions(
+    form: ClosedForm, layout: Layout, batch: tuple[Tensor, Tensor, Tensor], partition: Partition
+) -> Tensor:
     """(records, coordinates) clipped gradients, of the factors that the sum is made of; they add up to it."""
-    rule, layout = form._rule_of(partition), form._layout
-    parts = []
-    for _, factors in form._microbatches(*batch, None):
-        clips = rule.factors(form._measure(factors))
-        form._add(factors, clips, torch.zeros(layout.coordinates, dtype=torch.float64))
-        weights = [
-            torch.einsum("pno,pni->noi", S, A).flatten(1)
-            for S, A in zip(factors.left, factors.right, strict=True)
-        ]
-        last = factors.output * clips[:, int(layout.block_of_row(len(weights))[0]), None]
-        biases = [bias * clips[:, layout.bias_block, None] for bias in factors.biases]
-        output = torch.zeros(len(last), 1, dtype=torch.float64)
-        parts.append(torch.cat([*weights, last, *biases, output], dim=1)[: factors.records])
-    made = torch.cat(parts)
-    torch.testing.assert_close(made.sum(dim=0), form.clipped_sum(*batch, partition), rtol=1e-9, atol=1e-9)
+    factored, clipped = [], []
+    factors_of, clips_of = Factoring.of, ClipRule.factors
+
+    def made_factors(factoring: Factoring, microbatch: Microbatch) -> Factors:
+        factored.append(factors_of(factoring, microbatch))
+        return factored[-1]
+
+    def made_clips(rule: ClipRule, bounds: Tensor) -> Tensor:
+        clipped.append(clips_of(rule, bounds))
+        return clipped[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Factoring, "of", made_factors)
+        patch.setattr(ClipRule, "factors", made_clips)
+        total = form.clipped_sum(*batch, partition)
+    ((factors,), (clips,)) = factored, clipped  # one microbatch, so that nothing was overwritten
+    weights = [
+        torch.einsum("pno,pni->noi", S, A).flatten(1)
+        for S, A in zip(factors.left, factors.right, strict=True)
+    ]
+    last = factors.output * clips[:, int(layout.block_of_row(len(weights))[0]), None]
+    biases = [bias * clips[:, layout.bias_block, None] for bias in factors.biases]
+    output = torch.zeros(len(last), 1, dtype=torch.float64)
+    made = torch.cat([*weights, last, *biases, output], dim=1)[: factors.records]
+    torch.testing.assert_close(made.sum(dim=0), total, rtol=1e-9, atol=1e-9)
     return made
 
 
@@ -110,11 +124,13 @@ def test_every_record_on_every_critic(
     for number, critic in enumerate(critics(inputs, widths, alphabet)):
         if form is None:
             layout = layout_of(critic, grouping)
-            form = ClosedForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH)
+            form = ClosedForm(
+                critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, microbatch_size=len(records[0]) + 1
+            )
             choices = partitions(layout)
             stds = [stds_of(partition, layout) for partition in choices]
         which = number % len(choices)
-        moved = (contributions(form, records, choices[which]) / stds[which]).norm(dim=1)
+        moved = (contributions(form, layout, records, choices[which]) / stds[which]).norm(dim=1)
         assert bool((moved <= 1.0).all()), (number, float(moved.max()))  # NaN fails too
         farthest, tried = max(farthest, float(moved.max())), tried + 1
     free_weights = sum(o * i for o, i in layout.shapes) + sum(widths)
@@ -154,8 +170,8 @@ def test_every_record_on_critics_by_the_reference(grouping: str) -> None:
         layout = layout_of(critic, grouping)
         slow = Reference(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, at_once=64)
         partition = partitions(layout)[number % len(partitions(layout))]
-        gradients, squares = slow._of_batch(*records)
-        rule = ClosedForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH)._rule_of(partition)
+        gradients, squares = slow.of_batch(*records)
+        rule = ClipRule(partition, max_batch=MAX_BATCH, terms=PLANES)
         factors = torch.repeat_interleave(rule.factors(squares), torch.tensor(layout.sizes), dim=1)
         clipped = torch.where(factors > 0.0, gradients, 0.0) * factors
         assert bool(((clipped / stds_of(partition, layout)).norm(dim=1) <= 1.0).all())
