@@ -48,7 +48,7 @@ class WatchedTraining(ImageTraining):
     """
 
     def __init__(self, curve: Curve, images: ImageSet, plan: Plan, *, seed: int) -> None:
-        super().__init__(images.private(), plan, _streams(seed), NullHost())
+        super().__init__(images.private(), plan, streams_of(seed), NullHost())
         self._curve, self._real, self._seed = curve, images, seed
 
     def _keep(self, *, pretrained: int, trained: int) -> None:
@@ -77,7 +77,7 @@ def matched(images: ImageSet, curve: Curve, *, epsilon: float, seed: int, steps:
     """The point of one training of the mean embedding."""
     multiplier = gaussian_noise_multiplier(PrivacyGuarantee(epsilon=epsilon, delta=DELTA))
     fitted = fit_mean_embedding(
-        images.private(), _streams(seed), noise_multiplier=multiplier, options=MatchingOptions(steps=steps)
+        images.private(), streams_of(seed), noise_multiplier=multiplier, options=MatchingOptions(steps=steps)
     )
     network, law = fitted.network, fitted.embedding.law
     latent = network.latent_dimension
@@ -124,7 +124,8 @@ def run(
     curve.keep(folder)
 
 
-def _streams(seed: int) -> KeyedStreams:
+def streams_of(seed: int) -> KeyedStreams:
+    """All randomness of the trainings of a seed; nobody keeps its key secret."""
     return KeyedStreams(hashlib.sha256(f"understudy benchmark, not private, curve {seed}".encode()).digest())
 
 

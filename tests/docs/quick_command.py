@@ -96,6 +96,7 @@ def _run(main: Any) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        # private: the standard library's own name of an exit without clean-up
         os._exit(status)
 
 

@@ -22,8 +22,9 @@ from understudy.embedded.folder import DataFolder
 
 @contextmanager
 def database_of(folder: DataFolder) -> Iterator[Database]:
+    # private: the very server that a backup starts, with its own options
     postgres = backups._postgres(folder)
-    with backups._started(postgres):
+    with backups._started(postgres):  # private: likewise
         upgrade(postgres.url())
         database = Database(postgres.url())
         try:

@@ -132,6 +132,7 @@ def drop_messages(scene: Scene) -> None:
     if scene.draw.random() < 0.5:
         scene.stack.redis.flush()
     else:
+        # private: the embedded broker offers no command that loses messages
         scene.stack.redis._ask(b"DEL " + BROKER_KEYS)
 
 

@@ -72,6 +72,7 @@ def _arguments(main: Callable[..., object]) -> list[object]:
             "default": _plain(action.default),
             "values": action.nargs,
         }
+        # private: argparse has no public list of what a parser takes
         for action in found[0]._actions
     ]
 

@@ -67,11 +67,11 @@ class Up:
             words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
         )
         up = cls(data_folder, process)
-        up.reader = threading.Thread(target=up._read, daemon=True)
+        up.reader = threading.Thread(target=up.read, daemon=True)
         up.reader.start()
         return up
 
-    def _read(self) -> None:
+    def read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))

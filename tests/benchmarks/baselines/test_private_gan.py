@@ -137,6 +137,7 @@ def test_with_little_noise_the_critic_learns_and_the_generator_makes_images(name
     grey = torch.full_like(real, 0.5)
     with torch.no_grad():
         drawn = made.network(latent, torch.eye(CLASSES)[labels])
+        # private: the critic is private, so a training hands out the generator alone
         critic = training._network
         gap = critic(real, labels).mean() - critic(1.0 - real, labels).mean()
         if METHODS[name][0]:

@@ -88,7 +88,7 @@ def test_looking_changes_nothing_in_a_training(quick):
     curve.due = lambda: True
     trainings = (
         curve_runs.WatchedTraining(curve, images, plan, seed=0),
-        ImageTraining(images.private(), plan, curve_runs._streams(0), NullHost()),
+        ImageTraining(images.private(), plan, curve_runs.streams_of(0), NullHost()),
     )
     watched, alone = (training.run().network.state_dict() for training in trainings)
     assert curve.points

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from core.domain.images import ImageDomain
+from core.domain.table import TableDomain
 from core.releases.conditions import FEWEST_ROWS, TRIED_ROWS, image_label, table_condition
 from core.releases.errors import ConditionTooRare, InvalidCondition
 from core.releases.image_sampler import ImageSampler
@@ -91,12 +92,12 @@ def test_what_hardly_any_row_meets_is_refused_before_anything_is_sent(
 )  # fmt: skip
 def test_what_no_row_can_meet_is_refused_without_quoting_it(where: dict[str, Any]) -> None:
     with pytest.raises(InvalidCondition) as refused:
-        table_condition(Sampler(stand_in.bundle())._domain, where)
+        table_condition(TableDomain.from_json(stand_in.DOMAIN), where)
     assert all(str(value) not in refused.value.detail for value in where.values() if value != 1)
 
 
 def test_a_condition_is_told_in_json_as_people_write_it() -> None:
-    domain = Sampler(stand_in.bundle())._domain
+    domain = TableDomain.from_json(stand_in.DOMAIN)
     assert table_condition(domain, {"sick": True}) == table_condition(domain, {"sick": "yes"})
     assert table_condition(domain, {"age": 60}) == table_condition(domain, {"age": 60.5})
 

@@ -153,6 +153,7 @@ def test_arrays_larger_than_two_gibibytes_are_announced_with_long_sizes(images, 
     outbox = Outbox()
     with zipfile.ZipFile(outbox, "w") as archive:
         parts = iter([np.zeros(10, dtype=np.uint8)])
+        # private: from outside the 2 GiB would have to be drawn to come to a second header
         pieces = image_formats._member(archive, outbox, "images.npy", np.uint8, (images, 1, 1, 1), parts)
         first = next(pieces)
         pieces.close()

@@ -97,6 +97,7 @@ def test_a_local_store_keeps_its_objects(tmp_path: Path):
 
 
 def test_s3_is_configured_by_url():
+    # private: what a URL configures is seen otherwise only by an S3 server
     backend = open_store("s3://bucket/some/prefix?endpoint=http://localhost:9000&region=eu-1")._backend
     assert backend.prefix == "some/prefix"
     assert backend.config["endpoint"] == "http://localhost:9000"
@@ -108,6 +109,7 @@ def test_a_store_that_is_away_is_given_up_within_seconds(monkeypatch: pytest.Mon
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     store = open_store("s3://bucket?endpoint=http://127.0.0.1:1&region=us-east-1")
+    # private: a connection that is refused ends before the limit is tried
     assert store._backend.retry_config["retry_timeout"] <= timedelta(seconds=15)
     with pytest.raises(StoreError):
         store.exists("a")

@@ -118,6 +118,7 @@ def test_a_rotation_goes_on_where_it_was_broken_off(workshop, old, both, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
+        # private: breaks off between two columns, where no collaborator is called
         patched.setattr(rotation, "_rotate_column", _after(2, rotation._rotate_column, broken))
         with pytest.raises(KeyboardInterrupt):
             rotation.rotate(workshop.database, both)

@@ -100,6 +100,7 @@ def test_the_divergence_at_a_whole_order_is_its_integral() -> None:
     for noise, rate in ((0.8, 0.05), (1.0, 0.2), (4.0, 0.01)):
         for order in (2, 5, 32):
             one = part(noise, rate=rate)
+            # private: compared with the formula for whole orders, which the public function prefers there
             assert renyi._integrated(one, float(order)) == pytest.approx(
                 renyi.divergence((one,), order), rel=1e-7
             )

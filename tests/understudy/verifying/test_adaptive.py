@@ -98,6 +98,7 @@ def test_what_promises_nothing_or_is_beyond_every_grid_is_not_computed() -> None
     assert found.pld is None
     barely, beyond = (part(0.19, rate=0.01, count=1),), (part(0.02, rate=0.01, count=1),)
     assert (
+        # private: at a scale that the public function tries only after finer ones
         adaptive._loss_bounds(
             Selecting(candidates=(barely, PLAIN), choice_epsilon=1.0, finals=(beyond, PLAIN)),
             1e-6,

@@ -76,6 +76,7 @@ def test_a_script_that_no_certificate_lists_is_refused(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_before_it_is_unpacked_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # private: a lower limit, so that the bomb is small
     monkeypatch.setitem(bundle_file._MOST_BYTES, "generator.onnx", 2**20)
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
