@@ -58,6 +58,34 @@ def test_the_rule_bites(name, source):
     assert RULES[name](ast.parse(source))
 
 
+PRIVATE_READS = 58
+"""How many reads of private attributes the tests have; each says in a comment why no public one will do."""
+
+
+def private_reads(tree: ast.AST) -> int:
+    """How often a source reads `x._y` of something that is neither `self` nor `cls`."""
+    return sum(
+        isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"})
+        for node in ast.walk(tree)
+    )
+
+
+def test_tests_read_no_more_private_attributes():
+    found = {path: private_reads(ast.parse(path.read_text())) for path in (ROOT / "tests").rglob("*.py")}
+    assert sum(found.values()) <= PRIVATE_READS, (
+        "a test reads one private attribute more: look at behaviour, hand in a clock or a collaborator, or patch a public "
+        "name; if none of these will do, say why in a comment `# private: ...` and raise the number"
+    )
+
+
+def test_private_reads_are_counted():
+    assert private_reads(ast.parse("watch._task.done(); made._clock = now; module._name()")) == 3
+    assert private_reads(ast.parse("self._task; cls._name; super().__init__(); made.__class__")) == 0
+
+
 def test_no_committed_text_names_this_machine():
     # Spelled in two parts so that this file does not contain what it forbids.
     forbidden = ("/wo" + "rk/", "/ro" + "ot/")
