@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from core.db import probing
+from core.db import session as sessions
 from core.db.errors import DatabaseUnavailable
 
 
@@ -25,7 +25,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(probing, "time", clock)
+    monkeypatch.setattr(sessions, "time", clock)
     return clock
 
 
