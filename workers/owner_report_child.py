@@ -20,13 +20,11 @@ from core.domain.table import TableDomain
 from core.releases.bundle import unpack
 from core.releases.errors import BundleInvalid
 from core.releases.sampler import Sampler
-from core.reports.coded_rows import coded_rows
-from core.reports.columns import columns_of
+from core.reports.columns import coded_rows, columns_of
 from core.reports.owner_contents import measure
 from core.reports.owner_files import report_key, write_report
 from core.reports.owner_orders import REPORTS
-from core.reports.owner_page import Subject, render, render_failure
-from core.reports.owner_size import most_bytes
+from core.reports.owner_page import Subject, most_bytes, render, render_failure
 from core.settings import Settings
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys

@@ -1,13 +1,16 @@
-"""The columns of a coded table as reports see them: names, labels of codes, distances between codes."""
+"""Coded tables for reports: rows as codes; names, labels and distances of codes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.domain.calendar import day_text, second_text
+from core.domain.codec import Codes, codes_type, encode
 from core.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
 from core.domain.table import TableDomain
 from core.reports.errors import ReportTargetUnknown
@@ -74,6 +77,29 @@ def target_of(domain: TableDomain, asked: str | None) -> str:
     if chosen not in {column.name for column in domain.coded}:
         raise ReportTargetUnknown
     return chosen
+
+
+def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[Codes, NDArray[np.int64]]:
+    """Encode stored rows one by one, learning nothing from them, and number the privacy units.
+
+    Args:
+        batches: clean rows with `storage_schema(domain)`.
+        domain: the declared domain.
+
+    Returns:
+        (rows, columns) codes, and (rows,) the unit of every row.
+    """
+    codes: list[Codes] = [np.empty((0, len(domain.coded)), codes_type(domain.cardinalities))]
+    units = []
+    for batch in batches:
+        codes.append(encode(domain, batch))
+        if domain.privacy_unit is not None:
+            units.append(batch.column(domain.privacy_unit))
+    records: Codes = np.concatenate(codes)
+    if domain.privacy_unit is None:
+        return records, np.arange(len(records))
+    numbered = pc.dictionary_encode(pa.chunked_array(units, pa.string())).combine_chunks().indices
+    return records, numbered.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _column(column: Modelled) -> ReportColumn:

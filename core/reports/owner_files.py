@@ -1,7 +1,7 @@
 """Storage of owner reports: sealed under the dataset's data key, and therefore destroyed with it.
 
 The objects are in the dataset's folder, which a deletion empties. Files are padded to a length that follows
-from the domain (`core.reports.owner_size`), so object sizes reveal nothing about rows.
+from the domain (`core.reports.owner_page.most_bytes`), so object sizes reveal nothing about rows.
 """
 
 from typing import Final

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from core.reports import owner_text as labels
+from core.reports.columns import ReportColumn
 from core.reports.learning import Learning, Score
 from core.reports.owner_contents import SEED, ColumnCompared, OwnerReportContents
 from core.reports.owner_plots import column_plot, heat_map, percent
@@ -21,6 +22,10 @@ MARK: Final = "Not differentially private – do not share"
 MAPPED: Final = 40
 """Maximum number of columns in a map of pairs; beyond it those with the largest errors are shown."""
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+# Bytes, each above what the page writes (tests compare with pages of many kinds).
+_PAGE_BYTES: Final = 64 * 1024
+_COLUMN_BYTES, _CODE_BYTES = 8000, 45
+_MAPS, _CELL_BYTES, _LINE_BYTES = 4, 260, 300
 _LEGEND: Final = '<p class="fine"><span class="key r"></span>real<span class="key s"></span>synthetic</p>'
 
 
@@ -243,3 +248,27 @@ def _whole(value: float) -> str:
 
 def _hundredths(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".") if value < 1 else "1"
+
+
+def most_bytes(columns: Sequence[ReportColumn]) -> int:
+    """Return an upper bound on the bytes of a report on these columns, from public facts; every file is padded to it.
+
+    The store reveals the length of its objects. A report's length depends on its columns and slightly on its contents,
+    and an account of a failure is short. Padding makes all files of a domain the same length.
+    """
+    names = sorted((_escaped_bytes(column.name) for column in columns), reverse=True)
+    mapped = names[:MAPPED]
+    count = len(mapped)
+    cells = _CELL_BYTES * count**2 + _LINE_BYTES * count + 2 * count * sum(mapped)
+    plots = sum(
+        _COLUMN_BYTES
+        + _CODE_BYTES * column.codes
+        + 4 * _escaped_bytes(column.name)
+        + 2 * sum(map(_escaped_bytes, column.words))
+        for column in columns
+    )
+    return _PAGE_BYTES + _MAPS * cells + plots
+
+
+def _escaped_bytes(text: str) -> int:
+    return len(escape(text).encode())

@@ -5,12 +5,13 @@ parsed and cleaned by a few threads, and written in order as an Arrow IPC stream
 reaches the disk: plaintext exists in memory only. Arrow's parser runs on validated text, so its errors, which
 quote values, are never shown. Cleaning is vectorised and never silently rounds 3.7 to 4
 (benchmarks/ingestion.py measures its speed). Parquet is spooled first (``core.storage.parquet_table``), and
-so are archives of images (``core.storage.image_upload``).
+so are archives of images.
 
 Storage is atomic: the sink is complete only after the last row, and only then ``store_rows`` puts it under
 its key.
 """
 
+import io
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +19,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, Final, TypeVar, cast
 
 from core.domain.declared import Domain
 from core.domain.images import ImageDomain
@@ -28,20 +29,23 @@ from core.storage.csv_records import Block, blocks_of, check_text, split_first
 from core.storage.csv_table import CsvTable
 from core.storage.errors import EmptyUpload, NoAcceptableRows
 from core.storage.header import csv_header
-from core.storage.image_upload import image_upload
+from core.storage.image_archive import ImageArchive
+from core.storage.image_arrays import idx_blocks, is_idx, npz_blocks
 from core.storage.intake_report import IntakeReport, Problem, ReportBuilder
 from core.storage.objects import ObjectStore
 from core.storage.parquet_table import ParquetTable, spooled
-from core.storage.sealing import SealedWriter
+from core.storage.sealing import SealedReader, SealedWriter
 from core.storage.sniffing import CSV, GZIP, NPZ, PARQUET, ZIP, kind_of, require_fitting, sniffed
 from core.storage.spool import spool_file
 from core.storage.stored_rows import open_writer, rows_context
 from core.storage.unit_limit import UnitLimit
 from core.storage.unpacking import IntakeLimits, gunzip, pieces_of
+from core.storage.zip_directory import read_directory
 
 __all__ = ["CSV", "GZIP", "NPZ", "PARQUET", "ZIP", "receive", "store_rows"]
 
 _T = TypeVar("_T")
+_BUFFER_BYTES: Final = 1 << 16
 
 
 def receive(
@@ -87,7 +91,7 @@ def receive(
     with ExitStack() as stack:
         if isinstance(domain, ImageDomain):
             spool = stack.enter_context(spooled(pieces, scratch_folder))
-            position, blocks = image_upload(spool, kind=kind, domain=domain, limits=limits)
+            position, blocks = _images(spool, kind, domain, limits)
         else:
             position, blocks = _table(stack, pieces, kind, domain, scratch_folder, limits, threads)
         stack.enter_context(closing(blocks))
@@ -138,6 +142,22 @@ def store_rows(
             )  # fmt: skip
         store.put_file(key, path)
     return report
+
+
+def _images(
+    spool: SealedReader, kind: str, domain: ImageDomain, limits: IntakeLimits
+) -> tuple[str, Generator[CleanBlock]]:
+    """Return what row numbers count (``line``, ``entry`` or ``row``), and the rows of a zip or npz archive."""
+    source: BinaryIO = io.BufferedReader(spool, _BUFFER_BYTES)
+    directory = read_directory(source, spool.size, limits)
+    if not len(directory.entries):
+        raise EmptyUpload("The archive contains no files.")
+    if kind == NPZ:
+        return "row", npz_blocks(source, directory, domain, limits)
+    if is_idx(source, directory):
+        return "row", idx_blocks(source, directory, domain, limits)
+    archive = ImageArchive(source, directory, domain, limits)
+    return archive.position, archive.blocks()
 
 
 def _table(

@@ -1,4 +1,7 @@
-"""Calibration of a plan's private stages: the anchor's noise by its fixed share, then the least noise for the steps."""
+"""Calibration of a plan's private stages: the anchor's noise by its fixed share, then the least noise for the steps.
+
+The noise multiplier of the steps follows a public schedule (DPBA), rounded to blocks of constant noise.
+"""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +22,6 @@ from core.synthesis.groups import group_count, groups_of_shapes, image_critic_sh
 from core.synthesis.image_anchor import image_anchor_plan
 from core.synthesis.learning import NOTHING_LEARNT, LearningQuestion
 from core.synthesis.options import IdpganOptions
-from core.synthesis.schedules import schedule_blocks
 from core.synthesis.stages import (
     ActsPlan,
     Anchor,
@@ -113,6 +115,43 @@ class PlanQuestion:
         if image is None:
             return group_count(self.options, self.facts.cells)
         return groups_of_shapes(self.options, image_critic_shapes(self.options, image))
+
+
+def relative_multiplier(options: IdpganOptions, step: float) -> float:
+    """Return the noise multiplier at `step` divided by that at step 0, in [schedule_end, 1].
+
+    The schedules are those of DPBA (equations 8 to 10). With t = step / period, and never below `end`: exponential
+    exp(-decay t); step decay^floor(t); polynomial (1 - end) (1 - min(t, 1))^decay + end.
+    """
+    time = step / options.schedule_period
+    end = options.schedule_end
+    if options.schedule == "constant":
+        return 1.0
+    if options.schedule == "exponential":
+        value = math.exp(-options.schedule_decay * time)
+    elif options.schedule == "step":
+        value = options.schedule_decay ** math.floor(time)
+    else:
+        value = (1 - end) * (1 - min(time, 1.0)) ** options.schedule_decay + end
+    return max(value, end)
+
+
+def schedule_blocks(options: IdpganOptions) -> tuple[tuple[int, float], ...]:
+    """Return (steps, relative multiplier) per block, in order; the last block may be shorter.
+
+    A block takes the value of its first step, so its noise is never below the schedule's. Adjacent blocks of equal
+    value are merged.
+    """
+    length = math.ceil(options.steps / options.schedule_blocks) if options.steps else 1
+    blocks: list[tuple[int, float]] = []
+    for first in range(0, options.steps, length):
+        steps = min(length, options.steps - first)
+        value = relative_multiplier(options, first)
+        if blocks and blocks[-1][1] == value:
+            blocks[-1] = (blocks[-1][0] + steps, value)
+        else:
+            blocks.append((steps, value))
+    return tuple(blocks)
 
 
 @lru_cache(maxsize=512)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from core.clock import SystemClock
 from core.notifications.details import shown_secret
 from core.notifications.kinds import CHOSEN
-from core.notifications.signature import headers
+from core.notifications.webhook import signed_headers
 from core.signing.contexts import DOSSIER, LEDGER_HEAD
 from core.signing.signed import Signer
 
@@ -33,7 +33,7 @@ def test_a_receiver_verifies_a_webhook_with_ten_lines() -> None:
 
     verified = run("notifications.md").verified
     new, old, body = b"n" * 32, b"o" * 32, b'{"type":"test"}'
-    sent = dict(headers(uuid4(), body, secrets=(new, old), at=SystemClock().now()))
+    sent = dict(signed_headers(uuid4(), body, secrets=(new, old), at=SystemClock().now()))
     assert verified(shown_secret(new), sent, body)
     assert verified(shown_secret(old), sent, body)
     assert not verified(shown_secret(b"x" * 32), sent, body)

@@ -10,9 +10,9 @@ from core.audit import chain as audit_chain
 from core.ledger import entries
 from core.ledger.ledger_queries import entry_json
 from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement
-from core.notifications import signature
 from core.notifications.kinds import Kind
 from core.notifications.messages import Message
+from core.notifications.webhook import signed_headers
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import Charge
 from core.privacy.filters import AdmissionRule
@@ -149,7 +149,7 @@ def signatures() -> dict[str, object]:
         members[f"webhook {kind.value}"] = {
             "body": message.body.decode(),
             "headers": dict(
-                signature.headers(message.event_id, message.body, secrets=[b"1" * 24, b"2" * 24], at=AT)
+                signed_headers(message.event_id, message.body, secrets=[b"1" * 24, b"2" * 24], at=AT)
             ),
         }
     return members

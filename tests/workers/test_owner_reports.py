@@ -23,8 +23,7 @@ from core.reports import owner_files
 from core.reports.columns import columns_of
 from core.reports.owner_files import STEP_BYTES, read_report, report_key
 from core.reports.owner_orders import claim_report, order_report, overdue_reports
-from core.reports.owner_page import FAILED, MARK
-from core.reports.owner_size import most_bytes
+from core.reports.owner_page import FAILED, MARK, most_bytes
 from core.storage.errors import SealBroken
 from tests.core.releases.stand_in import bundle, network_of
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of

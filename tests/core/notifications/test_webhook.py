@@ -20,8 +20,14 @@ from core.notifications.details import Details, shown_secret
 from core.notifications.dispatch import SENDING_SECONDS
 from core.notifications.kinds import Kind
 from core.notifications.messages import Batch, Message
-from core.notifications.signature import headers, mark_of
-from core.notifications.webhook import BATCH_SECONDS, CONNECT_SECONDS, WHOLE_SECONDS, WebhookTransport
+from core.notifications.webhook import (
+    BATCH_SECONDS,
+    CONNECT_SECONDS,
+    WHOLE_SECONDS,
+    WebhookTransport,
+    signature_of,
+    signed_headers,
+)
 from tests.core.notifications.receiver import receiving
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -56,7 +62,7 @@ def verified(received, secret):
 def test_the_vector_of_the_specification():
     # https://github.com/standard-webhooks/standard-webhooks: secret, id, time, body and signature of its libraries' tests.
     secret = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-    mark = mark_of(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
+    mark = signature_of(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert mark == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
@@ -216,7 +222,7 @@ def test_waits_double_up_to_a_limit_and_differ():
 
 def test_secrets_are_shown_as_the_specification_says():
     assert shown_secret(b"\x00" * 32) == "whsec_" + base64.b64encode(b"\x00" * 32).decode()
-    head = headers(UUID(int=1), b"{}", secrets=(SECRET, OLD), at=NOW)
+    head = signed_headers(UUID(int=1), b"{}", secrets=(SECRET, OLD), at=NOW)
     assert head["webhook-id"] == "msg_" + UUID(int=1).hex
     assert len(head["webhook-signature"].split(" ")) == 2
 

@@ -12,8 +12,7 @@ from core.reports import owner_contents
 from core.reports.columns import columns_of
 from core.reports.owner_contents import OwnerReportContents, measure
 from core.reports.owner_files import STEP_BYTES, report_key, write_report
-from core.reports.owner_page import FAILED, MAPPED, MARK, Subject, render, render_failure
-from core.reports.owner_size import most_bytes
+from core.reports.owner_page import FAILED, MAPPED, MARK, Subject, most_bytes, render, render_failure
 from core.storage.objects import open_store
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>'

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.synthesis.noise import relative_multiplier, schedule_blocks
 from core.synthesis.options import IdpganOptions
-from core.synthesis.schedules import relative_multiplier, schedule_blocks
 
 
 def options(**changes: object) -> IdpganOptions:
