@@ -1,6 +1,6 @@
 """Bins of numbers and times: how an ordered column becomes a finite set of codes, by a public rule.
 
-A *grid* says which values may be produced (whole numbers, multiples of 10^-d, days, months ...); a real column
+A *grid* is the set of values that may be produced (whole numbers, multiples of 10^-d, days, months ...); a real column
 without ``decimals`` has no grid. A value belongs to the bin with the last start not above it; bins are closed
 below and open above, the last one is closed. The default rule is part of the schema version
 ``understudy.domain/1`` and never changes under that name:
@@ -159,7 +159,7 @@ def default_edges(
         upper: Upper bound, above ``lower`` unless a grid has a single point.
         grid: The grid of the column, or None.
         unit: Unit of the logarithmic spacing.
-        bins: Asked number of bins, or None for the default.
+        bins: Requested number of bins, or None for the default.
         spacing: "linear" or "log".
 
     Returns:
@@ -177,7 +177,7 @@ def default_edges(
     if grid.ticks <= count:
         ticks = np.arange(grid.ticks)
     else:
-        # Rounded first, so that the last bit of a machine's exponential cannot move an edge.
+        # Rounded first: the last bit of `expm1` differs between machines and must not move an edge.
         ticks = np.unique(np.floor(np.round(steps[:-1] * grid.ticks, 6)).astype(np.int64))
     starts = grid.points(ticks)
     return np.append(starts, max(upper, np.nextafter(starts[-1], np.inf)))

@@ -12,7 +12,7 @@ from core.domain.columns import LabelColumn
 from core.domain.schema import index_type, is_plain_boolean
 
 LONGEST_CATEGORY_BYTES: Final = 200
-"""In UTF-8, of a category that is learnt."""
+"""Maximum length of a learnt category in UTF-8."""
 _MISSING: Final = -1
 _UNKNOWN: Final = -2
 
@@ -45,7 +45,7 @@ def clean_labels(column: LabelColumn, raw: pa.Array, rules: TextRules | None) ->
 
 
 def _clean_any_text(column: LabelColumn, raw: pa.Array, rules: TextRules | None) -> Cleaned:
-    """Texts of a column whose categories are learnt: kept as they come, too long ones as "other"."""
+    """Texts of a column whose categories are learnt: unchanged, except that too long ones become "other"."""
     texts = as_text(column.name, raw)
     if rules is not None:
         texts = rules.apply(texts)

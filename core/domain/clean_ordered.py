@@ -68,7 +68,7 @@ def _read_text(column: NumericColumn | TimeColumn, texts: pa.Array) -> tuple[Flo
 
 
 def _null_numbers(column: NumericColumn | TimeColumn, rules: TextRules) -> Floats:
-    """The numbers or times that the texts for "missing" read as: in a typed column they mean the same as in text."""
+    """The texts for "missing" parsed as numbers or times: a typed column treats them as missing, like text."""
     values = _read_text(column, pa.array(rules.null_values, pa.string()))[0]
     return values[~np.isnan(values)]
 
@@ -153,7 +153,7 @@ def _apply_fractions(column: NumericColumn, numbers: Floats, missing: Mask, clea
 
 
 def spread(distinct: Cleaned, indices: pa.Array, column: NumericColumn | TimeColumn) -> Cleaned:
-    """What was found for each distinct text, for the rows that hold it; then the null policy."""
+    """Expand the results for distinct texts to rows, then apply the null policy."""
     places = pc.fill_null(indices.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     present = as_mask(pc.is_valid(indices))
     cleaned = Cleaned(distinct.values.take(indices))

@@ -1,4 +1,4 @@
-"""What cleaning a column gives: the clean values, and which rows were refused or changed, by kind."""
+"""The result of cleaning a column: the clean values, and the rows that were refused or changed, by kind."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -18,7 +18,7 @@ Change = Literal["clamped", "rounded", "mapped-to-other", "mapped-to-null", "nul
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRules:
-    """What a field may need before it is read (CSV and frames; Parquet values are taken as they are).
+    """Preparation of text before parsing (CSV and frames; Parquet values are used unchanged).
 
     Attributes:
         strip: Drop blanks around the text.

@@ -1,8 +1,7 @@
 """Row-local validation: raw columns of a file to clean, typed columns, by the declared policies.
 
-Every rule looks at one value of one row, never at other rows: adding or removing a record changes nothing about the
-others. A value is kept, changed by a declared rule (and counted), or its row is refused (and listed). Values appear
-in no result but the clean columns themselves.
+Every rule depends on one value of one row only: adding or removing a record changes nothing about the others. A value is kept, changed by a declared rule (and counted), or its row is refused (and listed). Values appear
+in no result except the clean columns.
 """
 
 from typing import Final
@@ -23,8 +22,8 @@ def clean_column(column: Modelled, raw: pa.Array, rules: TextRules | None = None
 
     Args:
         column: Its declaration.
-        raw: Its values: strings (plain or dictionary), or what a Parquet file holds.
-        rules: How text is prepared, or None to take it as it is.
+        raw: Its values: strings (plain or dictionary), or the types of a Parquet file.
+        rules: How text is prepared, or None to use it unchanged.
 
     Raises:
         DomainMismatch: values of this Arrow type cannot be read as this kind of column.

@@ -1,7 +1,7 @@
 """Rows to codes and back, vectorised per column.
 
-``encode`` and ``decode`` are inverse in one direction: ``encode(decode(codes)) == codes``, but for the code of a pattern that no
-time of the bin has (``core.domain.patterns``). The other way a value comes back as some value of the same bin.
+``encode(decode(codes)) == codes``, except for the code of a pattern that no time of the bin has
+(``core.domain.patterns``). ``decode(encode(values))`` gives each value back as some value of the same bin.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,10 +42,10 @@ def codes_type(cardinalities: Sequence[int]) -> CodesType:
 
 
 def encode(domain: TableDomain, batch: pa.RecordBatch) -> Codes:
-    """Codes of a batch that has (at least) the modelled columns; other columns are not looked at.
+    """Codes of a batch that has at least the modelled columns; other columns are ignored.
 
     Values beyond the bounds fall into the outer bins, values that are not listed into "other" (or null). Intake has
-    applied the declared policies before; this only keeps the function total.
+    already applied the declared policies; this only keeps the function total.
 
     Args:
         domain: The declared domain.
@@ -126,7 +126,7 @@ def numbers_of(column: NumericColumn | TimeColumn, values: pa.Array) -> Floats:
 
 
 def _filled(column: Modelled, codes: Integers) -> Integers:
-    """Give missing values their code: null's own, or that of the value that stands in."""
+    """Give missing values the null code, or the code of their declared replacement."""
     missing = codes == _UNSET
     if not missing.any():
         return codes
@@ -152,12 +152,12 @@ def stand_in_value(column: Modelled) -> pa.Array:
 
 
 def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Generator) -> pa.RecordBatch:
-    """Rows of codes: the value of a category, a value drawn uniformly inside a bin. Rules between columns are not looked at.
+    """Rows of codes: the value of a category, a value drawn uniformly inside a bin. Rules between columns are not applied.
 
     Args:
         domain: The declared domain.
         codes: Shape (rows, coded columns), each within its column's cardinality.
-        rng: Where the uniform numbers come from; one draw per row and ordered column, in column order.
+        rng: Source of the uniform numbers; one draw per row and ordered column, in column order.
 
     Returns:
         A batch with ``sample_schema(domain)``; lists of words are dictionary arrays.
@@ -169,7 +169,7 @@ def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Gener
 
 
 def draw_values(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Generator) -> list[Floats]:
-    """The values of ``decode`` before they become Arrow arrays; of a word its place in its list, NaN for null.
+    """The values of ``decode`` before they become Arrow arrays: numbers, the indices of words in their lists, NaN for null.
 
     Returns:
         One array of shape (rows,) for each modelled column.
@@ -195,13 +195,13 @@ def _by_column(domain: TableDomain, codes: NDArray[np.integer]) -> Iterator[tupl
 
 
 def batch_of(domain: TableDomain, values: Sequence[Floats]) -> pa.RecordBatch:
-    """Rows of the values that ``draw_values`` gives."""
+    """Rows of the values that ``draw_values`` returns."""
     arrays = [_array(column, own) for column, own in zip(domain.modelled, values, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=sample_schema(domain))
 
 
 def codes_of(domain: TableDomain, values: Sequence[Floats]) -> Codes:
-    """Codes of the values that ``draw_values`` gives; shape (rows, coded columns)."""
+    """Codes of the values that ``draw_values`` returns; shape (rows, coded columns)."""
     codes: Codes = np.empty((len(values[0]), len(domain.coded)), dtype=codes_type(domain.cardinalities))
     by_name = {}
     for index, (column, own) in enumerate(zip(domain.modelled, values, strict=True)):
@@ -236,8 +236,8 @@ def _drawn_with_patterns(
     """Times of the bins that agree with the codes of the column's patterns."""
     own = codes[column.name]
     bins = np.clip(own.astype(np.int64), 0, column.bins.count - 1)
-    beside = [codes[f"{column.name}.{pattern}"].astype(np.int64) for pattern in column.patterns]
-    values = column.patterned.draw(bins, beside, rng.random(len(own)))
+    pattern_codes = [codes[f"{column.name}.{pattern}"].astype(np.int64) for pattern in column.patterns]
+    values = column.patterned.draw(bins, pattern_codes, rng.random(len(own)))
     if column.null_code is not None:
         values[own == column.null_code] = np.nan
     return values
@@ -261,7 +261,7 @@ def _array(column: Modelled, values: Floats) -> pa.Array:
 
 
 def _ordered_values(column: OrderedColumn, codes: NDArray[np.integer], rng: np.random.Generator) -> Floats:
-    """Values of the codes; any number where the code means null."""
+    """Values of the codes; arbitrary numbers for null."""
     specials = len(column.specials)
     uniforms = rng.random(len(codes))
     bins = codes.astype(np.int64) - specials

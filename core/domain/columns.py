@@ -15,7 +15,9 @@ from core.domain.calendar import make_grid
 from core.domain.patterns import PatternedBins
 
 Learnt = Literal["bounds", "bins", "categories", "records"]
-"""What of a column (or, of the unit column, "records": how many of a unit count) a training learns from the rows, with noise and for a charge, instead of taking it as declared."""
+"""A property of a column that training learns from the rows, with noise and for a charge, instead of taking it as declared.
+
+"records" is a property of the unit column: how many records of a unit count."""
 Pattern = Literal["weekday", "month", "hour"]
 Outside = Literal["clamp", "null", "refuse"]
 Unknown = Literal["other", "null", "refuse"]
@@ -23,11 +25,10 @@ Unknown = Literal["other", "null", "refuse"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullPolicy:
-    """What becomes of a missing value: the row is refused, null is a code of its own, or a value stands in.
+    """Treatment of a missing value: refuse the row, give null a code of its own, or use a declared replacement.
 
     Attributes:
-        action: What is done.
-        value: The value that stands in (action "use"), as written in the domain document.
+        value: The replacement (action "use"), as written in the domain document.
     """
 
     action: Literal["refuse", "category", "use"]
@@ -40,7 +41,7 @@ class ModelledColumn:
     name: str
     null: NullPolicy
     learn: tuple[Learnt, ...]
-    """What is learnt of it, in this order. Until then the column has the most codes that it may be learnt to have."""
+    """The properties that are learnt, in this order. Until then the column has the maximum number of codes that learning may give it."""
 
     @property
     def ordinary_codes(self) -> int:
@@ -110,11 +111,11 @@ class NumericColumn(OrderedColumn):
         specials: Values with a code of their own (zero spikes, sentinels), in or out of the bounds.
         decimals: Digits after the point that synthetic reals show, or None for full precision.
         null: Null policy.
-        outside: What becomes of a value beyond the bounds.
-        infinite: What becomes of plus and minus infinity.
-        fraction: What becomes of 3.7 in a whole-number column.
-        unreadable: What becomes of text that is not a number.
-        learn: What is learnt. With "bounds" the declared ones are the outermost, with "bins" their declared number is the most.
+        outside: Treatment of values beyond the bounds.
+        infinite: Treatment of plus and minus infinity.
+        fraction: Treatment of 3.7 in a whole-number column.
+        unreadable: Treatment of text that is not a number.
+        learn: Learnt properties. With "bounds" the declared bounds are the outermost ones, with "bins" the declared number of bins is the maximum.
     """
 
     kind: ClassVar[Literal["numeric"]] = "numeric"
@@ -166,15 +167,15 @@ class TimeColumn(OrderedColumn):
         kind: "date" (counted in days since 1970-01-01) or "datetime" (in seconds).
         lower: First day or second.
         upper: Last day or second.
-        resolution: How finely values are told apart; synthetic values are multiples of it.
+        resolution: The unit to which values are distinguished; synthetic values are multiples of it.
         edges: Declared bin edges, or empty for the default rule.
         bin_count: Number of bins of the default rule, or None for 32.
         format: strptime format of text in files, or None for ISO 8601.
         null: Null policy.
-        outside: What becomes of a value beyond the bounds.
-        unreadable: What becomes of text that is not a date.
-        learn: What is learnt, as of numbers.
-        patterns: Patterns of the calendar that are modelled beside the bins, the most important first.
+        outside: Treatment of values beyond the bounds.
+        unreadable: Treatment of text that is not a date.
+        learn: Learnt properties, as in `NumericColumn`.
+        patterns: Calendar patterns modelled in addition to the bins, the most important first.
     """
 
     name: str
@@ -199,7 +200,7 @@ class TimeColumn(OrderedColumn):
 
     @property
     def grid(self) -> Grid:
-        """The days or seconds that the resolution keeps apart."""
+        """The days or seconds that the resolution distinguishes."""
         return make_grid(
             lower=self.lower,
             upper=self.upper,
@@ -249,9 +250,9 @@ class LabelColumn(ModelledColumn):
         name: Name in the file.
         kind: "categorical", "ordinal" or "boolean".
         labels: The listed values in code order; for booleans the words for false and true.
-        other: The text that stands for every value that is not listed, or None.
+        other: The text that replaces every value that is not listed, or None.
         null: Null policy.
-        unknown: What becomes of a value that is not listed.
+        unknown: Treatment of values that are not listed.
         learn: ("categories",) where the list is learnt; `labels` are then placeholders, as many as may be learnt.
     """
 
@@ -290,12 +291,12 @@ class IgnoredColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitColumn:
-    """The column that says whose record it is: stored sealed, never modelled, never released.
+    """The column that identifies the privacy unit of a record: stored sealed, never modelled, never released.
 
     Attributes:
         name: Of the column.
-        records: How many records of a unit count at most, each of them fully; None where all count, and one together.
-        learns_records: Whether a training learns `records`, which is None until then.
+        records: Maximum number of records of a unit that count, each fully. None if all count, with total weight one.
+        learns_records: Whether training learns `records`, which is None until then.
     """
 
     kind: ClassVar[str] = "unit"
@@ -316,7 +317,7 @@ _PATTERN_WORDS: Final[dict[Pattern, tuple[str, ...]]] = {
 
 
 def pattern_column(column: TimeColumn, pattern: Pattern) -> LabelColumn:
-    """The column of codes of one pattern; it is missing where the time is, and called after it: ``seen.weekday``."""
+    """The column of codes of one pattern, named after its time (``seen.weekday``) and missing where the time is missing."""
     return LabelColumn(
         name=f"{column.name}.{pattern}",
         kind="ordinal",

@@ -10,7 +10,7 @@ MARK: Final = "_from_data"
 
 
 def require_confirmed(document: object) -> None:
-    """Refuse a document that still carries marks.
+    """Refuse a document that still contains marks.
 
     Raises:
         DomainUnconfirmed: marks are left; the error lists the pointers of all.

@@ -19,7 +19,7 @@ def domain_from_json(document: object) -> Domain:
     """Read and check a domain document of any kind.
 
     Raises:
-        DomainUnconfirmed: it is a draft whose marks nobody has removed.
+        DomainUnconfirmed: it is a draft that still contains marks.
         DomainInvalid: it breaks a rule; the error points at the place.
     """
     return _KINDS[Node(document, "").take_choice("schema", _KINDS)].from_json(document)

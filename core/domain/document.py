@@ -34,13 +34,13 @@ MAXIMUM_CODES: Final = 1_000_000
 MOST_BINS_OR_LEARNT: Final = 32767
 """Bins of a number or time, and categories that may be learnt of one column."""
 LEARN: Final = "learn"
-"""What a document says of bounds, bins or categories that a training learns for a charge (docs/domain.md)."""
+"""Value in a document for bounds, bins or categories that training learns for a charge (docs/domain.md)."""
 MOST_BINS: Final = 32
-"""Bins and heavy values of a column whose bins are learnt, where its entry names no `most`."""
+"""Default of `most` for a column whose bins are learnt: bins and heavy values together."""
 MOST_CATEGORIES: Final = 64
-"""Categories of a column whose categories are learnt, likewise."""
+"""Default of `most` for a column whose categories are learnt."""
 LARGEST_NUMBER: Final = 2.0**53
-"""Bounds are learnt within this to either side, where none are declared."""
+"""Learnt bounds are at most this in absolute value if no bounds are declared."""
 
 
 def column_from_json(value: object, pointer: str) -> Column:
@@ -87,7 +87,7 @@ def _check_null_has_a_place(node: Node, null: NullPolicy, **rules: str) -> None:
 
 
 def _learnt(node: Node) -> tuple[Learnt, ...]:
-    """What the entry of a number or time leaves to be learnt; "bounds" is consumed, "bins" is not."""
+    """The properties of a number or time that its entry leaves to be learnt; "bounds" is consumed, "bins" is not."""
     found: list[Learnt] = []
     if node.has("bounds"):
         node.take_choice("bounds", (LEARN,))
@@ -107,7 +107,7 @@ def _learnt(node: Node) -> tuple[Learnt, ...]:
 def _refuse_stand_in(node: Node, null: NullPolicy, learn: tuple[Learnt, ...]) -> None:
     if null.action == "use" and learn and learn != ("bins",):
         node.refuse(
-            "A value that stands in must be a declared one.", "learn-beside-stand-in", key="null",
+            "The replacement of missing values must be a declared value.", "learn-beside-stand-in", key="null",
             remedy='Write "null": "category", or declare what is to be learnt.',
         )  # fmt: skip
 
@@ -119,7 +119,7 @@ def _bounds_or_edges(
     single: bool,
     outermost: tuple[object, object] | None = None,
 ) -> tuple[float, float, tuple[float, ...]]:
-    """Lower, upper and declared edges; the bounds may be left out where edges are given, or where they are learnt within some."""
+    """Lower and upper bound, and declared edges. The bounds are optional if edges are given or the bounds are learnt within `outermost`."""
     edges = tuple(read(item, f"edges/{index}") for index, item in enumerate(node.take_list("edges", ())))
     if len(edges) == 1:
         node.refuse("'edges' needs at least two values.", "too-few-edges", key="edges")
@@ -220,11 +220,11 @@ _FIRST_AND_LAST: Final[dict[str, tuple[object, object]]] = {
     "date": ("0001-01-01", "9999-12-31"),
     "datetime": ("0001-01-01T00:00:00", "9999-12-31T23:59:59"),
 }
-"""Bounds of times are learnt within these, where none are declared."""
+"""Learnt bounds of times lie within these if no bounds are declared."""
 
 
 _COARSEST: Final[dict[Pattern, str]] = {"weekday": "day", "month": "month", "hour": "hour"}
-"""The coarsest resolution of which times have each pattern."""
+"""The coarsest resolution that still has each pattern."""
 
 
 def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColumn:
@@ -274,7 +274,7 @@ def _patterns(node: Node, kind: str, resolution: str) -> tuple[Pattern, ...]:
             node.refuse("A pattern is listed twice.", "duplicate-value", key=key)
         if DATETIME_RESOLUTIONS.index(resolution) > DATETIME_RESOLUTIONS.index(_COARSEST[pattern]):
             node.refuse(
-                f"Times are told apart by the {resolution}: they have no {pattern}.", "pattern-below-resolution", key=key,
+                f"A resolution of '{resolution}' is too coarse for the pattern '{pattern}'.", "pattern-below-resolution", key=key,
                 remedy="Leave out the pattern, or declare a finer 'resolution'.",
             )  # fmt: skip
         found.append(pattern)
@@ -291,18 +291,18 @@ def _time_format(node: Node) -> str | None:
 
 
 def _learnt_categories(node: Node, name: str) -> LabelColumn:
-    """A column whose categories are learnt; whatever is not among them is "other"."""
+    """A column whose categories are learnt; every value that is not among them is "other"."""
     node.take("categories")
     most = node.take_integer("most", MOST_CATEGORIES, lowest=1, highest=MOST_BINS_OR_LEARNT)
     other = node.take("other", default=True)
     if other is False:
         node.refuse(
-            "Learnt categories leave out what few units have: 'other' stands for it.", "learn-without-other", key="other",
+            "Learnt categories omit rare values, so 'other' is needed.", "learn-without-other", key="other",
             remedy="Leave out 'other', or give its text.",
         )  # fmt: skip
     text = "other" if other is True else other
     if not isinstance(text, str) or not text:
-        node.refuse("'other' must be true or the text that stands for it.", "not-text", key="other")
+        node.refuse("'other' must be true or its text.", "not-text", key="other")
     null = _null_policy(node, str)
     _refuse_stand_in(node, null, ("categories",))
     node.take_choice("unknown", ("other",), "other")
@@ -327,7 +327,7 @@ def _labels(node: Node, name: str, kind: Literal["categorical", "ordinal", "bool
         key = "categories" if kind == "categorical" else "levels"
         labels = node.take_texts(key)
         other = _other(node, labels) if kind == "categorical" else None
-        # A release whose categories were learnt may have none that enough units share.
+        # A release with learnt categories may have none: perhaps no value is shared by enough units.
         if not labels and other is None:
             node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one value.")
     words = labels if other is None else (*labels, other)
@@ -352,7 +352,7 @@ def _other(node: Node, labels: tuple[str, ...]) -> str | None:
         return None
     text = "other" if value is True else value
     if not isinstance(text, str) or not text:
-        node.refuse("'other' must be true, false or the text that stands for it.", "not-text", key="other")
+        node.refuse("'other' must be true, false or its text.", "not-text", key="other")
     if text in labels:
         node.refuse(
             "The text for 'other' is also a category.", "duplicate-value", key="other",
@@ -381,7 +381,7 @@ _READERS: Final[dict[str, Callable[[Node, str], Column]]] = {
 
 
 def column_to_json(column: Column) -> dict[str, object]:
-    """The complete entry of a column, defaults written out; ``column_from_json`` gives the column back."""
+    """The complete entry of a column, with defaults; ``column_from_json`` reads it back."""
     found: dict[str, object] = {"name": column.name, "kind": column.kind}
     if isinstance(column, IgnoredColumn):
         return found
@@ -399,7 +399,7 @@ def column_to_json(column: Column) -> dict[str, object]:
 
 
 def plain_number(value: float) -> float | int:
-    """A number as people write it: 17, not 17.0."""
+    """A whole float as an integer: 17, not 17.0."""
     return int(value) if math.isfinite(value) and value.is_integer() else value
 
 
@@ -425,7 +425,7 @@ def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
 
 
 def _learnt_to_json(column: NumericColumn | TimeColumn) -> dict[str, object]:
-    """How many bins, or that they are learnt, and at most how many; and whether the bounds are."""
+    """The number of bins, or that bins are learnt and their maximum number; and whether the bounds are learnt."""
     found: dict[str, object] = {}
     if "bins" in column.learn:
         found |= {"bins": LEARN, "most": column.bin_count}
@@ -454,7 +454,7 @@ def _time_to_json(column: TimeColumn) -> dict[str, object]:
     found |= _learnt_to_json(column)
     if column.format is not None:
         found["format"] = column.format
-    # Left out where there is none, so that documents from before there were patterns keep their digest.
+    # Omitted if empty: documents older than patterns keep their digest.
     if column.patterns:
         found["patterns"] = list(column.patterns)
     return found

@@ -31,10 +31,10 @@ class DomainInvalid(InvalidInput):
 
 
 class DomainUnconfirmed(InvalidInput):
-    """A draft still carries ``_from_data`` marks: nobody has said that these values may be public."""
+    """A draft still has ``_from_data`` marks: the owner has not confirmed that these values may be public."""
 
     code = "domain-unconfirmed"
-    title = "The domain is a draft that nobody has confirmed"
+    title = "The domain is an unconfirmed draft"
 
     def __init__(self, pointers: tuple[str, ...]) -> None:
         super().__init__(

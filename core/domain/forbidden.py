@@ -1,7 +1,7 @@
-"""Cells of two-way tables that rules between columns and the calendar leave empty: public, so a fit may set them to zero at no cost.
+"""Structural zeros of two-way tables: cells that the rules between columns or the calendar leave empty.
 
-A cell is forbidden only if no values of its two codes keep one of the rules, whatever the other columns hold. What several
-rules forbid only together is not found.
+They are public, so a fit may set them to zero at no cost. A cell is forbidden only if no values of its two codes satisfy one
+of the rules, for any values of the other columns. Cells that several rules forbid only together are not found.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,11 +27,11 @@ from core.domain.table import TableDomain
 
 Pair = tuple[int, int]
 LARGEST_TABLE: Final = 2**24
-"""Cells of a pair above which nothing is said of it: a table of that size is not measured."""
+"""Largest table, in cells, that is examined; a larger one is not measured."""
 
 
 def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
-    """Return the cells that some rule forbids, or that no time has.
+    """Return the cells that some rule forbids, or that contain no time.
 
     Args:
         domain: The declared domain.
@@ -41,25 +41,25 @@ def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
         forbidden. Pairs without such a cell are left out.
     """
     found: dict[Pair, Flags] = {}
-    for by_pair in (_beside_patterns(domain), *forbidden_by_rule(domain)):
+    for by_pair in (_by_calendar(domain), *forbidden_by_rule(domain)):
         for pair, cells in by_pair.items():
             found[pair] = found[pair] | cells if pair in found else cells
     return dict(sorted(found.items()))
 
 
-def _beside_patterns(domain: TableDomain) -> dict[Pair, Flags]:
-    """Bins of times with codes of their patterns that no time of the bin has; a pattern is missing where its time is."""
+def _by_calendar(domain: TableDomain) -> dict[Pair, Flags]:
+    """Pairs of a bin and a pattern's code that no time has; a pattern is missing exactly where its time is."""
     found: dict[Pair, Flags] = {}
     places = {column.name: place for place, column in enumerate(domain.coded)}
     for column in {time.name: time for time, _pattern in domain.patterns}.values():
-        beside = [places[f"{column.name}.{pattern}"] for pattern in column.patterns]
-        for number, place in enumerate(beside):
+        pattern_places = [places[f"{column.name}.{pattern}"] for pattern in column.patterns]
+        for number, place in enumerate(pattern_places):
             cells = np.zeros((column.cardinality, domain.coded[place].cardinality), dtype=np.bool_)
             possible = column.patterned.possible(number)
             cells[: column.bins.count, : possible.shape[1]] = ~possible
             _missing_together(cells, column.null_code, domain.coded[place].null_code)
             found[places[column.name], place] = cells
-        for first, second in combinations(beside, 2):
+        for first, second in combinations(pattern_places, 2):
             cells = np.zeros(
                 (domain.coded[first].cardinality, domain.coded[second].cardinality), dtype=np.bool_
             )
@@ -76,13 +76,13 @@ def _missing_together(cells: Flags, first: int | None, second: int | None) -> No
 
 
 def forbidden_by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
-    """Yield what each rule forbids by itself, in the order of the document.
+    """Yield the cells that each rule forbids by itself, in the order of the document.
 
     Args:
         domain: The declared domain.
 
     Returns:
-        Of every rule one mapping, as `forbidden_pairs` gives it; empty where the rule forbids no cell of a pair.
+        One mapping per rule, as in `forbidden_pairs`; empty if the rule forbids no cell of a pair.
     """
     if domain.kept is None:
         return
@@ -97,10 +97,10 @@ def forbidden_by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
 
 
 def whole_groups(cells: Flags, first: Places, second: Places) -> Flags:
-    """Return which groups of codes are forbidden: those of whose codes every pair is.
+    """Return which pairs of groups are forbidden: those in which every pair of codes is forbidden.
 
     Args:
-        cells: (codes of the first column, codes of the second) which are forbidden.
+        cells: (codes of the first column, codes of the second), true where forbidden.
         first: the group of each code of the first column, from 0 without a gap.
         second: the same of the second column.
 
@@ -108,8 +108,8 @@ def whole_groups(cells: Flags, first: Places, second: Places) -> Flags:
         (groups of the first column, groups of the second).
     """
     forbidden: Flags = np.ones((int(first.max()) + 1, int(second.max()) + 1), dtype=np.bool_)
-    allowed, beside = np.nonzero(~cells)
-    forbidden[first[allowed], second[beside]] = False
+    allowed_first, allowed_second = np.nonzero(~cells)
+    forbidden[first[allowed_first], second[allowed_second]] = False
     return forbidden
 
 
@@ -148,7 +148,7 @@ class _Codes:
 
     @property
     def never_exempt(self) -> Flags:
-        """Which codes are numbers: order and sums are not asked of null and of special values beyond the bounds."""
+        """Which codes are numbers. Order and sums do not apply to null or to special values beyond the bounds."""
         found: Flags = self.values.are_numbers(self.lows)
         return found
 
@@ -156,7 +156,7 @@ class _Codes:
         """Which codes hold each of some values; (n,) to (n, codes)."""
         wanted = values[:, None]
         inside = (self.lows <= wanted) & (wanted <= self.highs)
-        # A special value has a code of its own, also where it lies inside a bin.
+        # A special value has its own code, even inside a bin.
         inside &= ~np.isin(wanted, self.values.specials) | (self.lows == self.highs)
         found: Flags = inside | (np.isnan(wanted) & self.missing)
         return found
@@ -178,7 +178,7 @@ Known = Mapping[int, _Codes]
 
 
 def _pairs(rule: Rule, codes: Known) -> Iterator[Pair]:
-    """Every two columns of a rule with a table of bearable size, by their places in the rule."""
+    """Every pair of a rule's columns whose table is at most `LARGEST_TABLE`, by their positions in the rule."""
     sizes = [len(codes[place].lows) for place in rule.columns]
     for second in range(len(sizes)):
         for first in range(second):
@@ -194,7 +194,7 @@ def _at_most(rule: Rule, codes: Known) -> Found:
 
 
 def _sum(rule: Rule, codes: Known) -> Found:
-    """The rest, total less parts, lies in an interval for each cell; forbidden if that does not reach the tolerance."""
+    """A cell is forbidden if the interval of its residual, total minus parts, is beyond the tolerance."""
     assert isinstance(rule, Sum)
     signs = [-1.0] * (len(rule.columns) - 1) + [1.0]
     ends = [

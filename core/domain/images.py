@@ -1,4 +1,4 @@
-"""The declared domain of a set of images: their shape and their labels, said by the owner and public."""
+"""The domain of a set of images: their shape and labels, declared by the owner and public."""
 
 from dataclasses import dataclass
 from typing import Final, Self
@@ -9,26 +9,26 @@ from core.signing.canonical import canonical_digest
 
 SCHEMA: Final = "understudy.images/1"
 LARGEST_SIDE: Final = 256
-"""Pixels of a side; larger images are scaled down by their owner."""
+"""Pixels of a side; the owner scales larger images down."""
 MOST_LABELS: Final = 1000
 LONGEST_WORD: Final = 200
 """Characters of a label or of the name of the unit's column."""
 FILE: Final = "file"
 PIXELS: Final = "pixels"
 LABEL: Final = "label"
-"""Columns of a label file and of stored images, beside the unit's."""
+"""Columns of a label file and of stored images, apart from the unit's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageDomain:
-    """Everything the service knows about a set of images without looking at them.
+    """The declared domain: everything the service knows about a set of images without reading them.
 
     Attributes:
         height: Rows of pixels of every image.
         width: Pixels of a row.
         channels: 1 for grey, 3 for red, green and blue; 8 bits each.
         labels: The classes, in the order of their codes; empty where images have no label.
-        privacy_unit: Name of the label file's column that says whose image it is, or None: each image is its own unit.
+        privacy_unit: Name of the label file's column that identifies the unit of an image, or None: each image is its own unit.
     """
 
     height: int
@@ -42,7 +42,7 @@ class ImageDomain:
         """Read and check a domain document (a parsed JSON object).
 
         Raises:
-            DomainUnconfirmed: it is a draft whose marks nobody has removed.
+            DomainUnconfirmed: it is a draft that still contains marks.
             DomainInvalid: it breaks a rule; the error points at the place.
         """
         require_confirmed(document)
@@ -72,7 +72,7 @@ class ImageDomain:
 
     @property
     def records_per_unit(self) -> int | None:
-        """None: all images of a unit count, and one together."""
+        """None: all images of a unit count, with total weight one."""
         return None
 
     def digest(self) -> str:

@@ -1,7 +1,7 @@
-"""Reading a JSON document key by key, with a JSON pointer for everything that is wrong.
+"""Reading a JSON document key by key; every error has a JSON pointer.
 
 A ``Node`` is one object of the document. Each ``take_*`` method consumes one key and checks its type;
-``finish`` refuses the keys nobody asked for, so that a misspelt option is an error and never a silent default.
+``finish`` refuses the keys that were not consumed: a misspelt option is an error and never a silent default.
 Keys that begin with an underscore are notes for people and are skipped.
 """
 
@@ -20,7 +20,7 @@ def escape(key: str) -> str:
 
 
 class Node:
-    """One JSON object of the document and where it stands."""
+    """One JSON object of the document, with its JSON pointer."""
 
     def __init__(self, value: object, pointer: str) -> None:
         self.pointer = pointer

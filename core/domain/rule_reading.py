@@ -1,4 +1,4 @@
-"""Rules between columns from the domain document, with a JSON pointer for everything that is wrong."""
+"""Reading rules between columns from the domain document; every error has a JSON pointer."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,6 @@ def rules_from_json(entries: list[object], columns: Columns) -> tuple[Rule, ...]
     """Read "rules".
 
     Args:
-        entries: Of the document.
         columns: The modelled columns by name.
 
     Raises:
@@ -43,7 +42,7 @@ def rule_from_json(value: object, pointer: str, columns: Columns) -> Rule:
 
     Args:
         value: The entry.
-        pointer: Where it stands.
+        pointer: Its JSON pointer.
         columns: The modelled columns by name.
 
     Raises:

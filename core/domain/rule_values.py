@@ -1,7 +1,7 @@
-"""Values that rules name: read, held as numbers, written.
+"""Values in rules: reading, representation as numbers, writing.
 
-A number stands for itself, a date for its day, a time for its second, a word for its place in its column's list; a missing
-value is None.
+Numbers are unchanged. A date becomes its day number, a time its second, a word its index in the column's list, and a
+missing value None.
 """
 
 import math
@@ -25,19 +25,19 @@ class ValueSet:
     """Values of one column, as a rule names them.
 
     Attributes:
-        null: Whether a missing value is among them.
-        ranges: Closed ranges of numbers; an end that is not declared is infinite.
+        null: Whether the set contains a missing value.
+        ranges: Closed ranges of numbers; an undeclared end is infinite.
     """
 
     null: bool
     ranges: tuple[tuple[float, float], ...]
 
     def data(self, lower: float, upper: float) -> list[Any]:
-        """What `core.domain.keeping.Classes` takes.
+        """The set in the form that `core.domain.rule_classes.Classes` takes.
 
         Args:
-            lower: The column's lower bound: where a range begins at the latest.
-            upper: Its upper bound.
+            lower: The column's lower bound, at which ranges are cut off.
+            upper: The column's upper bound, likewise.
         """
         found = [
             (low, high) if low == high else (max(low, lower), min(high, upper)) for low, high in self.ranges
@@ -55,7 +55,7 @@ class Vocabulary:
         self.places = {word: float(place) for place, word in enumerate(words)}
 
     def first(self, low: float, high: float) -> float | None:
-        """The smallest ordinary value of a closed range; None where there is none."""
+        """The smallest ordinary value of a closed range; None if there is none."""
         found = float(self.values.ceil(np.array([low]))[0])
         return found if found <= high else None
 
@@ -76,21 +76,21 @@ class Vocabulary:
 
 
 def column_values(column: Modelled) -> dict[str, Any]:
-    """What `core.domain.keeping.Values` takes: the values that synthetic rows can have in a column."""
+    """The values that synthetic rows can have in a column, in the form that `core.domain.rule_classes.Values` takes."""
     nullable = column.null_code is not None
     if isinstance(column, LabelColumn):
         grid = {"offset": 0, "width": 1, "scale": 1, "ticks": len(column.words), "table": None}
         last = len(column.words) - 1
         return {"lower": 0, "upper": last, "grid": grid, "specials": [], "nullable": nullable}
     grid_ = column.grid
-    told = None if grid_ is None else {
+    grid = None if grid_ is None else {
         "offset": grid_.offset, "width": grid_.width, "scale": grid_.scale, "ticks": grid_.ticks,
         "table": None if grid_.table is None else grid_.table.tolist(),
     }  # fmt: skip
     return {
         "lower": column.lower,
         "upper": column.upper,
-        "grid": told,
+        "grid": grid,
         "specials": list(column.specials),
         "nullable": nullable,
     }
@@ -147,7 +147,7 @@ def _end(node: Node, key: str, known: Vocabulary, absent: float) -> float:
 
 
 def _number(pointer: str, value: object, known: Vocabulary) -> Number:
-    """The number of a value as it is declared, wherever it lies; None for null."""
+    """The number of a declared value, without a check of the bounds; None for null."""
     column = known.column
     if value is None:
         return None
@@ -193,7 +193,7 @@ def read_value(pointer: str, value: object, known: Vocabulary) -> Number:
 
 
 def value_to_json(value: Number, column: Modelled) -> object:
-    """A value as the document has it."""
+    """A value as the document writes it."""
     if value is None:
         return None
     if isinstance(column, LabelColumn):
@@ -202,11 +202,11 @@ def value_to_json(value: Number, column: Modelled) -> object:
 
 
 def set_to_json(test: ValueSet, column: Modelled) -> object:
-    """Values as the document has them; ``read_value_set`` gives them back."""
+    """A set of values as the document writes it; ``read_value_set`` reads it back."""
     points = [low for low, high in test.ranges if low == high]
     if len(test.ranges) == len(points):
         listed = [value_to_json(point, column) for point in points] + ([None] if test.null else [])
         return listed[0] if len(listed) == 1 else {"one_of": listed}
     ((low, high),) = test.ranges
-    told = {"from": low, "to": high}
-    return {key: value_to_json(end, column) for key, end in told.items() if math.isfinite(end)}
+    ends = {"from": low, "to": high}
+    return {key: value_to_json(end, column) for key, end in ends.items() if math.isfinite(end)}

@@ -1,7 +1,7 @@
-"""Rules between columns: declared and public like the domain they stand in, so keeping them costs no privacy.
+"""Rules between columns. They are declared and public like the rest of the domain, so keeping them costs no privacy.
 
-The kinds and their keys are in docs/domain.md. How values in rules are held is in `core.domain.rule_values`; how drawn rows
-are made to keep rules is in `core.domain.keeping`.
+docs/domain.md describes the kinds and their keys. `core.domain.rule_values` represents the values of rules;
+`core.domain.keeping` repairs drawn rows that break rules.
 """
 
 import math
@@ -27,7 +27,7 @@ from core.domain.rule_values import (
 )
 
 MAXIMUM_CELLS: Final = 2**22
-"""Cases that the combinations of all rules of a table may tell apart: a byte each."""
+"""Maximum number of cells in the combinations of all rules of a table, a byte each."""
 
 Columns = Mapping[str, Modelled]
 
@@ -37,17 +37,17 @@ class Rule(Protocol):
 
     @property
     def kind(self) -> str:
-        """The word that the document uses for it."""
+        """Its name in the document."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that it ties together."""
 
     def to_json(self, columns: Columns) -> dict[str, object]:
-        """The complete entry, defaults written out; ``rule_from_json`` gives the rule back."""
+        """The complete entry, with defaults; ``rule_from_json`` reads it back."""
 
     def data(self, columns: Columns) -> dict[str, Any]:
-        """What `core.domain.keeping` takes, without kind and columns."""
+        """The entry in the form that `core.domain.keeping` takes, without kind and columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class Sum:
 
     Attributes:
         columns: The parts, then the total.
-        tolerance: How far the total may be from the sum.
+        tolerance: Maximum difference between the total and the sum.
     """
 
     kind: ClassVar[str] = "sum"
@@ -124,7 +124,7 @@ class Sum:
         return {"kind": self.kind, "parts": parts, "total": total, "tolerance": plain_number(self.tolerance)}
 
     def data(self, columns: Columns) -> dict[str, Any]:
-        """See `Rule`. Sums of decimals are not exact in double precision, so their rounding is tolerated besides."""
+        """See `Rule`. The tolerance includes rounding, because sums of decimals are not exact in double precision."""
         tied = [cast("NumericColumn", columns[name]) for name in self.columns]
         largest = math.fsum(max(abs(column.lower), abs(column.upper)) for column in tied)
         rounding = 0.0 if all(column.integer for column in tied) else largest * 2.0**-50
@@ -168,25 +168,25 @@ class ExactlyOne:
 
     def to_json(self, columns: Columns) -> dict[str, object]:
         """See `Rule`."""
-        told = [
+        chosen = [
             value_to_json(value, columns[name]) for name, value in zip(self.columns, self.set, strict=True)
         ]
-        return {"kind": self.kind, "columns": list(self.columns), "set": told}
+        return {"kind": self.kind, "columns": list(self.columns), "set": chosen}
 
     def data(self, columns: Columns) -> dict[str, Any]:
         """See `Rule`."""
-        told = zip(self.columns, self.set, strict=True)
-        unset = [Vocabulary(columns[name]).other_than(value) for name, value in told]
+        pairs = zip(self.columns, self.set, strict=True)
+        unset = [Vocabulary(columns[name]).other_than(value) for name, value in pairs]
         return {"set": list(self.set), "unset": unset}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Determines:
-    """A functional dependency by a public code book: a listed value of the first column says the value of the second.
+    """A functional dependency by a public code book: a listed value of the first column determines the value of the second.
 
     Attributes:
         columns: The one that determines, then the determined one.
-        pairs: Values of the first, with the value of the second; values that are not listed say nothing.
+        pairs: Values of the first column, with the value of the second; unlisted values are unconstrained.
     """
 
     kind: ClassVar[str] = "determines"
@@ -197,8 +197,8 @@ class Determines:
     def to_json(self, columns: Columns) -> dict[str, object]:
         """See `Rule`."""
         key, determined = (columns[name] for name in self.columns)
-        told = [[set_to_json(test, key), value_to_json(value, determined)] for test, value in self.pairs]
-        return {"kind": self.kind, "columns": list(self.columns), "pairs": told}
+        pairs = [[set_to_json(test, key), value_to_json(value, determined)] for test, value in self.pairs]
+        return {"kind": self.kind, "columns": list(self.columns), "pairs": pairs}
 
     def data(self, columns: Columns) -> dict[str, Any]:
         """See `Rule`."""
@@ -208,11 +208,11 @@ class Determines:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kept:
-    """The rules of a table, ready to be kept.
+    """The rules of a table, prepared for application to rows.
 
     Attributes:
-        data: What `core.domain.keeping.Keeper` takes; JSON.
-        keeper: Made of it.
+        data: The JSON that `core.domain.keeping.Keeper` takes.
+        keeper: Made from `data`.
     """
 
     data: dict[str, Any]
@@ -221,7 +221,7 @@ class Kept:
 
 @lru_cache(maxsize=16)
 def kept_rules(modelled: tuple[Modelled, ...], rules: tuple[Rule, ...]) -> Kept:
-    """Make the rules ready, and find a record that keeps all of them.
+    """Prepare the rules, and find a record that keeps all of them.
 
     Args:
         modelled: The modelled columns.
@@ -273,7 +273,7 @@ def _refuse_unsatisfiable(data: dict[str, Any]) -> NoReturn:
 
 
 def _require_small(data: dict[str, Any]) -> None:
-    """Bound what the combinations of the rules take of memory."""
+    """Bound the memory of the rules' combinations."""
     values = {int(place): Values(column) for place, column in data["values"].items()}
     cells = 0
     for number, rule in enumerate(data["rules"]):

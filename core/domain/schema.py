@@ -1,4 +1,4 @@
-"""Arrow types of a domain: what is stored (sealed) and what is sampled."""
+"""Arrow types of a domain, for stored (sealed) and for sampled rows."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from core.domain.table import TableDomain
 
 _PLAIN_WORDS = ("false", "true")
 MOST_SHORT_CODES: Final = 32767
-"""Codes of a column up to which each is stored in 16 bits; more take 32."""
+"""Largest cardinality whose codes are stored in 16 bits; larger ones take 32."""
 
 
 def is_plain_boolean(column: LabelColumn) -> bool:
@@ -39,7 +39,7 @@ def sample_schema(domain: TableDomain) -> pa.Schema:
 
 
 def image_schema(domain: ImageDomain) -> pa.Schema:
-    """Schema of images: their bytes by row, pixel of the row, channel; and the code of their label, 0 where there is none."""
+    """Schema of images: their bytes by row, pixel of the row, channel; and the code of their label, 0 if there is none."""
     return pa.schema(
         [
             pa.field(PIXELS, pa.binary(domain.values), nullable=False),
@@ -49,7 +49,7 @@ def image_schema(domain: ImageDomain) -> pa.Schema:
 
 
 def _stored_columns(domain: TableDomain) -> pa.Schema:
-    """As sampled, but for columns whose categories are learnt: any text, as it came."""
+    """The sampled type, except for columns whose categories are learnt: these store text unchanged."""
     return pa.schema(
         [
             pa.field(column.name, pa.string() if "categories" in column.learn else arrow_type(column))

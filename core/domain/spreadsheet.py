@@ -1,7 +1,7 @@
 """Text that a spreadsheet runs as a formula when it opens a CSV file.
 
-Spreadsheets look at the first character of a cell. A leading apostrophe makes text of it. A plain number, such as the
-category "-1", is no formula and stays as it is.
+A spreadsheet decides by the first character of a cell. A leading apostrophe marks it as text. A plain number, such as the
+category "-1", is no formula and is unchanged.
 """
 
 import re
@@ -21,7 +21,7 @@ def runs_as_formula(text: str) -> bool:
 
 
 def plain_cell(text: str) -> str:
-    """The text of a cell that no spreadsheet runs."""
+    """The text, escaped so that no spreadsheet runs it."""
     return f"'{text}" if runs_as_formula(text) else text
 
 

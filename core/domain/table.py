@@ -1,4 +1,4 @@
-"""The declared domain of a table: what its columns may hold, said by its owner and public."""
+"""The domain of a table: the values that its columns may contain, declared by the owner and public."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,14 +30,14 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True, kw_only=True)
 class TableDomain:
-    """The declared domain: everything the service knows about a table without looking at its rows.
+    """The declared domain: everything the service knows about a table without reading its rows.
 
     Attributes:
         columns: All columns in file order, the ignored ones and the privacy unit's included.
         target: Name of the modelled column that is predicted from the others, or None.
-        privacy_unit: Name of the column that says whose record it is, or None: each record is its own unit.
+        privacy_unit: Name of the column that identifies the unit of a record, or None: each record is its own unit.
         csv: How CSV files of this table are written.
-        rules: What every record of the modelled columns keeps.
+        rules: Constraints that every record of the modelled columns satisfies.
     """
 
     columns: tuple[Column, ...]
@@ -51,7 +51,7 @@ class TableDomain:
         """Read and check a domain document (a parsed JSON object).
 
         Raises:
-            DomainUnconfirmed: it is a draft whose marks nobody has removed.
+            DomainUnconfirmed: it is a draft that still contains marks.
             DomainInvalid: it breaks a rule; the error points at the place.
         """
         require_confirmed(document)
@@ -85,7 +85,7 @@ class TableDomain:
             "csv": self.csv.to_json(),
             "columns": [column_to_json(column) for column in self.columns],
         }
-        # Left out where there is none, so that documents from before there were rules keep their digest.
+        # Omitted if empty: documents older than rules keep their digest.
         if self.rules:
             columns = {column.name: column for column in self.modelled}
             document["rules"] = [rule.to_json(columns) for rule in self.rules]
@@ -102,7 +102,7 @@ class TableDomain:
 
     @cached_property
     def patterns(self) -> tuple[tuple[TimeColumn, Pattern], ...]:
-        """Dates and times with each pattern of theirs that is modelled, in order. Mostly none."""
+        """Each date or time column with each of its modelled patterns, in order. Usually empty."""
         return tuple(
             (column, pattern)
             for column in self.modelled
@@ -112,12 +112,12 @@ class TableDomain:
 
     @cached_property
     def coded(self) -> tuple[Modelled, ...]:
-        """The columns that records have codes of: the modelled ones, then one for each pattern of a date or time."""
+        """The columns that are coded: the modelled ones, then one for each pattern of a date or time."""
         return (*self.modelled, *(pattern_column(column, pattern) for column, pattern in self.patterns))
 
     @property
     def records_per_unit(self) -> int | None:
-        """How many records of a unit count at most, each of them fully; None where all count, and one together."""
+        """Maximum number of records of a unit that count, each fully. None if all count, with total weight one."""
         return next((column.records for column in self.columns if isinstance(column, UnitColumn)), None)
 
     @cached_property
@@ -127,9 +127,9 @@ class TableDomain:
 
     @cached_property
     def learnt(self) -> tuple[tuple[int | None, Learnt], ...]:
-        """What a training learns from the rows: place among the modelled columns and what of it, in order. Mostly nothing.
+        """The properties that training learns from the rows: index of the modelled column and property, in order. Usually empty.
 
-        The place is None for the records of a unit that count, which come last.
+        The index is None for the number of records of a unit that count, which comes last.
         """
         found: list[tuple[int | None, Learnt]] = [
             (place, what) for place, column in enumerate(self.modelled) for what in column.learn
@@ -151,7 +151,7 @@ class TableDomain:
 
     @cached_property
     def kept(self) -> Kept | None:
-        """The rules, ready to be kept by drawn rows; None where there is none."""
+        """The rules, prepared for application to drawn rows; None if there are none."""
         return kept_rules(self.modelled, self.rules) if self.rules else None
 
     def _check(self, node: Node) -> None:

@@ -1,7 +1,6 @@
-"""Text to numbers and times, without ever failing as a whole: what does not parse is marked.
+"""Parse text into numbers and times; a text that does not parse is marked and fails nothing else.
 
-Each parser first tries Arrow's strict, fast cast of the whole array. Only if some text does not parse does it look
-closer. Accepted numbers: decimal digits with an optional sign, point and exponent, and inf, infinity, nan in any case.
+Each parser first tries Arrow's strict, fast cast of the whole array. Only if that fails does it find the texts that do not parse. Accepted numbers: decimal digits with an optional sign, point and exponent, and inf, infinity, nan in any case.
 Accepted times: ISO 8601 (``2020-12-31``, ``2020-12-31 23:59:00``, also with T, fractions and a zone, which is taken to
 UTC), or exactly the declared strptime format. Fractions of a second are cut off.
 """
@@ -34,7 +33,7 @@ def parse_numbers(texts: pa.Array) -> tuple[Floats, Mask | None]:
     """float64 values of an array of strings.
 
     Returns:
-        The values, NaN for null, for "nan" and for what does not parse; and which ones do not parse, None if all do.
+        The values, NaN for null, for "nan" and for text that does not parse; and a mask of the latter, None if all parse.
     """
     try:
         return _floats(pc.cast(texts, pa.float64())), None
@@ -58,7 +57,7 @@ def parse_times(texts: pa.Array, *, format_: str | None, days: bool) -> tuple[pa
         days: Whether days are wanted; a time of day is then cut off.
 
     Returns:
-        int64 values, null for null and for what does not parse; and which ones do not parse, None if all do.
+        int64 values, null for null and for text that does not parse; and a mask of the latter, None if all parse.
     """
     if format_ is None:
         for kind in _ISO_TYPES:
@@ -68,7 +67,7 @@ def parse_times(texts: pa.Array, *, format_: str | None, days: bool) -> tuple[pa
                 continue
         return _marked(texts, _apply_to_distinct(texts, _iso_second), days=days)
     seconds = pc.strptime(texts, format=format_, unit="s", error_is_null=True)
-    # The C library turns 31 February into 2 or 3 March: values that may be such are read again, strictly.
+    # The C library turns 31 February into 2 or 3 March: such values are parsed again, strictly.
     doubtful = pc.fill_null(pc.less_equal(pc.day(seconds), _LAST_NORMALISED_DAY), fill_value=False)
     if pc.any(doubtful).as_py():
         strict = _apply_to_distinct(pc.if_else(doubtful, texts, None), partial(_format_second, format_))
