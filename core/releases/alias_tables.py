@@ -1,8 +1,10 @@
-"""Drawing from many laws at once by the alias method: a random word, a shift, a comparison and two look-ups for each draw.
+"""Drawing from many discrete distributions (laws) at once by the alias method.
+
+A draw takes a random word, a shift, a comparison and two look-ups.
 
 A law of `n` codes is cut into `n` cells of equal width that hold at most two codes each: the cell's own up to a threshold,
-another beyond it. The first bits of a uniform word choose the cell, the others are compared with the threshold, so a draw
-takes the same few operations whatever the law and the number of codes (Walker 1977; Vose 1991). Cells are padded to a power of
+another beyond it. The first bits of a uniform word choose the cell, the others are compared with the threshold, so the cost
+of a draw depends on neither the law nor the number of codes (Walker 1977; Vose 1991). Cells are padded to a power of
 two, so a code's probability is a multiple of 2^-32, and a code with no probability is never drawn.
 """
 
@@ -39,7 +41,7 @@ class AliasTables:
         """
         made: dict[int, Self] = {}
         wanted = [max(1, (own.shape[1] - 1).bit_length()) for own in laws]
-        # All laws of one width at once: a step of the loop over cells is one operation on all of them.
+        # All laws of one width at once: each step of the loop over cells is one vectorised operation.
         for bits in set(wanted):
             chosen = [number for number, own in enumerate(wanted) if own == bits]
             padded = [
@@ -57,8 +59,8 @@ class AliasTables:
         """Draw a code from a law for each row.
 
         Args:
-            laws: (rows,) which law.
-            words: (rows,) uniform words; used up.
+            laws: (rows,) index of the law.
+            words: (rows,) uniform words; overwritten.
 
         Returns:
             (rows,) codes.
@@ -73,8 +75,8 @@ class AliasTables:
 def _cells(laws: NDArray[np.float64]) -> tuple[NDArray[np.uint32], NDArray[np.int16]]:
     """Thresholds and other codes (laws, cells) of laws of that shape.
 
-    Of every law one code above the mean, the giver, fills cells of codes below it. When it has fallen below the mean
-    itself, the next such code fills its cell and goes on. So each step finishes one cell of every law.
+    In every law one code above the mean, the giver, fills the cells of codes below it. Once it falls below the mean itself,
+    the next such code fills its cell and becomes the giver. So each step completes one cell of every law.
     """
     cells = laws.shape[1]
     scaled = laws * (cells / laws.sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""The generator bundle: one ZIP that holds everything a release is, and nothing that was private.
+"""The generator bundle: one ZIP with all files of a release, none of them private.
 
     generator.safetensors   the weights
     generator.onnx          the same network for any ONNX runtime: (latent, label) -> logits, or -> images
@@ -10,9 +10,9 @@
     sample.py               draws whole records with numpy and onnxruntime alone
     counts.bin              noisy counts with standard errors (core.releases.counts), where the plan measured them
 
-No pickle, no clocks and no machine facts: the same generator gives the same bytes, which is what lets a resumed
-job be compared with an undisturbed one. A bundle that is opened may come from a stranger, so sizes are bounded
-and digests checked before anything is parsed.
+There is no pickle, no time and no machine fact: the same generator gives the same bytes, so a resumed job can be
+compared with an uninterrupted one. A bundle may come from an untrusted source, so sizes are bounded and digests
+checked before anything is parsed.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ COUNTS = "counts.bin"
 _DIGESTED = (WEIGHTS, NETWORK, DOMAIN)
 _READ = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE, MANIFEST)
 _MAX_FILE_BYTES = 2**30
-# All that the reader raises for damaged, encrypted or exotic archives (a property test flips every byte).
+# All errors that the reader raises for damaged, encrypted or exotic archives (a property test flips every byte).
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, KeyError, OSError, EOFError, RuntimeError, ValueError),
     *(OverflowError, IndexError, struct.error),
@@ -68,7 +68,7 @@ class Bundle:
 
 
 def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
-    """Return the files of a bundle by name, all but the certificate, which speaks of them."""
+    """Return the files of a bundle by name, except the certificate, which lists them."""
     files = {WEIGHTS: bundle.weights, NETWORK: bundle.network, DOMAIN: _json_bytes(bundle.domain)}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     manifest = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
@@ -78,7 +78,7 @@ def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
 
 
 def artefacts_of(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
-    """Return what a certificate states of files: SHA-256 and length, by name."""
+    """Return the certificate's entries for files: SHA-256 and length, by name."""
     return {
         name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         for name, content in sorted(files.items())
@@ -130,10 +130,10 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
 
 
 def unpack_counts(source: bytes | BinaryIO) -> tuple[dict[str, Any], bytes | None, bool]:
-    """Read what is needed to answer from counts, and no network.
+    """Read the members needed to answer from counts, without the network.
 
     Returns:
-        The domain; the counts, or None where the bundle holds none; and whether its plan measured any.
+        The domain; the counts, or None if the bundle has none; and whether its plan measured any.
 
     Raises:
         BundleInvalid: Not a ZIP, a file missing or too large, or the counts are not those that the certificate lists.
@@ -159,7 +159,7 @@ def _has_anchor(plan: object) -> bool:
 
 
 def _require_listed(counts: bytes | None, certificate: Mapping[str, Any]) -> None:
-    """Hold the counts against the certificate; before it is signed, a staged bundle has none that lists files."""
+    """Compare the counts with the certificate. Before it is signed, a staged bundle's certificate lists no files."""
     listed = certificate.get("artefacts")
     if isinstance(listed, dict) and listed.get(COUNTS) != (
         None if counts is None else artefacts_of({COUNTS: counts})[COUNTS]
@@ -172,7 +172,7 @@ def _not_whole() -> BundleInvalid:
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    # The size a ZIP declares may be a lie, so the read itself is bounded.
+    # The size that a ZIP declares may be false, so the read itself is bounded.
     with archive.open(name) as member:
         content = member.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:

@@ -30,7 +30,7 @@ from core.synthesis.selection import OrderedPlan
 
 TOLERANCE = 1e-9
 """Relative difference that another machine's floating point may cause."""
-# What reading a member of the wrong kind raises.
+# Errors raised on reading a member of the wrong kind.
 WRONG_MEMBER = (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, ArithmeticError)
 
 
@@ -51,7 +51,7 @@ def make_certificate(
     software: Mapping[str, Any],
     generator_check: GeneratorCheck | None = None,
 ) -> dict[str, Any]:
-    """Return the certificate as a JSON object, but for the member `artefacts` and the signature.
+    """Return the certificate as a JSON object, without the member `artefacts` and the signature.
 
     Args:
         plan: The completed plan.
@@ -147,8 +147,8 @@ def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDo
 def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
     """Return every mechanism with its parameters, in the order in which it ran, for people.
 
-    A multiplier that changes over the steps is null here and stands in `plan` and `executed`; so does the noise of the
-    steps, whose standard deviation follows the thresholds.
+    A multiplier that changes over the steps is null here; `plan` and `executed` list it. The same holds for the noise of
+    the steps, whose standard deviation follows the thresholds.
     """
     rows: list[dict[str, Any]] = []
     if plan.learning is not None:
@@ -215,8 +215,8 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         The recomputed epsilons, at the certificate's delta.
 
     Raises:
-        InvalidCertificate: the schema is unknown, a member is missing or altered, what is said to have run is not the
-            plan, or its epsilon is above what the certificate states or promises.
+        InvalidCertificate: the schema is unknown, a member is missing or altered, the recorded releases are not
+            the plan's, or their epsilon is above the stated or promised one.
     """
     if certificate.get("schema") != SCHEMA:
         raise InvalidCertificate(
@@ -240,11 +240,11 @@ def require_stated(
 
     Args:
         certificate: Of its form.
-        expected: The members that follow from the plan; none where what ran is not the plan.
-        plan: What was charged.
+        expected: The members that follow from the plan; none if the recorded releases differ from the plan.
+        plan: The plan that was charged.
 
     Raises:
-        InvalidCertificate: a member is another one, or epsilon is above what is stated or promised.
+        InvalidCertificate: a member differs, or epsilon is above the stated or promised one.
     """
     if not expected or any(certificate[name] != value for name, value in expected.items()):
         raise InvalidCertificate("what the certificate states is not what its plan gives")

@@ -1,7 +1,8 @@
 """The form of a certificate, `understudy.certificate/2`, as types; the published JSON Schema is made from them.
 
-Members are named after the public registry of deployments of differential privacy where it has a name
-(docs/certificate.md holds the table). Every member is required but `generator_check` and the unit's `records`, which came later, and no other is allowed.
+Members are named as in the public registry of deployments of differential privacy if it has a name
+(docs/certificate.md has the table). Every member is required, except `generator_check` and the unit's `records`,
+which came later; no other member is allowed.
 """
 
 from typing import Annotated, Final, Literal, get_args
@@ -30,7 +31,7 @@ SCHEMA: Final = "understudy.certificate/2"
 
 
 class Unit(Form):
-    """Who is protected: one record, or one value of a named column with all its records."""
+    """The privacy unit: one record, or one value of a named column with all its records."""
 
     column: Name | None
     records: Count = Field(default=None)  # type: ignore[assignment]
@@ -49,7 +50,7 @@ class RenyiMicros(Form):
 
 
 class ChargeForm(Form):
-    """What the ledger was charged: integers, rounded up."""
+    """The ledger's charge: integers, rounded up."""
 
     epsilon_micros: CountOrNone
     delta_femtos: CountOrNone
@@ -65,7 +66,7 @@ class DataDomain(Form):
 
 
 class Model(Form):
-    """Who sees what: the registry's deployment model."""
+    """The registry's deployment model: the view of every party."""
 
     model_name: Literal["Central"]
     actors: Literal[say.ACTORS]  # type: ignore[valid-type]
@@ -96,13 +97,13 @@ Progressions = Annotated[
 
 
 class Releases(Form):
-    """The steps at which each kind of release was heard: `[first, every, count]` each."""
+    """The steps at which each kind of release was recorded: `[first, every, count]` each."""
 
     label_histogram: Progressions
     anchor: Progressions
     gradients: Progressions
     histograms: Progressions
-    # Not nullable: left out where nothing is learnt.
+    # Not nullable: omitted if nothing is learnt.
     learning: Progressions = Field(default=None)  # type: ignore[arg-type]
 
 
@@ -116,7 +117,7 @@ class Runs(Form):
 
 
 class ExecutedForm(Form):
-    """What ran, as heard where noise meets private values."""
+    """The executed releases, recorded where noise is added to private values."""
 
     steps: CountOrNone
     releases: Releases
@@ -124,7 +125,7 @@ class ExecutedForm(Form):
 
 
 class Composition(Form):
-    """How costs add up, within the job and across jobs."""
+    """Composition of costs, within the job and across jobs."""
 
     within: Literal[say.COMPOSITION_WITHIN]  # type: ignore[valid-type]
     across: Literal[say.COMPOSITION_ACROSS]  # type: ignore[valid-type]
@@ -138,7 +139,7 @@ class LedgerLink(Form):
 
 
 class Ledger(Form):
-    """What paid: the reservation, the spend, and the chain's head before the first row was opened."""
+    """The ledger's links: the reservation, the spend, and the chain's head before the first row was opened."""
 
     reserved: LedgerLink
     spent: LedgerLink
@@ -146,7 +147,7 @@ class Ledger(Form):
 
 
 class Randomness(Form):
-    """Where noise and coins came from, and that their key is gone."""
+    """The source of noise and sampling coins, and the destruction of their key."""
 
     cipher: Literal[say.CIPHER]  # type: ignore[valid-type]
     key: Literal[say.KEY]  # type: ignore[valid-type]
@@ -154,7 +155,7 @@ class Randomness(Form):
 
 
 class CriticGrid(Form):
-    """From which step on, and how many bits the grid lies below the noise."""
+    """A step, and the number of bits by which the grid is finer than the noise from that step on."""
 
     first_step: CountOrNone
     bits_below_noise: Annotated[int, Field(ge=20, le=52)]
@@ -163,7 +164,7 @@ class CriticGrid(Form):
 class NoiseGrid(Form):
     """The public grids that sums and noise were rounded to."""
 
-    # Not nullable: left out where nothing is learnt.
+    # Not nullable: omitted if nothing is learnt.
     learning: Positive = Field(default=None)  # type: ignore[assignment]
     anchor: Positive | None
     label_counts: Literal[1] | None
@@ -172,7 +173,7 @@ class NoiseGrid(Form):
 
 
 class Distribution(Form):
-    """One installed distribution that took part, by the hash of its files."""
+    """One installed distribution that was used, by the hash of its files."""
 
     name: Name
     version: Name
@@ -180,7 +181,7 @@ class Distribution(Form):
 
 
 class Software(Form):
-    """What ran it; see `workers.recording` for the hashes."""
+    """The executing software; see `workers.recording` for the hashes."""
 
     name: Literal["understudy"]
     version: Name
@@ -197,7 +198,7 @@ class Artefact(Form):
 
 
 class Artefacts(Form):
-    """Every file of the bundle but the certificate."""
+    """Every file of the bundle except the certificate."""
 
     readme: Artefact = Field(alias="README.md")
     domain: Artefact = Field(alias="domain.json")
@@ -207,19 +208,19 @@ class Artefacts(Form):
 
 
 class ArtefactsWithScript(Artefacts):
-    """Likewise of a bundle that holds the script; bundles of the first releases have none."""
+    """The same, for a bundle with the script; bundles of the first releases have none."""
 
     script: Artefact = Field(alias="sample.py")
 
 
 class ArtefactsWithCounts(ArtefactsWithScript):
-    """Likewise of a bundle that holds noisy counts: of a table whose plan has an anchor."""
+    """The same, for a bundle with noisy counts, which tables have whose plan has an anchor."""
 
     counts: Artefact = Field(alias="counts.bin")
 
 
 class GeneratorCheckForm(Form):
-    """What a look at the generator's own draws found, before it was released (`core.releases.generator_check`)."""
+    """The result of the check of the generator's draws before release (`core.releases.generator_check`)."""
 
     draws: Count
     distinct_records: Count
@@ -275,7 +276,7 @@ class CertificateForm(Form):
     randomness: Randomness
     noise_grid: NoiseGrid
     software: Software
-    # Not nullable: left out where the certificate was issued before there was a look, and else stated.
+    # Not nullable: omitted if the certificate is older than the check.
     generator_check: GeneratorCheckForm = Field(default=None)  # type: ignore[assignment]
     artefacts: ArtefactsWithCounts | ArtefactsWithScript | Artefacts
     not_covered: Annotated[list[str], Field(json_schema_extra={"const": [*say.NOT_COVERED]})]

@@ -6,7 +6,7 @@ from typing import Any, Final
 from core.releases.certificate_form import SCHEMA, CertificateForm
 
 _LEFT_OUT: Final = frozenset({"title", "default", "description"})
-"""Of every type; a member may still have such a name."""
+"""Annotations of every type, removed from the schema; a member may still have such a name."""
 
 _LATER: Final = frozenset(
     {
@@ -14,11 +14,11 @@ _LATER: Final = frozenset(
         "column_sensitivity", "table_sensitivity", "screening_sensitivity",
     }
 )  # fmt: skip
-"""Members that certificates issued before them lack: allowed, not required, and of one meaning where they are left out."""
+"""Members that older certificates lack: allowed but not required, and absence has one meaning."""
 
 
 def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> dict[str, Any]:
-    """Return the published JSON Schema (draft 2020-12) of a form: every member but later ones required, no other allowed."""
+    """Return the published JSON Schema (draft 2020-12) of a form: all members except later ones are required, no others are allowed."""
     head: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{name.replace('/', ':')}",
@@ -33,7 +33,7 @@ def schema_text(form: type[CertificateForm] = CertificateForm, *, name: str = SC
 
 
 def strict_object(node: dict[str, Any]) -> dict[str, Any]:
-    """The node without what is for people, and every object strict."""
+    """The node without annotations for people, with every object strict."""
     kept: dict[str, Any] = {}
     for name, member in node.items():
         if name in {"properties", "$defs"}:

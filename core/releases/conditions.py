@@ -1,9 +1,8 @@
 """Conditions on synthetic rows: columns fixed to values. Like all sampling, this is post-processing and costs nothing.
 
-A condition is on codes. A category is a code; of a number or a time the code is its bin, so the bin is fixed and the value
-is drawn inside it. The target is fixed by conditioning the generator; other columns by rejection sampling,
+A condition fixes codes. A category is a code. The code of a number or time is its bin, so the value is drawn inside that bin. The target is fixed by conditioning the generator; other columns by rejection sampling,
 which gives the generator's own conditional distribution. A condition that too few rows meet is refused before
-anything is sent.
+the response starts.
 """
 
 from collections.abc import Mapping
@@ -31,10 +30,10 @@ Where = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Codes that columns must have.
+    """Required codes of columns.
 
     Attributes:
-        label: code of the target, or None where it is free.
+        label: code of the target, or None if it is free.
         others: code of each other fixed column, by its place among the coded ones.
     """
 
@@ -42,7 +41,7 @@ class Condition:
     others: Mapping[int, int]
 
     def met_by(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Which rows meet it; the target is not looked at.
+        """A mask of the rows that meet it, without regard to the target.
 
         Args:
             codes: (rows, coded columns).
@@ -72,10 +71,10 @@ def table_condition(domain: TableDomain, where: Where) -> Condition:
 
 
 def image_label(domain: ImageDomain, where: Where) -> int | None:
-    """Read a condition on images: nothing but the label can be fixed.
+    """Read a condition on images: only the label can be fixed.
 
     Raises:
-        InvalidCondition: something else is to be fixed, or the label is not declared.
+        InvalidCondition: it fixes something other than the label, or the label is not declared.
     """
     if not where:
         return None
@@ -116,14 +115,14 @@ def _word(column: LabelColumn, value: object) -> str | None:
 
 
 def _text(value: object) -> str | None:
-    """A word as it is declared; a whole number may stand for its digits."""
+    """The declared word; a whole number is read as its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value if isinstance(value, str) else None
 
 
 def _number(column: NumericColumn | TimeColumn, value: object) -> tuple[float, pa.Array]:
-    """The value as the domain's bounds are written, and as an array to be coded."""
+    """The value in the form of the domain's bounds, and as an array to be encoded."""
     if isinstance(column, NumericColumn):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError

@@ -1,7 +1,7 @@
 """Noisy counts in a bundle, `counts.bin`: tables of counts with the standard deviation of their noise.
 
-Tables of one column count its codes. Tables of several count groups of codes: of every column that has more codes than groups,
-`merged` lists the group of each code.
+Tables of one column count its codes. Tables of several columns count groups of codes: for every column with more codes than
+groups, `merged` lists the group of each code.
 
 The first line is JSON (schema, codes of every modelled column, merged codes, step, and groups of tables that share a
 standard deviation). The cells of all tables follow as little-endian int32 in the order of the line, each table in C order, in
@@ -23,11 +23,11 @@ from core.signing.canonical import canonical
 
 SCHEMA: Final = "understudy.counts/2"
 _WITHOUT_GROUPS: Final = "understudy.counts/1"
-"""Of bundles whose tables of several columns count codes."""
+"""Schema of bundles whose tables of several columns count codes."""
 MOST_BYTES: Final = 2**26
-"""A bundle goes without counts that would take more."""
+"""Maximum size; larger counts are left out of the bundle."""
 MOST_COLUMNS: Final = 3
-"""Columns of one table."""
+"""Maximum number of columns of one table."""
 _MEMBERS: Final = {"schema", "cardinalities", "merged", "step", "groups"}
 _CELL: Final = np.dtype("<i4")
 _FINEST_BITS, _SIZE_BITS = 10, 28
@@ -43,7 +43,7 @@ class CountTable:
     Attributes:
         columns: places among the modelled columns, increasing.
         noise_std: standard deviation of the independent Gaussian noise on every cell, in records.
-        cells: int32 in units of the step, one axis a column.
+        cells: int32 in units of the step, one axis per column.
     """
 
     columns: tuple[int, ...]
@@ -59,7 +59,7 @@ class ReleasedCounts:
         cardinalities: codes of every modelled column.
         step: the unit of the cells, in records.
         tables: the tables; no two have the same columns.
-        groups: of every column (codes,) the group of each code; its own number where the codes are not merged.
+        groups: for every column, (codes,) the group of each code; its own index if the codes are not merged.
     """
 
     cardinalities: tuple[int, ...]
@@ -73,7 +73,7 @@ class ReleasedCounts:
         return _counts_of(self.groups)
 
     def variance(self, table: CountTable) -> float:
-        """Variance of every cell of a table in squared records: of its noise and of rounding to the step."""
+        """Variance of every cell of a table in squared records: noise plus rounding to the step."""
         return table.noise_std**2 + self.step**2 / 12.0
 
     def to_bytes(self) -> bytes:
@@ -95,7 +95,7 @@ class ReleasedCounts:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read what `to_bytes` wrote; it may come from a stranger.
+        """Read what `to_bytes` wrote; it may come from an untrusted source.
 
         Raises:
             BundleInvalid: it is anything else.
@@ -115,7 +115,7 @@ class ReleasedCounts:
         cardinalities, step = head["cardinalities"], head["step"]
         if not _are_whole(cardinalities, least=1) or not _is_positive(step):
             raise _invalid("does not say what was counted")
-        if sum(cardinalities) * _CELL.itemsize > len(body):  # before anything as long is made
+        if sum(cardinalities) * _CELL.itemsize > len(body):  # before anything of that length is allocated
             raise _invalid("is cut off")
         groups = _merged(head["merged"], tuple(cardinalities))
         tables = _tables(head["groups"], tuple(cardinalities), _counts_of(groups), body)
@@ -132,7 +132,7 @@ class ReleasedCounts:
 
 
 def step_for(*, smallest_std: float, declared_size: int) -> float:
-    """The unit in which counts are written, a power of two: fine beside the noise, and 32 bits hold eight times the size.
+    """The unit in which counts are written: a power of two, fine relative to the noise, such that 32 bits hold eight times the size.
 
     Args:
         smallest_std: the smallest standard deviation of the noise, in records.
@@ -144,7 +144,7 @@ def step_for(*, smallest_std: float, declared_size: int) -> float:
 
 
 def in_steps(counts: npt.NDArray[np.float64], step: float) -> Cells:
-    """Round noisy counts to whole steps; what 32 bits do not hold becomes the largest number that they do."""
+    """Round noisy counts to whole steps, clamped to 32 bits."""
     limits = np.iinfo(np.int32)
     whole: Cells = np.ascontiguousarray(np.clip(np.rint(counts / step), limits.min, limits.max)).astype(
         np.int32
@@ -215,7 +215,7 @@ def _are_whole(value: Any, *, least: int) -> bool:  # noqa: ANN401 - whatever JS
 
 
 def _is_positive(value: object) -> bool:
-    # Up to 1e100, so that no square of it is infinite.
+    # At most 1e100: its square must be finite.
     return isinstance(value, float) and 1e-100 < value < 1e100  # noqa: PLR2004
 
 

@@ -19,7 +19,7 @@ class Network:
 
     Args:
         content: The ONNX model, serialised.
-        output: What its output is called.
+        output: Name of its output.
 
     Raises:
         BundleInvalid: The ONNX runtime does not accept it.
@@ -46,7 +46,7 @@ class Network:
     def tables(
         self, names: Sequence[str], *, latent_dimension: int, classes: int
     ) -> list[NDArray[Any]] | None:
-        """What it gives under these names, the same for any input; None unless it has outputs of all these names."""
+        """The outputs of these names, which do not depend on the input; None unless all of them exist."""
         if not set(names) <= {output.name for output in self._session.get_outputs()}:
             return None
         return [
@@ -55,7 +55,7 @@ class Network:
         ]
 
     def require_output(self, *, latent_dimension: int, classes: int, shape: Sequence[int]) -> None:
-        """Run it once, and refuse it unless it gives finite numbers of this shape for a row.
+        """Run it once, and refuse it unless a row's output is finite and of this shape.
 
         Raises:
             BundleInvalid: It is not the network that the manifest describes.
@@ -82,10 +82,10 @@ def draw_labels(law: Sequence[float], uniforms: NDArray[np.float64]) -> NDArray[
 
 
 def in_order(tasks: Iterable[Callable[[], Drawn]], *, threads: int) -> Iterator[Drawn]:
-    """Yield the results of tasks in order, while several threads work ahead.
+    """Yield the results of tasks in order, while several threads compute ahead.
 
-    At most ``threads + 1`` results are in flight, so memory does not depend on the number of tasks, which are taken
-    one by one; abandoning the iterator stops the work.
+    At most ``threads + 1`` results are in flight, so memory does not depend on the number of tasks, which are consumed
+    one by one. Abandoning the iterator stops the threads.
     """
     with ThreadPoolExecutor(max_workers=threads, thread_name_prefix="sampler") as pool:
         waiting: deque[Future[Drawn]] = deque()

@@ -30,7 +30,7 @@ class BundleInvalid(InvalidInput):
 
 
 class FormatNotForRelease(Conflict):
-    """Rows are not written as images, nor images as rows."""
+    """The format does not fit: rows are not written as images, nor images as rows."""
 
     code = "format-not-for-release"
     title = "This release has no such format"
@@ -58,7 +58,7 @@ class TooManyForFormat(InvalidInput):
 
 
 class SpreadsheetSafeIsForCsv(InvalidInput):
-    """Only CSV is made safe for spreadsheets; the other formats say what is text."""
+    """Only CSV has a spreadsheet-safe form; the other formats mark text as such."""
 
     code = "spreadsheet-safe-is-for-csv"
     title = "Only CSV is made safe for spreadsheets"
@@ -71,7 +71,7 @@ class SpreadsheetSafeIsForCsv(InvalidInput):
 
 
 class InvalidCondition(InvalidInput):
-    """A column that is to be fixed is not there, or cannot have this value."""
+    """A fixed column does not exist, or cannot have this value."""
 
     code = "invalid-condition"
     title = "This condition cannot be met"

@@ -1,7 +1,7 @@
 """The recorded releases of a training in compact form for a certificate: steps as progressions, noise as runs.
 
-A job of ten million steps is one line here. Nothing in it comes from rows: which steps were begun, and what the plan
-says of the noise at each of them.
+A job of ten million steps is one line here. Nothing in it depends on rows: it records the begun steps, and the noise
+that the plan gives each of them.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SCHEMA = "understudy.execution/1"
 
 @dataclass(slots=True)
 class Heard:
-    """The steps at which one kind of release was heard, in the order in which they came.
+    """The steps at which one kind of release was recorded, in order of arrival.
 
     Attributes:
         progressions: `[first, every, count]` each: the steps first, first + every, ..., `count` of them.
@@ -26,7 +26,7 @@ class Heard:
     progressions: list[list[int]] = field(default_factory=list)
 
     def add(self, step: int) -> None:
-        """Note one more step."""
+        """Record one more step."""
         if self.progressions:
             first, every, count = self.progressions[-1]
             if count == 1 and step > first:
@@ -39,13 +39,13 @@ class Heard:
 
     @classmethod
     def of(cls, *, every: int, count: int) -> Self:
-        """What is heard when `count` steps run from step 0 on, `every` so many."""
+        """The record of `count` steps from step 0 on, `every` so many."""
         return cls([[0, 1 if count == 1 else every, count]] if count else [])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
-    """Everything that one job released.
+    """All releases of one job.
 
     Attributes:
         label_histogram: Steps of the noisy label counts: one, the first, or none.
@@ -63,7 +63,7 @@ class Executed:
 
     @classmethod
     def planned(cls, plan: Plan) -> Self:
-        """What a plan releases when it runs to its end."""
+        """The releases of a plan that runs to its end."""
         return cls(
             label_histogram=Heard.of(every=1, count=int(plan.label_histogram is not None)),
             anchor=Heard.of(every=1, count=0 if plan.anchor is None else len(plan.anchor.parts)),
@@ -73,7 +73,7 @@ class Executed:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the steps by kind of release; `learning` only where something is learnt."""
+        """Return the steps by kind of release; `learning` only if something is learnt."""
         learning = [list(one) for one in self.learning.progressions]
         return {
             "label_histogram": [list(one) for one in self.label_histogram.progressions],
@@ -123,10 +123,10 @@ def require_as_planned(executed: Executed, plan: Plan) -> None:
 def multiplier_runs(plan: Plan) -> list[dict[str, Any]]:
     """Return the effective noise multiplier of every step of a plan that ran, as repeated runs.
 
-    On a step with histograms it is the one of gradient and histograms together (`joint_noise_multiplier`).
+    On a step with histograms it is the joint multiplier of gradient and histograms (`joint_noise_multiplier`).
 
     Returns:
-        `{"repeat": n, "runs": [[steps, multiplier], ...]}` in order; written out, the runs give one number a step.
+        `{"repeat": n, "runs": [[steps, multiplier], ...]}` in order; expanded, the runs give one number per step.
     """
     made: list[dict[str, Any]] = []
     for block in plan.blocks:

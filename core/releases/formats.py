@@ -14,7 +14,7 @@ from core.releases.outbox import Outbox
 Batches = Iterator[pa.RecordBatch]
 
 DICTIONARY_BYTES: Final = 100_000
-"""Of a Parquet column, beyond which its values stand in the pages themselves: a column of numbers that hardly repeat."""
+"""Maximum size of a Parquet column's dictionary; beyond it, as in columns of distinct numbers, values are written to pages."""
 
 
 def _csv(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
@@ -28,7 +28,7 @@ def _csv(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
 
 def _parquet(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
     outbox = Outbox()
-    # Bounds of words help no reader; those of numbers do.
+    # Statistics of words help no reader; those of numbers do.
     bounded = [field.name for field in schema if not pa.types.is_dictionary(field.type)]
     with pyarrow.parquet.ParquetWriter(
         outbox,

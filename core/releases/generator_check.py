@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 MEMBER: Final = "generator_check"
-"""Of a certificate and of a training's report."""
+"""Name of the member in certificates and in a training's report."""
 CODE: Final = "degenerate-generator"
 _NAMED: Final = 5
 REMEDY: Final = (
@@ -21,14 +21,14 @@ REMEDY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorCheck:
-    """What was found.
+    """The findings of the check.
 
     Attributes:
-        draws: How many records were drawn.
-        distinct_records: How many of them differ.
-        constant_columns: Columns with one value in all draws, or nearly, that the law compared with does not have so.
-        repeated_labels: Labels whose records are all alike, or nearly.
-        few_records: Whether far fewer records differ than the law compared with has combinations.
+        draws: Number of drawn records.
+        distinct_records: Number of distinct ones among them.
+        constant_columns: Columns with one value in (nearly) all draws, but not in the reference distribution.
+        repeated_labels: Labels whose records are (nearly) all equal.
+        few_records: Whether there are far fewer distinct records than combinations in the reference distribution.
     """
 
     draws: int
@@ -44,7 +44,7 @@ class GeneratorCheck:
 
     @property
     def detail(self) -> str:
-        """What was found, in sentences; public."""
+        """The findings in sentences; public."""
         return " ".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
@@ -82,7 +82,7 @@ class GeneratorCheck:
 
     @classmethod
     def of_certificate(cls, certificate: Mapping[str, Any]) -> Self | None:
-        """What a certificate states; None where it was issued before there was a look."""
+        """The finding that a certificate states; None if it is older than the check."""
         stated = certificate.get(MEMBER)
         return None if stated is None else cls.from_json(stated)
 

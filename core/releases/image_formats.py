@@ -1,7 +1,7 @@
 """Synthetic images as a byte stream: arrays (NPZ), a ZIP of PNG files, or one contact sheet.
 
-Arrays and contact sheets take constant memory; of a ZIP of PNG files its table of contents is kept, so their number is
-bounded. No file holds a clock, and none needs pickle to be read.
+Arrays and contact sheets take constant memory. A ZIP of PNG files keeps its table of contents, so the number of files is
+bounded. No file contains a time, and none needs pickle to be read.
 """
 
 import csv
@@ -25,9 +25,9 @@ from core.releases.png import encode_png, stream_png
 # ZIP cannot say "no date"; this is its earliest one.
 _NO_DATE: Final = (1980, 1, 1, 0, 0, 0)
 MOST_FILES: Final = 100_000
-"""PNG files of one ZIP: of each, some 400 bytes are kept until the end."""
+"""Maximum number of PNG files in one ZIP; each takes some 400 bytes of memory until the end."""
 LARGEST_SHEET: Final = 2**24
-"""Pixels of a contact sheet; larger ones open in no viewer."""
+"""Maximum number of pixels of a contact sheet; viewers fail to open larger ones."""
 GAP: Final = 2
 """Pixels around every image of a contact sheet."""
 GAP_SHADE: Final = 128
@@ -63,7 +63,7 @@ def _member(
     shape: tuple[int, ...],
     parts: Iterator[NDArray[np.generic]],
 ) -> Iterator[bytes]:
-    """One array whose parts are written as they come: an array file is a header with the shape, then the numbers."""
+    """One array, written in parts: an array file is a header with the shape, then the numbers."""
     dtype = np.dtype(kind).newbyteorder("<")
     entry = _entry(name)
     # Decides whether the entry's sizes need 64 bits; they are written after its content.
@@ -126,7 +126,7 @@ def _sheet(sample: ImageSample) -> Iterator[bytes]:
     rows, columns = sheet_grid(sample.images, labels=len(domain.labels) if by_label else 0)
 
     def band(row: int) -> NDArray[np.uint8]:
-        # Row r of labelled images holds the images r, r + rows, ...; without labels they follow each other.
+        # Row r of labelled images contains the images r, r + rows, ...; unlabelled images are in order.
         left = len(range(row, sample.images, rows)) if by_label else sample.images - row * columns
         label = row if by_label else sample.label or 0
         images = sample.sampler.draw(np.full(min(columns, left), label, dtype=np.int16))
@@ -152,7 +152,7 @@ def _sheet(sample: ImageSample) -> Iterator[bytes]:
 
 
 def sheet_grid(images: int, *, labels: int) -> tuple[int, int]:
-    """Rows and columns of a contact sheet: a row for every label, nearly a square where there are none."""
+    """Rows and columns of a contact sheet: a row for every label, nearly a square without labels."""
     if labels:
         rows = min(labels, images)
         return rows, -(-images // rows)
@@ -176,7 +176,7 @@ def stream_images(sample: ImageSample, name: str) -> Iterator[bytes]:
     """Write a sample in a format.
 
     Args:
-        sample: What to draw.
+        sample: The images to draw.
         name: ``npz``, ``zip`` or ``png``.
 
     Returns:

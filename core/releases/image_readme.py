@@ -65,8 +65,8 @@ def image_text(
         manifest: How to sample from it.
         epsilon: Of the guarantee.
         delta: Of the guarantee.
-        unit: The column that says whose an image is, or None where each image is its own unit.
-        **words: Whether anybody signed the certificate (`signed`), and how the bundle is verified (`verify`).
+        unit: The column that identifies the unit of an image, or None if each image is its own unit.
+        **words: The sentences on the signature (`signed`) and on verification (`verify`).
     """
     return _TEXT.format(
         epsilon=epsilon,

@@ -1,13 +1,13 @@
 """Drawing synthetic images from a bundle: post-processing of a private release, so it costs nothing.
 
-The sampler opens a bundle and nothing else; it has no way to reach private images. One image is
+The sampler reads only a bundle and has no access to private images. One image is
 
     label  ~ label_probabilities                      (where labels are declared)
     latent ~ N(0, I)
     values = network(latent, one_hot(label))          (ONNX runtime; float32 in [0, 1])
     pixel  = the nearest of 0, 1/255, ..., 1
 
-An image is what the network gives: unlike a row's codes its pixels are no law to be drawn from.
+The network's output is the image itself: unlike logits of a row, it is not a distribution to sample from.
 """
 
 import secrets
@@ -25,18 +25,18 @@ from core.releases.errors import BundleInvalid
 from core.releases.manifest import ImageManifest
 
 CHUNK_VALUES = 2**17
-"""Numbers of the images of one call of the network, whose inner layers are up to a hundred times as large."""
+"""Maximum numbers in the images of one network call, whose inner layers are up to a hundred times as large."""
 BATCH_VALUES = 2**20
-"""Numbers of the images of one batch, a byte each."""
+"""Maximum numbers in the images of one batch, a byte each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageBatch:
-    """Some images in a row.
+    """Consecutive images of a sample.
 
     Attributes:
         pixels: (images, height, width, channels), uint8.
-        labels: (images,) codes of the declared labels, int16; 0 where there are none.
+        labels: (images,) codes of the declared labels, int16; 0 without labels.
     """
 
     pixels: NDArray[np.uint8]
@@ -74,7 +74,7 @@ class ImageSampler:
     def sample(
         self, images: int, *, label: int | None = None, batch_images: int | None = None
     ) -> "ImageSample":
-        """A sample of ``images`` images, all of one label where one is given; nothing is drawn yet."""
+        """A sample of ``images`` images, all of one label if one is given; nothing is drawn yet."""
         size = batch_images or max(1, BATCH_VALUES // self.domain.values)
         return ImageSample(sampler=self, images=images, batch_images=size, label=label)
 
@@ -88,8 +88,7 @@ class ImageSampler:
 
         Args:
             labels: (images,) codes.
-            rng: Where the randomness of these images comes from; fresh entropy of the operating system where it is
-                not given.
+            rng: The source of randomness; fresh entropy of the operating system by default.
 
         Returns:
             uint8 array of shape (images, height, width, channels).
@@ -109,21 +108,21 @@ class ImageSampler:
         )
         latent = rng.standard_normal((len(labels), self._manifest.latent_dimension), dtype=np.float32)
         values = self._network(latent, one_hot)
-        # A network may overflow for rare latent vectors; what is not a number becomes black.
+        # A network may overflow for rare latent vectors; NaN becomes black.
         shades = np.rint(np.nan_to_num(np.clip(values, 0, 1)) * np.float32(255))
         pixels[:] = shades.transpose(0, 2, 3, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSample:
-    """One download: so many images, drawn as they are asked for.
+    """The images of one download, drawn on demand.
 
-    Formats write all labels before the first image. Neither is kept: the labels of a batch come from a generator
-    that is keyed with the sample's own fresh entropy and the batch's number, so they can be drawn twice.
+    Formats write all labels before the first image, and labels are not stored. The labels of a batch come from a generator
+    keyed with the sample's fresh entropy and the batch's number, so they can be drawn twice.
 
     Attributes:
-        sampler: What draws.
-        images: How many.
+        sampler: Draws the images.
+        images: Number of images.
         batch_images: Images of a batch.
         label: The label of all of them; None to draw labels by their law.
     """
@@ -139,7 +138,7 @@ class ImageSample:
         return (self._labels(number, size) for number, size in self._sizes())
 
     def batches(self) -> Iterator[ImageBatch]:
-        """The batches, drawn by several threads in order; abandoning the iterator stops the work."""
+        """The batches, drawn by several threads in order; abandoning the iterator stops the threads."""
         tasks = (partial(self._batch, number, size) for number, size in self._sizes())
         return in_order(tasks, threads=self.sampler.threads)
 

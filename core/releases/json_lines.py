@@ -1,7 +1,7 @@
-"""Rows as lines of JSON, column by column: the objects that `json.dumps` writes of each row, twenty times faster.
+"""Rows as lines of JSON, encoded by column: the same text as `json.dumps` of each row, twenty times faster.
 
-A value becomes the text of its member, `"age": 42`; a row is the members of all columns joined. The text of a value that
-repeats is made once.
+Each value becomes the text of its member, `"age": 42`; a row is the joined members of all columns. The text of a repeated
+value is made once.
 """
 
 import json
@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 JOINED_ROWS: Final = 8192
-"""Rows that are joined at once: few enough that their text stays in cache, or in memory where a table is wide."""
+"""Rows joined at once: few enough that their text fits into cache, or into memory for a wide table."""
 FEWEST_REPEATS: Final = 4
-"""Mean number of times a value occurs in a batch, at least, so that values are looked up."""
+"""Minimum mean number of occurrences of a value in a batch for which texts are looked up."""
 _TEXT: Final = pa.large_string()
 _WHOLE_BELOW: Final = 1e15
-"""Size of a whole float from which its text has an exponent."""
+"""Absolute value from which the text of a whole float has an exponent."""
 
 Member = tuple[pa.Array, pa.Array | None]
-"""Texts of a column's members, and which of them each row has, or None if each has its own."""
+"""Texts of a column's members, and the index of each row's text, or None if each row has its own."""
 
 
 def json_lines(batch: pa.RecordBatch) -> Iterator[bytes]:
@@ -45,7 +45,7 @@ def json_lines(batch: pa.RecordBatch) -> Iterator[bytes]:
 
 
 def _member(column: pa.Array, *, before: str, after: str) -> Member:
-    """Members of a column, with what stands before and after them in a line."""
+    """Members of a column, with the text before and after them in a line."""
     own = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
     if own is column or len(own.dictionary) * FEWEST_REPEATS <= len(column):
         texts = [f"{before}{_json(value)}{after}" for value in [*own.dictionary.to_pylist(), None]]
@@ -61,7 +61,7 @@ def _texts(column: pa.Array) -> pa.Array:
     if pa.types.is_integer(kind):
         return column.cast(_TEXT)
     if pa.types.is_float64(kind) and pc.all(pc.is_finite(column)).as_py():
-        # A reader takes a number without a point for an integer.
+        # Readers parse a number without a point as an integer.
         whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), _WHOLE_BELOW))
         texts = column.cast(_TEXT)
         return pc.if_else(whole, pc.binary_join_element_wise(texts, *_scalars(".0", "")), texts)
@@ -84,7 +84,7 @@ def _isoformat(value: object) -> str:
 
 
 def _content(texts: pa.Array) -> bytes:
-    """The texts of an array that was just made, which stand one after the other in its buffer."""
+    """The texts of a newly made array, which are contiguous in its buffer."""
     _, ends, content = texts.buffers()
     whole = int(np.frombuffer(ends, dtype=np.int64)[len(texts)])
     return bytes(memoryview(content)[:whole])

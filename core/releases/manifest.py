@@ -1,7 +1,7 @@
-"""How to sample from the network of a bundle: one form for tables, one for images, told apart by their schema.
+"""The manifest of a bundle: how to sample from its network. Tables and images have a form each, identified by its schema.
 
-Each form says what the network gives for a latent vector and a one-hot label, and by which law labels are drawn. What
-codes and labels mean is in the bundle's domain.
+A form describes the network's output for a latent vector and a one-hot label, and the distribution of labels. The bundle's
+domain gives the meaning of codes and labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from core.synthesis.rules import MOST_LOGITS
 
 TABLE_SCHEMA: Final = "understudy.bundle/2"
 WIDE_SCHEMA: Final = "understudy.wide-bundle/1"
-"""Of tables whose network gives logits of groups of codes."""
+"""Schema of tables whose network outputs logits of groups of codes."""
 IMAGE_SCHEMA: Final = "understudy.image-bundle/1"
 MIXTURE_OUTPUTS: Final = ("component_sums", "component_logits", "code_groups", "code_logits")
 """Further outputs of a table's network that is a mixture of product laws, the same for any input: running sums of the
@@ -24,7 +24,7 @@ groups); the group (codes,) of every code among those of all columns; its logit 
 _WIDEST_LATENT = 2**16
 _LAW_TOLERANCE = 1e-6
 _SHADES = 256
-"""Values of one of the numbers of an image of 8 bits."""
+"""Number of values of one channel of a pixel, at 8 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +36,12 @@ class TableManifest:
         cardinalities: Number of codes of each modelled column, in the order of the network's output blocks.
         label_index: Position of the target among the modelled columns, or None.
         label_probabilities: Law of the target's codes (from the noisy counts), or None.
-        groups: Groups of codes of each column, which the logits are of (`core.releases.codes_in_groups`); None where they are of
+        groups: Groups of codes of each column (`core.releases.codes_in_groups`) if the logits are of groups; None if they are of
             codes.
     """
 
     OUTPUT: ClassVar = "logits"
-    """What the network's output is called."""
+    """Name of the network's output."""
 
     latent_dimension: int
     cardinalities: tuple[int, ...]
@@ -77,7 +77,7 @@ class TableManifest:
         )
 
     def exists(self) -> bool:
-        """Whether there can be such a generator."""
+        """Whether the values are consistent and within limits."""
         law, label = self.label_probabilities, self.label_index
         if not (
             0 < self.latent_dimension <= _WIDEST_LATENT
@@ -107,11 +107,11 @@ class ImageManifest:
         height: Rows of pixels of every image.
         width: Pixels of a row.
         channels: 1 for grey, 3 for red, green and blue.
-        label_probabilities: Law of the declared labels in their order, or None where images have none.
+        label_probabilities: Law of the declared labels in their order, or None if images have none.
     """
 
     OUTPUT: ClassVar = "images"
-    """What the network's output is called."""
+    """Name of the network's output."""
 
     latent_dimension: int
     height: int
@@ -121,7 +121,7 @@ class ImageManifest:
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
-        """Codes of every number of an image, then of its label where there is one: what a certificate counts."""
+        """Number of codes of every number of an image, then of its label if any; certificates count these."""
         labels = () if self.label_probabilities is None else (len(self.label_probabilities),)
         return (_SHADES,) * (self.height * self.width * self.channels) + labels
 
@@ -148,7 +148,7 @@ class ImageManifest:
         )
 
     def exists(self) -> bool:
-        """Whether there can be such a generator."""
+        """Whether the values are consistent and within limits."""
         law = self.label_probabilities
         return (
             0 < self.latent_dimension <= _WIDEST_LATENT

@@ -1,4 +1,4 @@
-"""Codes from any network of a table: one latent vector for each row, and the softmax of the logits that it gives."""
+"""Codes from any network of a table: one latent vector per row, and a draw from the softmax of its logits."""
 
 from collections.abc import Sequence
 
@@ -12,18 +12,18 @@ from core.releases.inversion import draw_codes, standard_normals
 from core.releases.manifest import TableManifest
 
 CHUNK_ROWS = 4096
-"""Rows whose codes are drawn together: large enough that the fixed cost of an operation on vectors vanishes."""
+"""Rows whose codes are drawn together: enough to amortise the fixed cost of a vectorised operation."""
 CHUNK_VALUES = 2**20
-"""Logits of a chunk, at most: a wide table's chunks have fewer rows."""
+"""Maximum number of logits in a chunk: a wide table's chunks have fewer rows."""
 NETWORK_ROWS = 512
-"""Rows that pass the network together: few enough that activations and logits stay in a core's own cache."""
+"""Rows of one network call: few enough that activations and logits fit into a core's own cache."""
 
 
 class NetworkRows:
     """A network's codes; see `core.releases.row_source.RowSource`.
 
     Args:
-        network: Of the manifest's shape.
+        network: Its outputs have the manifest's shape.
         manifest: How to sample.
     """
 

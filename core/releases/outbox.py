@@ -1,4 +1,4 @@
-"""An append-only file whose content is drained in pieces, to stream the output of libraries that write files."""
+"""An append-only file whose content is drained in pieces: streams the output of libraries that write files."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The form of what ran and of what was planned, as types; part of a certificate's (`core.releases.certificate_form`)."""
+"""The forms of mechanisms and plans in a certificate, as types (`core.releases.certificate_form`)."""
 
 from typing import Annotated, Literal
 
@@ -22,13 +22,13 @@ CountOrNone = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class Form(BaseModel):
-    """Nothing is guessed: no other members, no other types, no changes."""
+    """Strict: no other members, no conversion of types, frozen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
 
 
 class Parameters(Form):
-    """What is promised: epsilon and delta."""
+    """The promised guarantee: epsilon and delta."""
 
     epsilon: Positive
     delta: Annotated[float, Field(gt=0, lt=1)]
@@ -43,7 +43,7 @@ class Epsilon(Form):
 
 
 class GaussianForm(Form):
-    """A Gaussian of this standard deviation over sensitivity."""
+    """A Gaussian mechanism; the multiplier is standard deviation over sensitivity."""
 
     kind: Literal["gaussian"]
     noise_multiplier: Positive
@@ -65,7 +65,7 @@ class PoissonSampledForm(Form):
 
 
 class RepeatedForm(Form):
-    """The same step, so many times."""
+    """A mechanism, repeated."""
 
     kind: Literal["repeated"]
     count: Count
@@ -73,14 +73,14 @@ class RepeatedForm(Form):
 
 
 class ThresholdForm(Form):
-    """A threshold under which names stay unpublished, and what it takes of delta."""
+    """A threshold below which names stay unpublished, and its share of delta."""
 
     kind: Literal["threshold"]
     delta: Annotated[float, Field(gt=0, lt=1)]
 
 
 class ComposedForm(Form):
-    """Everything that ran, in order: what epsilon is computed from."""
+    """All executed mechanisms, in order; epsilon is computed from them."""
 
     version: Literal[1]
     kind: Literal["composed"]
@@ -99,7 +99,7 @@ class BlockForm(Form):
 
 
 class ActsForm(Form):
-    """The noisy histograms that thresholds are chosen from."""
+    """The noisy histograms from which thresholds are chosen."""
 
     interval: Count
     groups: Count
@@ -110,7 +110,7 @@ class ActsForm(Form):
 
 
 class AnchorForm(Form):
-    """The noisy counts of a table. Plans of before they were released in two rounds have no sensitivity of either."""
+    """The noisy counts of a table. Plans older than the two rounds have no sensitivities of rounds."""
 
     noise_multiplier: Positive
     sensitivity: Positive
@@ -155,7 +155,7 @@ class LabelForm(Form):
 
 
 class LearningReleaseForm(Form):
-    """One release of counts that the domain is learnt from."""
+    """One release of counts from which the domain is learnt."""
 
     column: CountOrNone | None
     learns: Literal["bounds", "bins", "categories", "records"]
@@ -163,7 +163,7 @@ class LearningReleaseForm(Form):
 
 
 class LearningForm(Form):
-    """What is learnt of the domain before anything else, and the delta of its thresholds."""
+    """The learnt parts of the domain, released before anything else, and the delta of their thresholds."""
 
     noise_multiplier: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
@@ -171,7 +171,7 @@ class LearningForm(Form):
 
 
 class ReusedTablesForm(Form):
-    """Pairs of an earlier release that are counted in the same groups."""
+    """Pairs of an earlier release with counts in the same groups."""
 
     noise_multiplier: Positive
     most_groups: Count
@@ -190,14 +190,14 @@ class ReusedForm(Form):
 
 
 class UnitColumn(Form):
-    """The unit as the plan names it; `records` of a unit count at most, where it is there."""
+    """The privacy unit as the plan names it; `records`, if present, bounds how many of a unit count."""
 
     column: Name | None
     records: Count = Field(default=None)  # type: ignore[assignment]
 
 
 class PlanForm(Form):
-    """The plan that was charged, to the letter."""
+    """The charged plan, verbatim."""
 
     version: Literal[1]
     synthesizer: Literal["idpgan", "aim", "mst"]
@@ -216,7 +216,7 @@ class PlanForm(Form):
     epsilons: Epsilon
     max_sampled_batch: Count
     mechanism: ComposedForm
-    # Not nullable: left out where nothing is learnt.
+    # Not nullable: omitted if nothing is learnt.
     learning: LearningForm = Field(default=None)  # type: ignore[assignment]
-    # Likewise, where nothing is reused.
+    # Likewise, if nothing is reused.
     reused: list[ReusedForm] = Field(default=None, min_length=1, max_length=64)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Writing PNG files, whole or a band at a time: 8 bits, grey or colour, no filter, no clocks.
+"""Writing PNG files, whole or a band at a time: 8 bits, grey or colour, no filter, no time stamp.
 
-The form is that of https://www.w3.org/TR/png-3: a signature, then chunks of length, name, content and CRC-32. Pixels
+The format is https://www.w3.org/TR/png-3: a signature, then chunks of length, name, content and CRC-32. Pixels
 are rows, each with a filter byte of zero before it, in one zlib stream.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _COLOUR_TYPES: Final = {1: 0, 3: 2}
-"""By channels: grey, and red, green, blue."""
+"""Colour type by number of channels: grey; red, green and blue."""
 _BITS: Final = 8
 
 
@@ -43,11 +43,11 @@ def stream_png(
         height: Of the whole image, in pixels.
         width: Of the whole image, in pixels.
         channels: 1 or 3.
-        texts: What the file says about itself, by keyword (Latin letters); any viewer of metadata shows it.
+        texts: Metadata of the file by keyword (Latin letters).
     """
     header = struct.pack(">IIBBBBB", width, height, _BITS, _COLOUR_TYPES[channels], 0, 0, 0)
-    told = (_text(keyword, text) for keyword, text in (texts or {}).items())
-    yield b"".join((_SIGNATURE, _chunk(b"IHDR", header), *told))
+    metadata = (_text(keyword, text) for keyword, text in (texts or {}).items())
+    yield b"".join((_SIGNATURE, _chunk(b"IHDR", header), *metadata))
     compressor = zlib.compressobj()
     for band in bands:
         rows = np.zeros((len(band), 1 + width * channels), dtype=np.uint8)

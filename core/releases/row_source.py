@@ -36,10 +36,10 @@ class RowSource(Protocol):
         """Draw codes.
 
         Args:
-            codes: (rows, columns) written; the target's are the labels.
-            labels: (rows,) codes of the target; without one they are zeros, and not looked at.
-            rng: Where the randomness of these rows comes from.
-            scratch: As `scratch` gives it, overwritten.
+            codes: (rows, columns), the output; the target's are the labels.
+            labels: (rows,) codes of the target; without a target they are zeros and ignored.
+            rng: The source of randomness.
+            scratch: From `scratch`; overwritten.
         """
         ...
 

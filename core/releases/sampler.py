@@ -1,6 +1,6 @@
 """Drawing synthetic rows from a bundle: post-processing of a private release, so it costs nothing.
 
-The sampler opens a bundle and nothing else; it has no way to reach private rows. One row is
+The sampler reads only a bundle and has no access to private rows. One row is
 
     label  ~ label_probabilities                      (when a target is declared)
     latent ~ N(0, I)
@@ -39,7 +39,7 @@ from core.releases.row_source import row_source
 
 BATCH_ROWS = 65_536
 KEPT_TOGETHER = 2048
-"""Rows of a batch, at least, where declared rules are kept: a row that cannot be mended takes values from its batch."""
+"""Minimum rows of a batch under declared rules: a row that cannot be repaired takes values from its batch."""
 
 
 class Sampler:
@@ -72,7 +72,7 @@ class Sampler:
     def batches(self, rows: int, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield ``rows`` synthetic rows as record batches with the domain's modelled columns.
 
-        Memory does not depend on ``rows``; abandoning the iterator stops the work.
+        Memory does not depend on ``rows``; abandoning the iterator stops the threads.
         """
         sizes = (min(batch_rows, rows - start) for start in range(0, rows, batch_rows))
         balanced = is_balanced(rows, self._manifest.cardinalities)
@@ -82,7 +82,7 @@ class Sampler:
     def batches_where(self, rows: int, where: Where) -> Iterator[pa.RecordBatch]:
         """Yield ``rows`` synthetic rows that meet a condition (`core.releases.conditions`), in batches of any sizes.
 
-        Whether enough rows meet it is found out before this returns; each batch takes a bounded number of draws.
+        The share of rows that meet it is checked before this returns; each batch takes a bounded number of draws.
 
         Raises:
             InvalidCondition: The domain has no such column or value.
@@ -96,12 +96,12 @@ class Sampler:
         return self._meeting(condition, rows)
 
     def _leaves_out(self, condition: Condition) -> bool:
-        """Whether rows that are drawn under a condition may miss it: rules may change a target that was asked for."""
+        """Whether rows drawn under a condition may violate it: rules may change the requested target."""
         return bool(condition.others) or not self._codes_stay
 
     def _meeting(self, condition: Condition, rows: int) -> Iterator[pa.RecordBatch]:
         draws = BATCH_ROWS if condition.others else min(BATCH_ROWS, rows)
-        # Of rows that are then left out, what is balanced together would not stay together.
+        # Rows are left out later, which would undo the balance of a chunk.
         balanced = not condition.others and is_balanced(rows, self._manifest.cardinalities)
         tasks = (partial(self._tried, condition, draws, balanced=balanced) for _ in repeat(None))
         batches = in_order(tasks, threads=self._threads)
@@ -116,7 +116,7 @@ class Sampler:
             batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
 
     def _tried(self, condition: Condition, draws: int, *, balanced: bool) -> pa.RecordBatch:
-        """Draw so many rows, and keep those that meet a condition."""
+        """Draw rows, and keep those that meet a condition."""
         rng = _fresh()
         if self._codes_stay:
             generated = self._generated(draws, rng, condition.label, balanced=balanced)
@@ -137,8 +137,8 @@ class Sampler:
 
         Args:
             rows: Number of rows.
-            rng: Where the randomness of these rows comes from.
-            label: The target's code that is asked of the generator for all of them; None to draw it by its law.
+            rng: The source of randomness.
+            label: The target's code for all rows; None to draw it by its law.
 
         Returns:
             Array of shape (rows, coded columns), values below each column's cardinality; see `core.domain.codec.codes_type`.
@@ -150,7 +150,7 @@ class Sampler:
 
     @property
     def _codes_stay(self) -> bool:
-        """Whether values have the codes that they were drawn from: rules change values, and not every bin has every weekday."""
+        """Whether values always encode to the codes they were drawn from: rules change values, and not every bin has every weekday."""
         return self._domain.kept is None and not self._domain.patterns
 
     def _values(
@@ -171,7 +171,7 @@ class Sampler:
         labels = None if target is None else codes[:, target]
 
         def redraw(at: NDArray[np.int64]) -> list[Floats]:
-            # With the label that the row has, so that the law of labels stays as it was measured.
+            # With the row's own label: the law of labels stays as measured.
             again = self._generated(len(at), rng, None if labels is None else labels[at], balanced=False)
             return draw_values(self._domain, again, rng)
 
@@ -181,17 +181,17 @@ class Sampler:
     def _generated(
         self, rows: int, rng: np.random.Generator, label: int | NDArray[np.integer] | None, *, balanced: bool
     ) -> Codes:
-        """Codes as the generator gives them, whether they keep the rules or not.
+        """Codes from the generator, before rules are applied.
 
         Args:
             rows: Number of rows.
-            rng: Where their randomness comes from.
-            label: The target's code, of all rows or of each; None to draw it by its law.
+            rng: The source of randomness.
+            label: The target's code, one for all rows or one each; None to draw it by its law.
             balanced: Whether each chunk of rows is a balanced sample.
         """
         cardinalities = self._manifest.cardinalities
         chunk = BALANCED_TOGETHER if balanced else self._source.chunk_rows
-        # By column in memory, as they are drawn and decoded.
+        # Contiguous by column: rows are drawn and decoded by column.
         codes: Codes = np.empty((len(cardinalities), rows), dtype=codes_type(cardinalities)).T
         scratch = self._source.scratch(min(rows, chunk))
         for start in range(0, rows, chunk):
@@ -217,5 +217,5 @@ class Sampler:
 
 
 def _fresh() -> np.random.Generator:
-    """Fresh operating-system entropy for each batch; there is no seed to ask for."""
+    """Fresh operating-system entropy for each batch; there is no seed option."""
     return np.random.Generator(np.random.SFC64(secrets.randbits(256)))

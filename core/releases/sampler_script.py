@@ -1,9 +1,9 @@
 """The script inside every bundle, `sample.py`: draws whole synthetic records with numpy and onnxruntime alone.
 
-What codes mean - the words of a category, the grid and the bins of a number - is worked out here, by the code that coded
-the records, and stands in the script as data; so the script needs no declaration. It contains
-`core.releases.inversion`, `core.releases.balanced_sampling` and, where there are patterns of times or rules between columns, the
-modules for these. A test runs it without this package, and compares what it decodes with `core.domain.codec`.
+The meaning of codes (words of a category, grid and bins of a number) is computed here, by the code that encoded the
+records, and embedded in the script as data; so the script needs no domain document. The script contains
+`core.releases.inversion`, `core.releases.balanced_sampling` and, if there are patterns of times or rules between columns, the
+modules for these. A test runs it without this package, and compares its values with those of `core.domain.codec`.
 """
 
 import ast
@@ -265,7 +265,7 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
                 "    codes = IN_GROUPS.draw(codes, rng.random(codes.shape)).astype(int)\n",
             )
         script = script.replace(_BLOCKS, blocks).replace(_WITHIN, within)
-        # The data last: a declared word may look like a place of the script.
+        # The data last: a declared word may look like a placeholder of the script.
         script = script.replace(_DRAWING, drawing)
         return script.replace(
             _DATA, _data([_meaning(column) | _patterns(column, table) for column in table.modelled])
@@ -278,22 +278,22 @@ def _without_rules() -> str:
 
 
 def _with_rules(kept: Kept) -> str:
-    """The script for rows with rules: it contains the modules that keep them here, as they are."""
+    """The script for rows with rules: it contains the modules that apply rules here, verbatim."""
     modules = "".join(f"\n\n{_source(module)}" for module in (rule_classes, rule_kinds, keeping))
     rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
-    # A row that cannot be mended takes values from its chunk, so every chunk is a whole one.
+    # A row that cannot be repaired takes values from its chunk, so every chunk is a full one.
     return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "CHUNK_ROWS")
 
 
 def _with_patterns(script: str) -> str:
-    """The script for times with patterns: it contains the module that tells them apart here, as it is."""
+    """The script for times with patterns: it contains `core.domain.patterns`, verbatim."""
     return script.replace(_DECODED, _DECODED_WITH_PATTERNS).replace(
         _WRITTEN, f"{_source(patterns).lstrip()}\n\n{_PATTERNED}\n\n{_WRITTEN}"
     )
 
 
 def _source(module: ModuleType) -> str:
-    """The source of a module without what it imports from this package."""
+    """The source of a module without its imports from this package."""
     source = inspect.getsource(module)
     own = [
         line
@@ -307,19 +307,19 @@ def _source(module: ModuleType) -> str:
 
 
 def _data(document: object) -> str:
-    """A text of JSON as Python writes it down itself, so that no declared word can end it."""
+    """A JSON text as a Python literal: no declared word can end it."""
     return repr(json.dumps(document, sort_keys=True, ensure_ascii=True))
 
 
 def _meaning(column: Modelled) -> dict[str, Any]:
-    """What the codes of a column mean."""
-    told: dict[str, Any] = {"name": column.name, "null_code": column.null_code}
+    """The meaning of the codes of a column."""
+    meaning: dict[str, Any] = {"name": column.name, "null_code": column.null_code}
     if isinstance(column, LabelColumn):
         words = ("false", "true") if is_plain_boolean(column) else column.words
-        return told | {"kind": "text", "words": list(words)}
+        return meaning | {"kind": "text", "words": list(words)}
     bins: Bins = column.bins
     kind = column.kind if column.kind != "numeric" else "integer" if column.integer else "real"
-    return told | {
+    return meaning | {
         "kind": kind,
         "bins": bins.count,
         "specials": list(column.specials),
@@ -333,7 +333,7 @@ def _meaning(column: Modelled) -> dict[str, Any]:
 
 
 def _patterns(column: Modelled, table: TableDomain) -> dict[str, Any]:
-    """The patterns of a time, and where their codes stand among those of a row."""
+    """The patterns of a time, and the positions of their codes in a row."""
     if not isinstance(column, TimeColumn) or not column.patterns:
         return {}
     names = [one.name for one in table.coded]

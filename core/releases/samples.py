@@ -19,7 +19,7 @@ NO_CONDITION: Final[Where] = MappingProxyType({})
 
 
 class Samples(Protocol):
-    """An opened generator that writes files. Safe to use from several threads at once."""
+    """A generator that writes files of samples. Safe to use from several threads at once."""
 
     MEDIA_TYPES: ClassVar[Mapping[str, str]]
     """Media type by format; the first format is the usual one."""
@@ -27,19 +27,19 @@ class Samples(Protocol):
     def write(
         self, rows: int, file_format: str, where: Where = NO_CONDITION, *, spreadsheet_safe: bool = False
     ) -> Pieces:
-        """Begin a file of so many records, drawn as its pieces are asked for; closing it stops the work.
+        """Begin a file of records, drawn as its pieces are consumed; closing it stops the threads.
 
         Args:
-            rows: How many records.
+            rows: Number of records.
             file_format: One of ``MEDIA_TYPES``.
             where: Columns that are fixed, with their values (`core.releases.conditions`).
             spreadsheet_safe: Whether an apostrophe is put before text that a spreadsheet would run as a formula.
 
         Raises:
-            FormatNotForRelease: What is generated has no such format.
-            SpreadsheetSafeIsForCsv: Another format was to be safe for spreadsheets.
-            TooManyForFormat: The format is for fewer images.
-            InvalidCondition: There is no such column or value.
+            FormatNotForRelease: The release's kind of data has no such format.
+            SpreadsheetSafeIsForCsv: `spreadsheet_safe` with another format.
+            TooManyForFormat: The format has a limit on the number of images.
+            InvalidCondition: No such column or value exists.
             ConditionTooRare: Too few rows meet the condition.
         """
         ...

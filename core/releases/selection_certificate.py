@@ -1,4 +1,4 @@
-"""The certificate of a selection's release: an ordinary one, whose plan, price and record are the whole selection's."""
+"""The certificate of a selection's release: plan, charge and recorded releases are those of the whole selection."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -27,12 +27,12 @@ def of_selection(
     executed: SelectionExecuted,
     noise_grid: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the certificate of a selection as a JSON object, but for the member `artefacts` and the signature.
+    """Return the certificate of a selection as a JSON object, without the member `artefacts` and the signature.
 
     Args:
-        final: What `make_certificate` gives for the winner's training.
+        final: The certificate of the winner's training, from `make_certificate`.
         plan: The plan that ran to its end.
-        executed: What was heard of it, and who won.
+        executed: Its recorded releases, and the winner.
         noise_grid: The grids of every training: `candidates` in their order, and `final`.
     """
     own = {
@@ -57,14 +57,14 @@ def sign_selection_certificate(certificate: Mapping[str, Any], signer: Signer) -
 
 
 def verify_selection_certificate(certificate: Mapping[str, Any]) -> Epsilons:
-    """Recompute epsilon from the certificate's mechanism, and check that the certificate agrees with itself.
+    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
 
     Returns:
         The recomputed epsilons, at the certificate's delta.
 
     Raises:
-        InvalidCertificate: a member is missing or altered, what is said to have run is not the plan, or its epsilon is
-            above what the certificate states or promises.
+        InvalidCertificate: a member is missing or altered, the recorded releases are not the plan's, or their epsilon
+            is above the stated or promised one.
     """
     _require_form(certificate)
     try:

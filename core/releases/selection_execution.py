@@ -12,7 +12,7 @@ from core.synthesis.selection import SelectionPlan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionExecuted:
-    """Everything that one selection released.
+    """All releases of one selection.
 
     Attributes:
         winner: Number of the chosen candidate.
@@ -26,7 +26,7 @@ class SelectionExecuted:
 
     @classmethod
     def planned(cls, plan: SelectionPlan, *, winner: int) -> Self:
-        """What a plan releases when this candidate wins."""
+        """The releases of a plan if this candidate wins."""
         return cls(
             winner=winner,
             candidates=tuple(Executed.planned(one) for one in plan.candidates),
@@ -58,7 +58,7 @@ class SelectionExecuted:
         """Compare the recorded releases with the plan that was charged.
 
         Raises:
-            ExecutionDiffers: a release is missing, came twice or out of order, was never planned, or nobody won.
+            ExecutionDiffers: a release is missing, came twice or out of order, or was never planned, or there is no winner.
         """
         if not 0 <= self.winner < len(plan.finals) or len(self.candidates) != len(plan.candidates):
             raise ExecutionDiffers
@@ -67,7 +67,7 @@ class SelectionExecuted:
         require_as_planned(self.final, plan.finals[self.winner])
 
     def stated(self, plan: SelectionPlan) -> dict[str, Any]:
-        """Return the certificate's member: also the noise multiplier of every step."""
+        """Return the certificate's member, including the noise multiplier of every step."""
         return {
             "winner": self.winner,
             "candidates": _stated(self.candidates, plan.candidates),
@@ -87,7 +87,7 @@ def _stated(executed: Sequence[Executed], plans: Sequence[Plan]) -> list[dict[st
 
 
 def executed_of_statement(document: Mapping[str, Any]) -> SelectionExecuted:
-    """Read what a certificate states of a selection that ran.
+    """Read a certificate's record of a selection.
 
     Raises:
         KeyError, TypeError, ValueError: it is not of this form.

@@ -1,6 +1,6 @@
 """The form of the certificate of a selection, `understudy.selection-certificate/1`, as types.
 
-A certificate like any other (`core.releases.certificate_form`) but for what was planned, what ran, and their price: all
+It differs from other certificates (`core.releases.certificate_form`) in plan, recorded releases and charge: these cover all
 candidates on their parts, the choice, and the winner on all units. `mechanisms` is the table of the winner's training.
 """
 
@@ -29,7 +29,7 @@ SCHEMA: Final = "understudy.selection-certificate/1"
 
 
 class ChoiceForm(Form):
-    """Permute-and-flip among so many candidates by errors of sensitivity one."""
+    """Permute-and-flip among candidates, by errors of sensitivity one."""
 
     kind: Literal["permute-and-flip"]
     epsilon: Positive
@@ -37,7 +37,7 @@ class ChoiceForm(Form):
 
 
 class TrainingForm(Form):
-    """Everything that one training releases, in order."""
+    """All releases of one training, in order."""
 
     kind: Literal["composed"]
     parts: Annotated[
@@ -56,14 +56,14 @@ class ParallelForm(Form):
 
 
 class ChosenForm(Form):
-    """One of these trainings, on all units; which one was chosen by what was released before."""
+    """One of these trainings, on all units, chosen by earlier releases."""
 
     kind: Literal["chosen"]
     parts: Annotated[list[TrainingForm], Field(min_length=FEWEST_CANDIDATES, max_length=MOST_CANDIDATES)]
 
 
 class SelectionMechanismForm(Form):
-    """Everything that a selection releases: what epsilon is computed from."""
+    """All releases of a selection; epsilon is computed from them."""
 
     version: Literal[1]
     kind: Literal["composed"]
@@ -74,7 +74,7 @@ Plans = Annotated[list[PlanForm], Field(min_length=FEWEST_CANDIDATES, max_length
 
 
 class SelectionPlanForm(Form):
-    """The plan that was charged, to the letter."""
+    """The charged plan, verbatim."""
 
     version: Literal[1]
     kind: Literal["selection"]
@@ -90,7 +90,7 @@ class SelectionPlanForm(Form):
 
 
 class SelectionExecutedForm(Form):
-    """What ran, as heard where noise meets private values, and who won."""
+    """The executed releases, recorded where noise is added to private values, and the winner."""
 
     winner: CountOrNone
     candidates: Annotated[list[ExecutedForm], Field(min_length=FEWEST_CANDIDATES, max_length=MOST_CANDIDATES)]
@@ -105,7 +105,7 @@ class SelectionGrids(Form):
 
 
 class SelectionComposition(Form):
-    """How costs add up, within the job and across jobs."""
+    """Composition of costs, within the job and across jobs."""
 
     within: Literal[say.SELECTION_WITHIN]  # type: ignore[valid-type]
     across: Literal[say.COMPOSITION_ACROSS]  # type: ignore[valid-type]
