@@ -1,4 +1,4 @@
-"""How much a mechanism costs: two valid upper bounds, of which the smaller is reported."""
+"""The cost of a mechanism: two valid upper bounds on epsilon, of which the smaller is reported."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -51,10 +51,10 @@ def epsilons(mechanism: Mechanism, *, delta: float) -> Epsilons:
     """Return the epsilon of `mechanism` at `delta`, by both accountants.
 
     The result does not depend on the order of the parts. An empty mechanism has epsilon 0; any other has at
-    least `SMALLEST_EPSILON`, also where delta alone would cover it. What thresholds take of `delta` is taken first.
+    least `SMALLEST_EPSILON`, even if delta alone would cover it. The share of thresholds in `delta` is subtracted first.
 
     Raises:
-        InvalidGuarantee: `delta`, or what thresholds leave of it, is below `SMALLEST_DELTA`; or it is not below one, or NaN.
+        InvalidGuarantee: `delta`, or its rest after thresholds, is below `SMALLEST_DELTA`; or it is not below one, or NaN.
     """
     check_delta(delta)
     counts = leaves(mechanism)
@@ -77,7 +77,7 @@ def _epsilons(counts: frozenset[tuple[Leaf, int]], delta: float) -> Epsilons:
 
 
 def _safe(epsilon: float) -> float:
-    """Raise what is too small, or negative, to `SMALLEST_EPSILON`."""
+    """Raise a smaller or negative epsilon to `SMALLEST_EPSILON`."""
     assert not math.isnan(epsilon)
     return max(epsilon, SMALLEST_EPSILON)
 

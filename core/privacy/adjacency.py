@@ -1,4 +1,4 @@
-"""Adjacency and privacy unit: which tables a guarantee cannot tell apart. Never a default, always an argument."""
+"""Adjacency and privacy unit: which tables a guarantee makes indistinguishable. Never a default, always an argument."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import Any, Final, Self
 from core.privacy.errors import InvalidGuarantee
 
 MOST_RECORDS: Final = 1000
-"""The largest bound on the records of a unit that count; noise grows with it."""
+"""Largest allowed bound on the records of a unit that count; noise grows with it."""
 
 
 class Adjacency(StrEnum):
-    """Which pairs of tables a guarantee cannot tell apart."""
+    """Which pairs of tables a guarantee makes indistinguishable."""
 
     ADD_OR_REMOVE = "add-or-remove"
     """The tables differ by all records of one privacy unit, present in one and absent in the other."""
@@ -20,12 +20,12 @@ class Adjacency(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyUnit:
-    """Who is protected: one record, or one value of a declared column with any number of records."""
+    """The privacy unit: one record, or one value of a declared column with any number of records."""
 
     column: str | None
     """Name of the unit column; None when every record is its own unit."""
     records: int | None = None
-    """How many records of a unit count at most, each of them fully; None where all count, and one together."""
+    """Maximum number of records of a unit that count, each fully. None if all count, with total weight one."""
 
     def __post_init__(self) -> None:
         if self.column == "":
@@ -44,7 +44,7 @@ class PrivacyUnit:
 
     def to_json(self) -> dict[str, str | int | None]:
         """Return the unit as a JSON object."""
-        # Left out if there is none, so that plans made before the bound existed keep their digest.
+        # Omitted if there is none: plans older than the bound keep their digest.
         return {"column": self.column} | ({} if self.records is None else {"records": self.records})
 
     @classmethod

@@ -26,7 +26,7 @@ _FARTHEST = 100.0
 def round_up(value: float, digits: int = DIGITS) -> float:
     """Return the smallest number of `digits` significant decimal digits that is at least `value` > 0.
 
-    A number that is written with so few digits is returned as it is.
+    A number with at most so many digits is returned unchanged.
     """
     exact = Decimal(repr(value))
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING))
@@ -34,14 +34,14 @@ def round_up(value: float, digits: int = DIGITS) -> float:
 
 def gaussian_noise_multiplier(guarantee: PrivacyGuarantee, *, share: float = 1.0) -> float:
     """Return the smallest noise multiplier of one Gaussian for `share` of a guarantee's squared mu, rounded up."""
-    # One part in 10^12 more than the exact answer, so that no later rounding leads above the target.
+    # One part in 10^12 more than the exact answer: later rounding must not exceed the target.
     return round_up(1 / (gaussian.largest_mu(guarantee) * math.sqrt(share)) * (1 + 1e-12))
 
 
 def sampled_gaussian_guess(*, sampling_rate: float, squares: Callable[[float], float], mu: float) -> float:
-    """Return the scale at which the central limit says that the sampled steps together have `mu`.
+    """Return the scale at which the sampled steps together have `mu` by the central limit theorem.
 
-    It only starts the search (as a bound it would understate): mu^2 = rate^2 * sum of (exp(1/sigma^2) - 1) over steps.
+    It is only the start of the search (as a bound it would understate epsilon): mu^2 = rate^2 * sum of (exp(1/sigma^2) - 1) over steps.
 
     Args:
         sampling_rate: The Poisson rate of every step.

@@ -1,4 +1,4 @@
-"""What a mechanism costs, in integers rounded up: the only amounts that the ledger ever adds."""
+"""The cost of a mechanism in integers, rounded up: the only amounts that the ledger adds."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ ORDERS = (4, 6, 8, 12, 16, 32)
 """Renyi orders of the filters, fixed for ever: an order chosen after the fact would not be a filter."""
 
 UNBOUNDED_MICROS = 10**15
-"""What stands for an infinite divergence, that of a mechanism with a threshold: no filter holds that has to add it."""
+"""Represents an infinite divergence, that of a mechanism with a threshold. No filter that adds it holds."""
 
 MICRO = 10**6
 FEMTO = 10**15
 
 
 def decimal_of(value: float) -> Fraction:
-    """Return the number a person wrote: the shortest decimal that reads back as `value`, exactly."""
+    """Return the shortest decimal that parses as `value`, exactly: the number as a person wrote it."""
     return Fraction(repr(float(value)))
 
 

@@ -2,8 +2,8 @@
 
 A plain transform errs by about 1e-16 per run relative to the *whole* mass, which is more than a delta of 1e-12 already
 at ten thousand runs. So every distribution is first tilted by exp(order * loss), with the order that puts the composed
-mass where delta is decided; then the same error is relative to delta. What rounding, the finite window and the tails may
-have taken away is bounded from the computed spectrum itself and added to delta.
+mass where delta is decided; then the same error is relative to delta. The error
+of rounding, of the finite window and of the tails is bounded from the computed spectrum itself and added to delta.
 """
 
 import math
@@ -23,21 +23,21 @@ _ORDERS = np.asarray([-2.0, -1.0, 0.0, 0.25, 0.35, 0.5, 0.7, 0.84, 1.0, 1.06, 1.
 """Orders of the Chernoff bounds, in units of the best one."""
 _ZERO = 2
 _NEAR = 4.0
-"""How much larger than the best the logarithm of an error's weight on delta may be."""
+"""Allowed increase in the logarithm of an error's weight on delta, relative to the best order."""
 _OUTSIDE = 1e-10
 """Tilted mass outside the window, on either side."""
 _UNIT = 2.0**-53
 _LARGEST_EXPONENT = 300.0
 _CURVE_TILTS = (_ZERO, 3, 8)
-"""Orders by number that a whole curve is computed with: none, where a tilt would leave zero outside its window; a quarter of
-the best, for the body; and the best, for the tail."""
+"""Orders, by number, for a whole curve: none, for the case that a tilt would leave zero outside its window; a quarter of the
+best, for the body; and the best, for the tail."""
 _RELATIVE = 1e-9
-"""What sums and differences over the window may lose, relative to delta."""
+"""Bound on the loss of sums and differences over the window, relative to delta."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """What is known of a composed loss without composing it, in spacings."""
+    """An outline of a composed loss, computed without composing it; in spacings."""
 
     variance: float
     orders: Floats
@@ -77,8 +77,8 @@ class Outline:
     def epsilon(self, delta: float, spacing: float) -> tuple[float, int]:
         """Return an epsilon (perhaps negative) of the finite losses at `delta`, and the number of the order to tilt by.
 
-        Near the best order errors hardly grow, and one of a smaller window is taken: a tilt too strong for heavy tails
-        would need a window over all of them.
+        Near the best order errors hardly grow, so the one with the smallest window is taken: too strong a tilt of heavy
+        tails would need a window over all of them.
         """
         positive = slice(_ZERO + 1, None)
         bounds = _bounds(self.orders[positive] / spacing, self.log_moments[positive], delta)
@@ -91,7 +91,7 @@ class Outline:
     def window(self, tilt: int) -> tuple[int, int]:
         """Return indices outside which the distribution tilted by order number `tilt` has at most `_OUTSIDE` a side.
 
-        Above the window lies nothing at all if its end is `highest`.
+        If the window's end is `highest`, no mass is above it.
         """
         gaps = self.orders - self.orders[tilt]
         rises = self.log_moments - self.log_moments[tilt] - math.log(_OUTSIDE)
@@ -141,7 +141,7 @@ def composed_deltas(runs: Runs, outline: Outline, spacing: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tilted:
-    """A composed loss: P(loss = index) = masses * exp(log_scale - order * index), and what may be missing in it."""
+    """A composed loss: P(loss = index) = masses * exp(log_scale - order * index), with bounds on its errors."""
 
     lowest: int
     masses: Floats
@@ -154,7 +154,7 @@ class Tilted:
 
 
 def _compose(runs: Runs, outline: Outline, tilt: int) -> Tilted:
-    """Multiply powers of the runs' transforms, and bound what rounding does to each frequency.
+    """Multiply powers of the runs' transforms, and bound the rounding error of each frequency.
 
     A transform of masses that sum to one errs by at most 7 units of the last place per stage (Higham 2002, chapter 24: the
     argument holds for each frequency, with the sum of absolute values for the norm); its input by those of its exponents.
@@ -170,7 +170,7 @@ def _compose(runs: Runs, outline: Outline, tilt: int) -> Tilted:
     for one, count in runs:
         log_moment = float(one.log_moments(np.asarray([order]))[0])
         log_scale += count * log_moment
-        # Loss zero sits at index zero, negative losses wrap around, and so does what the window is too short for.
+        # Loss zero is at index zero. Negative losses wrap around, and so does mass outside the window.
         indices = np.arange(one.lowest, one.highest + 1)
         with np.errstate(divide="ignore"):
             weights = np.exp(np.log(one.probabilities) + order * indices - log_moment)
@@ -180,7 +180,7 @@ def _compose(runs: Runs, outline: Outline, tilt: int) -> Tilted:
         phases += count * np.angle(spectrum)
         ceilings += count * np.log(magnitudes + rounding)
     composed = fft.irfft(np.exp(exponents + 1j * phases), size)[np.arange(lowest, highest + 1) % size]
-    # By how much each frequency can be off if every run's is by at most _ROUNDING, and Parseval.
+    # Error of each frequency if every run's is at most _ROUNDING; then Parseval.
     ceilings = np.minimum(ceilings, _LARGEST_EXPONENT)
     slack = np.exp(ceilings) * -np.expm1(np.minimum(exponents - ceilings, 0.0))
     error = math.sqrt(2 * float(slack @ slack) / size) + rounding * math.sqrt(float(composed @ composed))
@@ -195,14 +195,14 @@ def _compose(runs: Runs, outline: Outline, tilt: int) -> Tilted:
 
 
 def _deltas(composed: Tilted, spacing: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return indices >= 0 of the grid, delta there, W there, and by how much rounding may have lowered delta.
+    """Return indices >= 0 of the grid, delta there, W there, and a bound on how much rounding lowered delta.
 
     With P the probabilities and W(k) = sum over j >= k of P(j) exp(-(j - k) spacing), delta at grid point i is
     (1 - exp(-spacing)) times the sum of W(k) over k > i: positive terms, nothing cancels.
     """
-    first = max(0, -composed.lowest)  # negative losses count for no epsilon >= 0
+    first = max(0, -composed.lowest)  # negative losses do not contribute at epsilon >= 0
     indices = np.arange(first, len(composed.masses), dtype=np.float64) + composed.lowest
-    # Far below where delta is decided the scale may leave float64's range; any large number says as much.
+    # Far below the point that decides delta the scale may leave float64's range; any large number serves.
     scale = np.exp(np.minimum(composed.log_scale - composed.order * indices, _LARGEST_EXPONENT))
     weighted = _discounted(composed.masses[first:] * scale, spacing)
     deltas = composed.lost - math.expm1(-spacing) * np.append(np.cumsum(weighted[:0:-1])[::-1], 0.0)
@@ -219,7 +219,7 @@ def _deltas(composed: Tilted, spacing: float) -> tuple[Floats, Floats, Floats, F
 def _discounted(probabilities: Floats, spacing: float) -> Floats:
     """Return the sum of P(j) exp(-(j - k) spacing) over j >= k, for each k.
 
-    From above, in blocks that no exponential leaves float64's range in, however far the losses reach.
+    Summed from above, in blocks in which no exponential leaves float64's range, for losses of any size.
     """
     length = max(int(_LARGEST_EXPONENT / spacing), 1)
     sums, above = np.empty_like(probabilities), 0.0
@@ -243,7 +243,7 @@ def _epsilon(composed: Tilted, aim: float, spacing: float) -> float:
         return math.inf
     inside = int(np.argmax(below))
     value = float(indices[inside]) * spacing
-    # Where nothing measurable lies above, delta does not rise towards the point before.
+    # Without measurable mass above, delta does not rise towards the previous point.
     if inside == 0 or weighted[inside] == 0:
         return value
     room = aim - float(slack[inside - 1]) - float(deltas[inside])

@@ -18,7 +18,7 @@ from core.privacy.mechanism import Leaf
 _UNIT = 2.0**-53
 _SKETCH = 2**12
 _BLOCK = 2**17
-"""Exponentials held at once."""
+"""Maximum number of exponentials in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Losses:
         return moments
 
     def sketch(self) -> "Losses":
-        """Return nearly the same distribution on few points, for looking around in cheaply; it bounds nothing."""
+        """Return an approximation of the distribution on few points, for cheap searches; it bounds nothing."""
         size = len(self.probabilities) // _SKETCH
         if size <= 1:
             return self
@@ -92,7 +92,7 @@ def connect_dots(leaf: Leaf, direction: Direction, spacing: float, *, reach: flo
 
     Args:
         leaf: The mechanism, run once.
-        direction: Which of the two tables the output is drawn from.
+        direction: Which of the two neighbouring tables the output is drawn from.
         spacing: Of the grid.
         reach: Losses below minus this are raised to it, losses above it are counted as infinite.
     """
@@ -105,7 +105,7 @@ def connect_curve(curve: HockeyStick, reverse: HockeyStick, spacing: float, *, r
     """Return the smallest distribution on the grid whose delta(epsilon) is nowhere below a curve.
 
     Args:
-        curve: Asked at epsilons of at least zero.
+        curve: Evaluated at epsilons of at least zero.
         reverse: The curve of the other direction; likewise.
         spacing: Of the grid.
         reach: As above.
@@ -114,9 +114,9 @@ def connect_curve(curve: HockeyStick, reverse: HockeyStick, spacing: float, *, r
     highest = max(math.ceil(min(curve.highest, reach) / spacing), 1)
     grid = np.arange(highest + 1, dtype=np.float64) * spacing
     mirrored = np.arange(-lowest, -1, -1, dtype=np.float64) * spacing
-    # Rounding must not make a curve turn; where it does, the larger value counts.
+    # A curve must stay monotone under rounding; the larger value counts.
     deltas = np.maximum.accumulate(curve.deltas(grid)[::-1])[::-1]
-    # Below zero delta is 1 - exp(epsilon), which is no loss's share, and this, which is small where that is near one.
+    # Below zero, delta is 1 - exp(epsilon), which no loss contributes to, plus this term, which is small if that is near one.
     excess = np.maximum.accumulate(np.exp(-mirrored) * reverse.deltas(mirrored))
     falls, rises = np.diff(deltas) / math.expm1(spacing), np.diff(excess) / math.expm1(spacing)
     growth = math.exp(spacing)
@@ -129,7 +129,7 @@ def connect_curve(curve: HockeyStick, reverse: HockeyStick, spacing: float, *, r
             [-growth * falls[-1]],
         ]
     )
-    # The differences lose a few units of the last place of what is subtracted, which is added again.
+    # The differences lose a few units in the last place of the subtrahend, which are added again.
     subtracted = np.concatenate([rises, [1.0], -falls])
     probabilities = np.maximum(probabilities, 0.0) + 8 * _UNIT * subtracted
     return Losses(lowest=lowest, probabilities=probabilities, infinite=float(deltas[-1]))

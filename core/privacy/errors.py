@@ -18,7 +18,7 @@ class InvalidMechanism(InvalidInput):
 
 
 class UnknownMechanism(InvalidInput):
-    """A mechanism of a version or kind that this software does not know, and therefore must not account for."""
+    """A mechanism of an unknown version or kind, which must not be accounted for."""
 
     code = "unknown-mechanism"
     title = "This mechanism is of an unknown version or kind"

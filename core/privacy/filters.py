@@ -1,4 +1,4 @@
-"""Whether one more job fits under a population's cap: a few filters, of which one must hold.
+"""Privacy filters: whether one more job fits under a population's cap. One of a few filters must hold.
 
 Later jobs are chosen after earlier releases were seen, so bounds for fixed parameters do not apply between
 jobs. Each filter below stays valid under such adaptive choice, and each owns a fixed share of the cap's delta:
@@ -6,7 +6,7 @@ jobs. Each filter below stays valid under such adaptive choice, and each owns a 
 * basic: the sums of epsilons and of deltas (Rogers, Roth, Ullman and Vadhan 2016);
 * Renyi divergence at one pre-committed order (Feldman and Zrnic 2021), for each order in `ORDERS`.
 
-One surviving filter is enough, because the transcript tells which filters hold: split the transcripts by the
+One surviving filter is enough, because the transcript determines which filters hold: split the transcripts by the
 first that does, and add up the hockey-stick inequalities over the parts (docs/decisions/accountant-as-filter.md).
 """
 
@@ -21,21 +21,21 @@ from core.privacy.charge import FEMTO, MICRO, ORDERS, UNBOUNDED_MICROS, Charge, 
 from core.privacy.guarantee import SMALLEST_DELTA, check_delta, check_epsilon
 
 JOBS_PER_DELTA_CAP = 16
-"""A job that names no delta is charged the delta cap over this."""
+"""A job without a delta is charged the delta cap divided by this."""
 
 
 class AdmissionRule(StrEnum):
     """Which filters guard a population."""
 
     FILTERS = "filters"
-    """Basic and Renyi filters side by side; basic owns half of the delta cap."""
+    """Basic and Renyi filters together; the basic filter has half of the delta cap."""
     BASIC = "basic"
     """Basic composition alone, with the whole delta cap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cap:
-    """The guarantee that everything ever released about one population satisfies together."""
+    """The guarantee that all releases about one population together satisfy."""
 
     epsilon: float
     delta: float
@@ -46,7 +46,7 @@ class Cap:
         check_delta(self.delta)
 
     def default_job_delta(self) -> float:
-        """Return the delta of a job whose order names none; under a tiny cap, the smallest that can be promised."""
+        """Return the default delta of a job; under a tiny cap, the smallest that can be promised."""
         return max(self.delta / JOBS_PER_DELTA_CAP, SMALLEST_DELTA)
 
 
@@ -61,7 +61,7 @@ class Room:
 
     @property
     def holds(self) -> bool:
-        """Whether what is used fits into the capacity."""
+        """Whether the used amount fits into the capacity."""
         fits = self.used_micros <= self.capacity_micros
         if self.capacity_femtos is not None and self.used_femtos is not None:
             fits = fits and self.used_femtos <= self.capacity_femtos
@@ -69,12 +69,12 @@ class Room:
 
     @property
     def remaining_micros(self) -> int:
-        """What is left; negative when exceeded."""
+        """The free amount; negative when exceeded."""
         return self.capacity_micros - self.used_micros
 
     @property
     def free_share(self) -> Fraction:
-        """What is left as a share of the capacity, of the scarcer resource; a filter without room has -1."""
+        """The free share of the capacity, of the scarcer resource; -1 for a filter without capacity."""
         if self.capacity_micros <= 0:
             return Fraction(-1)
         share = Fraction(self.remaining_micros, self.capacity_micros)
@@ -85,7 +85,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """The answer of all filters to one list of charges."""
+    """The result of all filters for one list of charges."""
 
     rooms: dict[str, Room]
     """Per filter ("basic", "rdp-4", ...), with all the charges counted as used."""
@@ -108,7 +108,7 @@ class Admission:
 
     @property
     def headroom(self) -> dict[str, int]:
-        """Per filter what is left, in millionths of its own unit; negative when exceeded."""
+        """The free amount per filter, in millionths of its own unit; negative when exceeded."""
         return {name: room.remaining_micros for name, room in self.rooms.items()}
 
 
@@ -135,7 +135,7 @@ def admit(cap: Cap, charges: Sequence[Charge]) -> Admission:
     }
     for order, capacity in renyi_capacities:
         amount = used.rdp_micros[ORDERS.index(order)]
-        # An infinite divergence fits nowhere, however large the cap is.
+        # An infinite divergence fits under no cap.
         bounded = min(capacity, UNBOUNDED_MICROS - 1)
         rooms[f"rdp-{order}"] = Room(capacity_micros=bounded, used_micros=amount)
     return Admission(rooms=rooms)
@@ -143,12 +143,12 @@ def admit(cap: Cap, charges: Sequence[Charge]) -> Admission:
 
 @lru_cache(maxsize=1024)
 def _capacities(cap: Cap) -> tuple[int, int, tuple[tuple[int, int], ...]]:
-    """What the filters of a cap hold: epsilon, basic's share of delta, and per order its Renyi divergence."""
+    """The capacities of a cap's filters: epsilon, the basic filter's share of delta, and the Renyi divergence per order."""
     basic_share = 1 if cap.rule is AdmissionRule.BASIC else 2
     renyi: tuple[tuple[int, int], ...] = ()
     if cap.rule is AdmissionRule.FILTERS:
         floors = [(order, math.floor(Fraction(rdp_capacity(cap, order)) * MICRO)) for order in ORDERS]
-        # A filter without capacity promises nothing, so it must not hold, not even for no charge at all.
+        # A filter without capacity promises nothing, so it must not hold even without charges.
         renyi = tuple((order, capacity if capacity > 0 else -1) for order, capacity in floors)
     return (
         math.floor(decimal_of(cap.epsilon) * MICRO),

@@ -1,4 +1,4 @@
-"""Gaussian mechanisms: the exact privacy profile, rounded to the safe side, and several releases taken as one.
+"""Gaussian mechanisms: the exact privacy profile, rounded up, and several releases combined into one.
 
 With mu = sensitivity / std, delta(epsilon) = Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)
 (Balle and Wang 2018, theorem 8). Several Gaussians compose to one whose mu squared is the sum of theirs.
@@ -12,7 +12,7 @@ from scipy.special import log_ndtr
 from core.privacy.guarantee import PrivacyGuarantee
 
 _ROUNDING = 1e-12
-"""Bound on what float64 loses in the subtraction above, relative to delta, times mu."""
+"""Bound on float64's loss in the subtraction above, relative to delta, times mu."""
 _HALVINGS = 120
 
 
@@ -68,7 +68,7 @@ def joint_noise_multiplier(
 
     Args:
         noise_multiplier: s_t, of the clipped gradient sum.
-        histograms: H, how many histograms are released with it; 0 on an ordinary step.
+        histograms: H, the number of histograms released with it; 0 on an ordinary step.
         histogram_noise_multiplier: s_h, noise standard deviation per bin.
     """
     if histograms == 0:

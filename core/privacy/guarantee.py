@@ -8,14 +8,14 @@ from typing import Any, Self
 from core.privacy.errors import InvalidGuarantee
 
 SMALLEST_DELTA = 1e-12
-"""Below this the Fourier transforms behind the accountant lose their digits, so such a delta is refused."""
+"""Smallest accepted delta: below it the accountant's Fourier transforms lose their digits."""
 
 SMALLEST_EPSILON = 1e-6
-"""One grain of the ledger: what a mechanism that ran is reported at least. Nothing private is free."""
+"""Minimum reported epsilon of a mechanism that ran, and the resolution of the ledger. Nothing private is free."""
 
 
 def check_delta(delta: float) -> float:
-    """Return `delta` if the accountants can work at it.
+    """Return `delta` if the accountants support it.
 
     Raises:
         InvalidGuarantee: `delta` is NaN, below `SMALLEST_DELTA`, or not below one.
@@ -43,7 +43,7 @@ def check_epsilon(epsilon: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyGuarantee:
-    """(epsilon, delta)-differential privacy, for an adjacency and a privacy unit named beside it."""
+    """(epsilon, delta)-differential privacy. Adjacency and privacy unit are stated separately."""
 
     epsilon: float
     """At least `SMALLEST_EPSILON` and finite."""

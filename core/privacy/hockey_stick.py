@@ -1,8 +1,8 @@
 """Exact delta(epsilon) of one run of each elementary mechanism, on a whole grid of epsilons at once.
 
-The accounting library has the same functions but inverts the privacy loss point by point in Python, which took
-nine tenths of a quote's time; the tests hold these against it. In all formulas the sensitivity is one. Every curve
-keeps its relative digits where it is small, and is raised by more than what float64 may have lost.
+The accounting library (dp-accounting) has the same functions but inverts the privacy loss point by point in Python, which
+took nine tenths of a quote's time; tests compare both. In all formulas the sensitivity is one. Every curve
+keeps its relative digits where it is small, and is raised by more than float64's rounding error.
 """
 
 import math
@@ -20,10 +20,10 @@ from core.privacy.mechanism import DiscreteGaussian, Gaussian, Laplace, Leaf, Pe
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _REACH = 10.3
-"""Standard deviations of noise that the grid covers: beyond it lies less than exp(-50), counted as lost."""
+"""Standard deviations of noise that the grid covers; the mass beyond it, less than exp(-50), is counted as lost."""
 _LARGEST_EXPONENT = 600.0
 _SAFETY = 1 + 2e-12
-"""Every curve is raised by this: above what rounding loses in it, which tails a hundredth of their parts allow for."""
+"""Every curve is raised by this: above its rounding error, which tails a hundredth of their parts allow for."""
 _NARROW = 0.25
 _UNIT = 2.0**-53
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -41,13 +41,13 @@ class Direction(StrEnum):
 
     @property
     def other(self) -> "Direction":
-        """The two tables in each other's place."""
+        """The opposite direction: the two tables exchanged."""
         return Direction.ADDED if self is Direction.REMOVED else Direction.REMOVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HockeyStick:
-    """delta as a function of epsilon, and the range of losses outside which almost nothing lies."""
+    """delta as a function of epsilon, and the range that contains almost all losses."""
 
     deltas: Callable[[Floats], Floats]
     lowest: float
@@ -105,7 +105,7 @@ def _between(lower: Floats, width: float) -> Floats:
             total += weight * np.exp(-((middles + node * width / 2) ** 2) / 2)
         return total * (width / math.sqrt(8 * math.pi))
     upper = lower + width
-    # The tail that is the smaller of the two keeps its digits.
+    # The smaller of the two tails keeps its digits.
     return np.where(lower + upper > 0, ndtr(-lower) - ndtr(-upper), ndtr(upper) - ndtr(lower))
 
 
@@ -114,7 +114,7 @@ def _sampled_gaussian(rate: float, noise_multiplier: float, direction: Direction
 
     With m(y) = exp((2 y - 1) / (2 sigma^2)), the mixture's density over N(0, sigma^2)'s is 1 - rate + rate m(y).
     Removing a unit compares the mixture with the Gaussian, adding one the Gaussian with the mixture; either
-    exceeds exp(epsilon) on one side of the point c where it equals exp(epsilon), so that, with
+    exceeds exp(epsilon) on one side of the point c where it equals exp(epsilon). Hence, with
     B = Phi(c / sigma) - Phi((c - 1) / sigma),
 
         removed: delta = rate B - (exp(epsilon) - 1) Phi(-c / sigma)
@@ -126,7 +126,7 @@ def _sampled_gaussian(rate: float, noise_multiplier: float, direction: Direction
     width = 1 / noise_multiplier
 
     def cut_at(epsilons: Floats) -> Floats:
-        # Where exp(epsilon) would overflow, the one beside it is nothing.
+        # Where exp(epsilon) would overflow, the 1 that is subtracted from it is negligible.
         small = np.minimum(epsilons, _LARGEST_EXPONENT)
         grown = np.expm1(small)
         with np.errstate(over="ignore"):
@@ -207,7 +207,7 @@ class _Survival:
 
 
 def _table(noise_multiplier: float) -> _Survival:
-    """Sum over integers, from the far end, so that small tails keep their digits."""
+    """Sum over integers from the far end: small tails keep their digits."""
     half = math.ceil((_REACH + 1) * noise_multiplier) + 2
     integers = np.arange(-half, half + 1)
     weights = np.exp(-((integers / noise_multiplier) ** 2) / 2)
@@ -243,7 +243,7 @@ def _tail(noise_multiplier: float) -> _Survival:
 
 
 def largest_of(curves: Sequence[HockeyStick]) -> HockeyStick:
-    """Return the pointwise largest of several curves, which bounds a mechanism that is one of them, whichever it is.
+    """Return the pointwise largest of several curves, which bounds any mechanism that has one of the curves.
 
     delta(epsilon) of any pair of laws is convex and falling in exp(epsilon). A maximum of such functions is such a
     function, so it is the curve of a pair of laws. That pair dominates each mechanism that has one of the curves, and
@@ -264,7 +264,7 @@ def largest_of(curves: Sequence[HockeyStick]) -> HockeyStick:
 def through_points(points: Floats, *, spacing: float, lowest: float) -> HockeyStick:
     """Return the curve through upper bounds at 0, `spacing`, ..., by chords in exp(epsilon), which lie above a convex curve.
 
-    Beyond the last point its bound holds on.
+    The bound of the last point holds beyond it.
 
     Args:
         points: falling.

@@ -1,11 +1,11 @@
-"""Epsilon by the privacy loss distribution, pessimistic at every step: connected dots, composed at once, both directions.
+"""Epsilon by the privacy loss distribution (connect-the-dots), pessimistic at every step, composed at once, in both directions.
 
-The spacing of the grid follows from the number of runs, so that what the grid costs is at most one more Gaussian release
-of `GRID_SHARE` of the composition's squared mu. The larger epsilon of the two directions (a unit added, a unit removed)
+The spacing of the grid follows from the number of runs: the grid costs at most one more Gaussian release with `GRID_SHARE`
+of the composition's squared mu. The larger epsilon of the two directions (a unit added, a unit removed)
 counts, after composition.
 
-The method is the accounting library's, and the tests hold every part against it; composing all runs at once
-instead of one by one is what lets a quote of sixteen different mechanisms answer in a fraction of a second.
+The method is that of the accounting library (dp-accounting); tests compare every part with it. Composing all runs at once
+instead of one by one makes a quote of sixteen different mechanisms take a fraction of a second.
 """
 
 import math
@@ -25,15 +25,15 @@ GRID_SHARE = 3e-4
 """The share of a composition's squared mu that its grid may cost."""
 LARGEST_SPACING = 2.0**-7
 _SMALLEST_MU = 1e-9
-"""A grid that costs no more than this is fine enough for any composition: the ledger's grain is a thousand times that."""
+"""A grid that costs at most this is fine enough for any composition: the ledger's resolution is a thousand times coarser."""
 MOST_POINTS = 2**19
 _LOST = 1e-7
 """The share of delta that losses beyond the grid may take."""
 _LARGEST_LOSS = 300.0
-"""Above this exponentials leave float64's range: such losses count as infinite, and if delta does not cover them the Renyi
+"""Above this, exponentials leave float64's range: such losses count as infinite, and if delta does not cover them the Renyi
 bound answers alone."""
 _CURVE_DELTA = 1e-12
-"""Down to which a whole curve keeps its digits: the smallest delta that is answered."""
+"""The smallest delta at which a whole curve keeps its digits."""
 _CURVE_SPACING = 0.02
 """Spacing of the grid of a largest curve, over the deviation of its loss."""
 
@@ -72,7 +72,7 @@ def _on_a_grid(counts: Mapping[Leaf, int], delta: float) -> tuple[float, list[tu
     runs = dict(sorted(others.items(), key=repr))
     if mu > 0:
         runs[Gaussian(noise_multiplier=1 / mu)] = 1
-    # The loss's variance is near RDP(2) where the loss is small; where it is not, near (reach / 8)^2.
+    # The variance of the loss is near RDP(2) if the loss is small, else near (reach / 8)^2.
     variance = min(float(rdp[FINE_ORDERS.index(2.0)]), (reach / 8) ** 2)
     return _discretised(runs, delta, variance=variance, reach=reach)
 
@@ -81,7 +81,7 @@ def _on_a_grid(counts: Mapping[Leaf, int], delta: float) -> tuple[float, list[tu
 def curves_of(runs: mechanism.Runs) -> dict[Direction, HockeyStick] | None:
     """Return delta(epsilon), at epsilons of at least zero, of several runs together, per direction: never below the truth.
 
-    In closed form for plain Gaussians and for a single run, else through the points of a grid. None where none fits.
+    In closed form for plain Gaussians and for a single run, else through the points of a grid. None if no grid fits.
     """
     mu, others = merge_gaussians(dict(runs))
     if not others:
@@ -93,7 +93,7 @@ def curves_of(runs: mechanism.Runs) -> dict[Direction, HockeyStick] | None:
         return None
     spacing, both = discretised
     removed, added = (composed_deltas(directed, outline, spacing) for directed, outline in both)
-    # At zero both are the total variation: where the bounds differ the larger counts for both, or mass would be missing.
+    # At zero both are the total variation. If the bounds differ, the larger counts for both, or mass would be missing.
     removed[0] = added[0] = max(removed[0], added[0])
     return {
         Direction.REMOVED: through_points(removed, spacing=spacing, lowest=-spacing * len(added)),
@@ -123,7 +123,7 @@ def _discretised(
 ) -> tuple[float, list[tuple[Runs, Outline]]] | None:
     """Return the spacing and all runs on its grid with their outline, per direction; the first guess is refined until it stays.
 
-    None where the composition spreads so far that single losses would fall between two points of any grid that fits.
+    None if the composition spreads so far that single losses would fall between two points of any grid that fits in memory.
     The variance of a discretised loss is at most a little above the true one, so each round comes closer from above.
     """
     count = sum(runs.values())
@@ -143,7 +143,7 @@ def _discretised(
         outlines = [Outline.of(directed, delta, spacing) for directed in both]
         epsilons, tilts = zip(*(outline.epsilon(delta, spacing) for outline in outlines), strict=True)
         windows = [outline.window(tilt) for outline, tilt in zip(outlines, tilts, strict=True)]
-        # A few rare large losses may make the variance of most of it; what counts is the part that decides epsilon.
+        # A few rare large losses may dominate the variance; only the part that decides epsilon counts.
         variance = min(
             max(outline.variance for outline in outlines) * spacing**2,
             max(*epsilons, 0.0) ** 2 / (2 * math.log(1 / delta)),

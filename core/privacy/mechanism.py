@@ -1,4 +1,4 @@
-"""What was run on private rows, as frozen values with versioned JSON, independent of who accounts for it.
+"""Mechanisms run on private rows, as frozen values with versioned JSON, independent of any accountant.
 
 A noise multiplier is always the standard deviation of the noise over the L2 sensitivity of the query (for
 Laplace: the scale over the L1 sensitivity). Meanings never change and kinds are never removed; a document of
@@ -18,7 +18,7 @@ MOST_PARTS = 64
 SMALLEST_CHOICE, LARGEST_CHOICE = 1e-6, 100.0
 """Epsilon of one choice."""
 SMALLEST_NOISE, LARGEST_NOISE = 1e-9, 1e12
-"""Outside, squares leave the range in which float64 keeps its digits."""
+"""Range of noise multipliers: outside it, squares leave the range in which float64 keeps its digits."""
 LARGEST_COUNT = 10**12
 
 
@@ -90,7 +90,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
-    """Several mechanisms, one after the other; each may look at the outputs before it. Empty: nothing ran."""
+    """Several mechanisms in sequence; each may depend on earlier outputs. Empty: nothing ran."""
 
     parts: tuple["Mechanism", ...]
 
@@ -101,7 +101,7 @@ class PermuteAndFlip:
 
     McKenna and Sheldon 2020, "Permute-and-Flip": the candidates are met in a random order, and one with z errors is
     taken with probability exp(-epsilon (z - fewest)). There is *no* factor 1/2 in the exponent, which rests on two
-    conditions that whoever counts the errors must keep:
+    conditions on the caller that counts the errors:
 
     1. Adjacency is adding or removing one unit (not replacing one).
     2. A unit adds 0 or 1 to the errors of each candidate, whatever the other units are. So when a unit is added, no
@@ -131,8 +131,8 @@ class PermuteAndFlip:
 class Threshold:
     """Noisy counts under names that only the rows know, each name published if its count passes a threshold.
 
-    What the noise on the counts costs is a `Gaussian` of its own. This is the rest: a name that one unit alone has must
-    not pass, and passes with probability q. Several such counts have q with 1 - q = product of (1 - q_i). `delta` is
+    The noise on the counts is accounted as a separate `Gaussian`. This is the rest: a name that only one unit has must not
+    pass, and passes with probability q. Several such counts have q with 1 - q = product of (1 - q_i). `delta` is
     -log(1 - q), by which the delta of everything together grows, in both directions (docs/mechanisms/learning.md has the
     proof). No Renyi divergence is finite: a job with a threshold is admitted by basic composition or not at all.
     """
@@ -146,10 +146,10 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel:
-    """Mechanisms on disjoint parts of the units, one part each; each may look at the outputs before it.
+    """Mechanisms on disjoint parts of the units, one part each; each may depend on earlier outputs.
 
-    To which part a unit belongs must depend on nothing but that unit and fresh randomness (a keyed hash of it). Then one
-    unit more or less changes one part: given the outputs before that part's, its mechanism is what it was, and all others
+    The part of a unit must depend only on that unit and fresh randomness (a keyed hash of it). Then one
+    unit more or less changes one part: given the outputs before that part's, its mechanism is unchanged, and all others
     see the same rows. So the loss is dominated by one whose delta(epsilon) is at *every* epsilon the largest of the
     parts' (docs/mechanisms/selection.md). Parts of equal realised sizes would break this: a unit more moves others.
     """
@@ -162,9 +162,9 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """One of several mechanisms, which one depending on anything that was released before it.
+    """One of several mechanisms; the choice may depend on any earlier releases.
 
-    Whatever was released, what runs is one of the parts; so the loss is dominated as that of `Parallel` is.
+    Whatever was released, one of the parts runs, so the loss is dominated like that of `Parallel`.
     """
 
     parts: tuple["Mechanism", ...]
@@ -208,9 +208,9 @@ Runs = tuple[tuple["Leaf", int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Largest:
-    """What accountants see of `Parallel` and `Chosen`: at every epsilon the largest delta of several compositions.
+    """The accountants' form of `Parallel` and `Chosen`: at every epsilon the largest delta of several compositions.
 
-    In one order whatever the order of the parts, and without those that another one contains.
+    In an order that does not depend on the order of the parts, without compositions that another one contains.
     """
 
     alternatives: tuple[Runs, ...]

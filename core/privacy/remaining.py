@@ -10,13 +10,13 @@ from core.privacy.filters import Cap, admit
 from core.privacy.guarantee import PrivacyGuarantee
 
 _GRAIN = 1e-4
-"""The answer is a multiple of this, rounded down."""
+"""The result is a multiple of this, rounded down."""
 
 
 def remaining_epsilon(cap: Cap, charges: Sequence[Charge]) -> float:
     """Return the largest epsilon (0 if none) at which one more Gaussian release at the default delta still fits.
 
-    The typical job is nearly Gaussian, so this is what a further order can ask for. Input and output are public, so
+    The typical job is nearly Gaussian, so this is the epsilon that a further order can request. Input and output are public, so
     recent answers are cached.
     """
     return _largest(cap, tuple(charges))
@@ -35,7 +35,7 @@ def _largest(cap: Cap, charges: tuple[Charge, ...]) -> float:
 
 @lru_cache(maxsize=4096)
 def gaussian_charge(epsilon: float, delta: float) -> Charge:
-    """Return what one Gaussian release with this guarantee is charged: the typical job before it is planned.
+    """Return the charge of one Gaussian release with this guarantee: that of a typical job before it is planned.
 
     A pure function of two public numbers. Recent results are cached, because lists of datasets search the same grid
     again and again.

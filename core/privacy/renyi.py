@@ -4,8 +4,7 @@ Integer orders of the Poisson-sampled Gaussian follow Mironov, Talwar and Zhang 
 
     K(a) = log(1 + sum_{k=2..a} binom(a, k) (1 - rate)^(a - k) rate^k (exp((k^2 - k) / (2 sigma^2)) - 1))
 
-in which the 1 that hides small values is split off, so that no cancellation can make the result zero or
-negative. Between integers, K(a) = (a - 1) RDP(a) is convex, so a chord is an upper bound.
+with the 1 split off, which would hide small values: no cancellation can make the result zero or negative. Between integers, K(a) = (a - 1) RDP(a) is convex, so a chord is an upper bound.
 """
 
 import math
@@ -102,7 +101,7 @@ def rdp_of_leaf(leaf: Leaf, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.f
         case PermuteAndFlip(epsilon=epsilon):
             return pure_rdp(epsilon, orders)
         case Largest(alternatives=alternatives):
-            # At a fixed order the largest of several divergences bounds whichever of them it is.
+            # At a fixed order the largest of several divergences bounds each of them.
             divergences = [rdp_of_leaves(dict(runs), orders.tolist()) for runs in alternatives]
             return np.asarray(np.max(divergences, axis=0))
         case _:
@@ -126,7 +125,7 @@ def rdp_of_leaves(counts: Mapping[Leaf, int], orders: Sequence[float]) -> npt.ND
 
 
 def epsilon_of_rdp(rdp: npt.NDArray[np.float64], orders: Sequence[float], delta: float) -> float:
-    """Return the smallest epsilon that the divergences give at `delta`; may be negative, which means none left.
+    """Return the smallest epsilon that the divergences imply at `delta`; it may be negative, which means that delta covers them.
 
     Canonne, Kamath and Steinke 2020, proposition 12.
     """

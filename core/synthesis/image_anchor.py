@@ -1,7 +1,7 @@
 """The plan of the moment anchor of images: four kinds of Gaussian releases, fixed before any image is read.
 
-What they hold and why their sensitivities are these is in docs/mechanisms/image-anchor.md. All norms are Euclidean, of
-pixel values in [0, 1]. The rules look at public facts alone: guarantee, declared size, shape and number of classes.
+docs/mechanisms/image-anchor.md defines them and derives their sensitivities. All norms are Euclidean, of pixel values in
+[0, 1]. The rules depend on public facts only: guarantee, declared size, shape and number of classes.
 """
 
 import math
@@ -15,13 +15,13 @@ from core.synthesis.errors import InvalidPlan
 from core.synthesis.gaussian_releases import GaussianReleases, sensitivity_above
 
 COUNT_WEIGHT = 0.3
-"""Weight of a count beside a sum, relative to the sum's clipping norm."""
+"""Weight of a count released with a sum, relative to the sum's clipping norm."""
 MOMENT_COUNT_WEIGHT = 0.5
-"""The leading one of a record in its second moments, relative to their clipping norm."""
+"""The constant 1 that leads a record in its second moments, relative to their clipping norm."""
 SPREAD_WEIGHT = 0.3
-"""Weight of the sum of squared distances beside the second moments, relative to their sensitivity."""
+"""Weight of the sum of squared distances released with the second moments, relative to their sensitivity."""
 SPREAD_REACH = 3.0
-"""Squared distances are cut at this many clipping norms, squared."""
+"""Squared distances are clipped at this many squared clipping norms."""
 MOST_DIMENSIONS = 128
 
 
@@ -50,7 +50,7 @@ class ImageAnchorPlan(GaussianReleases):
     cells: int
     """Components of every class."""
     rounds: int
-    """Refinements of the cells' centres, each a release; 0 where a class is one cell."""
+    """Refinements of the cells' centres, each a release; 0 if a class is one cell."""
     image_norm: float
     """Clipping norm of an image in the sums."""
     residual_norm: float
@@ -101,7 +101,7 @@ class ImageAnchorPlan(GaussianReleases):
 
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
-        """What is released, in order: name, times, sensitivity, noise multiplier."""
+        """The releases, in order: name, times, sensitivity, noise multiplier."""
         rounds = ("anchor-cells", self.rounds, self.cells_sensitivity, self.cells_noise_multiplier)
         return (
             ("anchor-means", 1, self.means_sensitivity, self.means_noise_multiplier),
@@ -119,19 +119,19 @@ class ImageAnchorPlan(GaussianReleases):
 
     @property
     def mechanism(self) -> Mechanism:
-        """All of it; every unit takes part, so nothing is amplified by sampling."""
+        """The composition of all releases. Every unit takes part, so there is no amplification by sampling."""
         return Composed(parts=self.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorShape:
-    """How much the anchor asks for at a level of noise: one row of the public rule."""
+    """The size of the anchor at a level of noise: one row of the public rule."""
 
     frequencies: int
     dimensions: int
     cells: int
     shares: tuple[float, float, float, float]
-    """Of means, basis, all rounds of cells, moments; in squared mu."""
+    """Shares of means, basis, all rounds of cells, and moments; in squared mu."""
 
 
 def image_anchor_plan(
@@ -149,7 +149,7 @@ def image_anchor_plan(
         share: Of the guarantee's squared Gaussian mu that the anchor may take.
         declared_size: Declared number of units.
         shape: Height, width and channels of every image.
-        classes: Declared labels, 0 without.
+        classes: Number of declared labels, 0 without labels.
     """
     height, width, channels = shape
     whole = gaussian_noise_multiplier(guarantee, share=share)
@@ -185,7 +185,7 @@ SHAPES = (
     (8000.0, AnchorShape(frequencies=14, dimensions=60, cells=8, shares=(0.1, 0.2, 0.1, 0.6))),
     (math.inf, AnchorShape(frequencies=14, dimensions=80, cells=8, shares=(0.1, 0.2, 0.1, 0.6))),
 )
-"""By declared units per class over the anchor's noise multiplier, up to this: what to ask for."""
+"""Rows by upper limit of the signal: declared units per class over the anchor's noise multiplier."""
 
 
 def shape_of(signal: float) -> AnchorShape:

@@ -1,9 +1,9 @@
 """The synthesizers "aim" and "mst": marginals are chosen by noisy scores, measured, and a graphical model is fitted to them.
 
-Everything that is released is one of three Gaussian vectors: all one-way counts once, then in every round the scores of all
-candidates and the counts of the marginals that were chosen by them. How many rounds, candidates and marginals there are, and
-how much noise each vector has, follows from public facts: columns, codes, target and guarantee. The choice among candidates is
-post-processing of noisy scores. docs/mechanisms/graphical.md has the argument.
+All releases are Gaussian vectors of three kinds: all one-way counts once, then in every round the scores of all candidates
+and the counts of the marginals chosen by them. The numbers of rounds, candidates and marginals and the noise of each vector
+follow from public facts: columns, codes, target and guarantee. The choice among candidates is post-processing of noisy scores.
+docs/mechanisms/graphical.md has the argument.
 """
 
 import itertools
@@ -25,18 +25,18 @@ Clique = tuple[int, ...]
 """Places of the columns of a marginal, increasing."""
 
 LARGEST_MARGINAL: Final = 10_000
-"""Cells of a candidate at most."""
+"""Maximum number of cells of a candidate."""
 MOST_CANDIDATES: Final = 4096
-"""Candidates up to which there are marginals of three columns among them."""
+"""Maximum number of candidates with marginals of three columns among them."""
 MOST_PAIRS: Final = 250_000
-"""Pairs of columns at most."""
+"""Maximum number of pairs of columns."""
 MST_ONE_WAY, MST_SELECTION = 1 / 3, 1 / 3
-"""Shares of squared mu of one-way counts and of scores; the chosen marginals have the rest (MST's thirds)."""
+"""Shares of one-way counts and of scores in squared mu; the chosen marginals have the rest (MST's thirds)."""
 AIM_ONE_WAY, AIM_SELECTION = 0.15, 0.25
-"""Likewise of AIM, whose rounds have equal parts."""
+"""The same for AIM, whose rounds have equal shares."""
 AIM_ROUNDS: Final = 4
 LARGEST_MODEL: Final = 500_000
-"""Cells of AIM's junction tree at most."""
+"""Maximum number of cells of AIM's junction tree."""
 
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, strict=True)]
 Rounds = Annotated[int, Field(ge=1, le=16, strict=True)]
@@ -50,15 +50,15 @@ class GraphicalOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     one_way_share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)]
-    """Share of squared mu of the one-way counts; 1 where there is no candidate."""
+    """Share of squared mu of the one-way counts; 1 without candidates."""
     selection_share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
-    """Share of squared mu of the scores of all rounds; the chosen marginals have what is left."""
+    """Share of squared mu of the scores of all rounds; the chosen marginals have the rest."""
     rounds: Annotated[int, Field(ge=0, le=16, strict=True)]
-    """Rounds of scores and measurements; 0 where there is no candidate."""
+    """Rounds of scores and measurements; 0 without candidates."""
     marginals_per_round: Annotated[int, Field(ge=0, le=2**16, strict=True)]
-    """Marginals that a round chooses at most."""
+    """Maximum number of marginals chosen in a round."""
     largest_model: Cells
-    """Cells of the junction tree at most; a tree of pairs, MST's, is never too large."""
+    """Maximum number of cells of the junction tree; MST's tree of pairs is never too large."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -73,7 +73,7 @@ class GraphicalOptions(BaseModel):
 
 
 class MstRequest(BaseModel):
-    """What a person asked for of "mst"; None leaves an option to the public rules."""
+    """The requested options of "mst"; None leaves an option to the public rules."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -85,7 +85,7 @@ class MstRequest(BaseModel):
         return self.model_dump(exclude_none=True)
 
     def decide(self, shape: "MarginalShape") -> GraphicalOptions:
-        """Return every option: the requested ones, the rules' for the rest."""
+        """Return every option: requested ones, and those of the public rules for the rest."""
         rules = {
             "one_way_share": MST_ONE_WAY,
             "selection_share": MST_SELECTION,
@@ -97,14 +97,14 @@ class MstRequest(BaseModel):
 
 
 class AimRequest(MstRequest):
-    """What a person asked for of "aim"; None leaves an option to the public rules."""
+    """The requested options of "aim"; None leaves an option to the public rules."""
 
     rounds: Rounds | None = None
     marginals_per_round: PerRound | None = None
     largest_model: Cells | None = None
 
     def decide(self, shape: "MarginalShape") -> GraphicalOptions:
-        """Return every option: the requested ones, the rules' for the rest."""
+        """Return every option: requested ones, and those of the public rules for the rest."""
         rules = {
             "one_way_share": AIM_ONE_WAY,
             "selection_share": AIM_SELECTION,
@@ -156,9 +156,9 @@ class MarginalShape:
 def marginal_shape(engine: Engine, cardinalities: Sequence[int], target_index: int | None) -> MarginalShape:
     """Return the candidates of an engine by a public rule.
 
-    All pairs of columns. For "aim" also all triples with the target, or all triples where there is no target, unless there
-    would be more than `MOST_CANDIDATES` candidates. Marginals of more than `LARGEST_MARGINAL` cells are left out, and so is a
-    column of one code.
+    They are all pairs of columns. "aim" adds all triples with the target, or all triples without a target, unless there
+    would be more than `MOST_CANDIDATES` candidates. Marginals of more than `LARGEST_MARGINAL` cells and columns of one code
+    are left out.
 
     Args:
         engine: "aim" or "mst".
@@ -191,7 +191,7 @@ def marginal_shape(engine: Engine, cardinalities: Sequence[int], target_index: i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalsPlan(GaussianReleases):
-    """What is released before a graphical model is fitted; every noise multiplier is std over L2 sensitivity.
+    """The releases before a graphical model is fitted; every noise multiplier is std over L2 sensitivity.
 
     Raises:
         InvalidPlan: a number out of its range.
@@ -205,10 +205,10 @@ class MarginalsPlan(GaussianReleases):
     """Scores of a round."""
     rounds: int
     marginals_per_round: int
-    """Marginals of a round at most."""
+    """Maximum number of marginals of a round."""
     one_way_noise_multiplier: float
     scores_noise_multiplier: float
-    """0 without rounds, and so is the next one."""
+    """0 without rounds, like the next one."""
     marginals_noise_multiplier: float
 
     def __post_init__(self) -> None:
@@ -244,7 +244,7 @@ class MarginalsPlan(GaussianReleases):
 
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
-        """What is released: name, times, sensitivity, noise multiplier."""
+        """The releases: name, times, sensitivity, noise multiplier."""
         one_way = ("one-way-counts", 1, self.one_way_sensitivity, self.one_way_noise_multiplier)
         if not self.rounds:
             return (one_way,)
@@ -265,7 +265,7 @@ class MarginalsPlan(GaussianReleases):
 def marginals_plan(
     guarantee: PrivacyGuarantee, options: GraphicalOptions, shape: MarginalShape
 ) -> MarginalsPlan:
-    """Return what is released, with the noise of each release's share.
+    """Return the releases, each with the noise of its share.
 
     Args:
         guarantee: Of the whole job.
