@@ -12,7 +12,7 @@ from core.db.session import driver_url
 
 
 def _render(kind: str, item: object, _autogen: object) -> str | Literal[False]:
-    """Write plain types into migrations, so that old ones never depend on today's code."""
+    """Write plain types into migrations: old ones must never depend on current code."""
     return "sa.DateTime(timezone=True)" if kind == "type" and isinstance(item, UtcDateTime) else False
 
 

@@ -1,6 +1,6 @@
 """Bring a database to the newest schema: `python -m migrations.upgrade`.
 
-Safe to start from several places at once: whoever comes second waits for an advisory lock and finds nothing to do.
+Safe to start from several places at once: a second process waits for an advisory lock and then finds nothing to do.
 """
 
 import os
@@ -26,7 +26,7 @@ def alembic_config() -> Config:
 
 
 def upgrade_to_head(database_url: str) -> None:
-    """Run every migration the database has not seen yet, each in its own transaction."""
+    """Run every pending migration, each in its own transaction."""
     engine = create_engine(driver_url(database_url), poolclass=NullPool, hide_parameters=True)
     # Two connections: the advisory lock belongs to a session and is freed when its connection closes, whatever happens.
     with (

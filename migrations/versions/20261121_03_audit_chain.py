@@ -32,7 +32,7 @@ _OLD_CHECKS: Final = {
         "(state = 'ready') = (rows_key IS NOT NULL AND wrapped_data_key IS NOT NULL)"
     ),
 }
-# By trigger, so that events of the previous release, which knows of no chain, are linked as well.
+# By trigger: the previous release writes events without linking them.
 _QUEUE_EVENT: Final = """
 CREATE FUNCTION queue_audit_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

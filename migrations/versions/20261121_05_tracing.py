@@ -1,4 +1,4 @@
-"""The trace and the request that an order belongs to, carried to its worker; signs of life; what upkeep did last.
+"""The trace and request of an order, passed to its worker; heartbeats; the results of the last upkeep.
 
 Revision ID: 20261121_05_tracing
 Revises: 20261121_04_uploads

@@ -1,4 +1,4 @@
-"""Which process holds a job's lease, so that a dead one's lease can be ended early.
+"""The process that holds a job's lease; the lease of a dead process can be ended early.
 
 Revision ID: 20261121_06_lease_holder
 Revises: 20261121_05_tracing

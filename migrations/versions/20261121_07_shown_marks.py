@@ -1,4 +1,4 @@
-"""What the world sees of a job's marks, kept apart from the marks themselves, which are exact.
+"""The published progress of a job, stored apart from the exact marks.
 
 Revision ID: 20261121_07_shown_marks
 Revises: 20261121_06_lease_holder

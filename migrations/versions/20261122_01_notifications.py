@@ -1,4 +1,4 @@
-"""Notifications: endpoints of principals, events written with what they tell of, and their deliveries.
+"""Notifications: endpoints of principals, events written in the transaction that they report, and their deliveries.
 
 Revision ID: 20261122_01_notifications
 Revises: 20261121_07_shown_marks

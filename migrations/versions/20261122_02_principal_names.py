@@ -1,4 +1,4 @@
-"""Names of principals: what an admin lets everybody call an id.
+"""Display names of principals, set by an admin.
 
 Revision ID: 20261122_02_principal_names
 Revises: 20261122_01_notifications

@@ -1,4 +1,4 @@
-"""Reports that are sealed to the owner of the rows.
+"""Reports sealed for the owner of the rows.
 
 Revision ID: 20261122_03_sealed_reports
 Revises: 20261122_02_principal_names

@@ -1,4 +1,4 @@
-"""Charged reports: what was measured of a release against its table.
+"""Charged reports: measurements of a release against its table.
 
 Revision ID: 20261122_04_charged_reports
 Revises: 20261122_03_sealed_reports

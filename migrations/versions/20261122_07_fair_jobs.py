@@ -1,4 +1,4 @@
-"""Fair turns: when a job was claimed last.
+"""Fair scheduling: the time of a job's last claim.
 
 Revision ID: 20261122_07_fair_jobs
 Revises: 20261122_04_charged_reports
