@@ -79,18 +79,18 @@ def column_values(column: Modelled) -> dict[str, Any]:
     """The values that synthetic rows can have in a column, in the form that `core.domain.rule_classes.Values` takes."""
     nullable = column.null_code is not None
     if isinstance(column, LabelColumn):
-        grid = {"offset": 0, "width": 1, "scale": 1, "ticks": len(column.words), "table": None}
+        words = {"offset": 0, "width": 1, "scale": 1, "ticks": len(column.words), "table": None}
         last = len(column.words) - 1
-        return {"lower": 0, "upper": last, "grid": grid, "specials": [], "nullable": nullable}
-    grid_ = column.grid
-    grid = None if grid_ is None else {
-        "offset": grid_.offset, "width": grid_.width, "scale": grid_.scale, "ticks": grid_.ticks,
-        "table": None if grid_.table is None else grid_.table.tolist(),
+        return {"lower": 0, "upper": last, "grid": words, "specials": [], "nullable": nullable}
+    grid = column.grid
+    found = None if grid is None else {
+        "offset": grid.offset, "width": grid.width, "scale": grid.scale, "ticks": grid.ticks,
+        "table": None if grid.table is None else grid.table.tolist(),
     }  # fmt: skip
     return {
         "lower": column.lower,
         "upper": column.upper,
-        "grid": grid,
+        "grid": found,
         "specials": list(column.specials),
         "nullable": nullable,
     }

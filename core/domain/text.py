@@ -1,6 +1,8 @@
 """Parse text into numbers and times; a text that does not parse is marked and fails nothing else.
 
-Each parser first tries Arrow's strict, fast cast of the whole array. Only if that fails does it find the texts that do not parse. Accepted numbers: decimal digits with an optional sign, point and exponent, and inf, infinity, nan in any case.
+Each parser first tries Arrow's strict, fast cast of the whole array. Only if that fails does it find the
+texts that do not parse. Accepted numbers: decimal digits with an optional sign, point and exponent, and inf, infinity, nan
+in any case.
 Accepted times: ISO 8601 (``2020-12-31``, ``2020-12-31 23:59:00``, also with T, fractions and a zone, which is taken to
 UTC), or exactly the declared strptime format. Fractions of a second are cut off.
 """

@@ -24,7 +24,7 @@ from core.notifications.attempts import DELIVERED, GONE, MAX_ATTEMPTS, wait_afte
 from core.notifications.details import Details
 from core.notifications.kinds import Kind
 from core.notifications.messages import Batch, Message, message_of
-from core.notifications.rights import speaks_for, told_to
+from core.notifications.rights import deliverable_to, live_principal
 from core.storage.errors import SealBroken
 from core.storage.master_keys import MasterKeys
 
@@ -111,12 +111,12 @@ class Dispatcher:
             return
         now = self._clock.now()
         for endpoint in repository.active_endpoints(session):
-            principal = speaks_for(session, endpoint.key_id, at=now)
+            principal = live_principal(session, endpoint.key_id, at=now)
             if principal is None:
                 self._pause(session, endpoint, KEY_ENDED)
                 continue
-            told = told_to(session, endpoint, events, principal=principal)
-            in_order = [event_id for event_id in events if event_id in told]
+            permitted = deliverable_to(session, endpoint, events, principal=principal)
+            in_order = [event_id for event_id in events if event_id in permitted]
             repository.add_deliveries(session, in_order, endpoint.id, at=now)
         repository.mark_spread(session, events.keys(), at=now)
 
@@ -133,7 +133,7 @@ class Dispatcher:
         return batches
 
     def _batch_for(self, session: Session, endpoint: NotificationEndpoint, *, now: datetime) -> Batch | None:
-        principal = speaks_for(session, endpoint.key_id, at=now)
+        principal = live_principal(session, endpoint.key_id, at=now)
         if principal is None or endpoint.wrapped_details is None:
             self._pause(session, endpoint, KEY_ENDED)
             return None
@@ -143,15 +143,17 @@ class Dispatcher:
             self._pause(session, endpoint, "sealed")
             return None
         due = repository.take_due(session, endpoint.id, at=now, until=now + KEPT_FOR, limit=MESSAGES_AT_ONCE)
-        told = set(told_to(session, endpoint, {event.id: event for _, event in due}, principal=principal))
+        permitted = set(
+            deliverable_to(session, endpoint, {event.id: event for _, event in due}, principal=principal)
+        )
         kept: list[Message] = []
         for delivery, event in due:
             confirms = event.kind == Kind.CONFIRM
-            if event.id not in told or endpoint.state != ("unconfirmed" if confirms else "active"):
+            if event.id not in permitted or endpoint.state != ("unconfirmed" if confirms else "active"):
                 _end(
                     delivery,
                     repository.DROPPED,
-                    outcome="not-visible" if event.id not in told else "not-active",
+                    outcome="not-visible" if event.id not in permitted else "not-active",
                 )
             elif (held_until := self._held_until(endpoint, event)) > now:
                 delivery.next_at = held_until

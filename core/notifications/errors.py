@@ -4,9 +4,9 @@ InvalidInput
   * TargetRefused         422  not an acceptable destination
   * CodeRefused           422  not the code sent to the address
 Forbidden
-  * KeyNeeded             403  the rights behind a bearer token cannot be checked again later
+  * KeyNeeded             403  the rights of a bearer token cannot be checked again later
 NotFound
-  * EndpointNotFound      404  no such endpoint, or somebody else's
+  * EndpointNotFound      404  no such endpoint, or another principal's
 Conflict
   * EndpointNotReady      409  it is paused, unconfirmed, or of a kind without this operation
   * MailNotSet            409  the operator has configured no mail server
@@ -45,13 +45,13 @@ class KeyNeeded(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(
-            "Notifications need an API key: the rights behind a bearer token cannot be checked again later.",
+            "Notifications need an API key: the rights of a bearer token cannot be checked again later.",
             remedy="Register the endpoint with an API key, or in a browser session.",
         )
 
 
 class EndpointNotFound(NotFound):
-    """There is no such endpoint, or it is somebody else's."""
+    """There is no such endpoint, or it belongs to another principal."""
 
     code = "notification-endpoint-not-found"
 

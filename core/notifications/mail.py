@@ -127,7 +127,7 @@ class MailTransport:
 def written(batch: Batch, *, sender: str, at: datetime) -> EmailMessage:
     """Compose the message for a batch."""
     confirms = [message for message in batch.messages if message.kind is Kind.CONFIRM]
-    told = [message for message in batch.messages if message.kind is not Kind.CONFIRM]
+    events = [message for message in batch.messages if message.kind is not Kind.CONFIRM]
     made = EmailMessage()
     made["From"] = sender
     made["To"] = batch.details.target
@@ -138,15 +138,15 @@ def written(batch: Batch, *, sender: str, at: datetime) -> EmailMessage:
         made["Subject"] = "understudy: confirm this address"
         code = code_of(batch.details.secret)
         made.set_content(
-            "Somebody registered this address for notifications from understudy.\n\nIf it was you, the code"
+            "This address was registered for notifications from understudy.\n\nIf you did that, the code"
             f" is\n\n    {code}\n\n"
-            "It is valid for a day. If it was not you, do nothing: you will receive no further e-mail.\n"
+            "It is valid for a day. If you did not, do nothing: you will receive no further e-mail.\n"
         )
         return made
     made["Subject"] = (
-        f"understudy: {WORDS[told[0].kind]}" if len(told) == 1 else f"understudy: {len(told)} events"
+        f"understudy: {WORDS[events[0].kind]}" if len(events) == 1 else f"understudy: {len(events)} events"
     )
-    made.set_content("\n\n".join(map(_line, told)) + f"\n\n-- \n{_FOOT}")
+    made.set_content("\n\n".join(map(_line, events)) + f"\n\n-- \n{_FOOT}")
     return made
 
 

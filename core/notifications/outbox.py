@@ -43,12 +43,12 @@ def tell_request(session: Session, request: BudgetRequest, *, at: datetime) -> N
 
 
 def tell_job(session: Session, job: Job, *, at: datetime) -> None:
-    """Notify everybody who sees the dataset that a job on it has ended."""
+    """Notify all who may see the dataset that a job on it has ended."""
     _tell(session, _OF_JOB[job.state], dataset_id=job.dataset_id, at=at, job_id=job.id)
 
 
 def tell_release(session: Session, release: Release, *, at: datetime) -> None:
-    """Notify everybody who sees the dataset of a release."""
+    """Notify all who may see the dataset of a release."""
     _tell(
         session,
         Kind.RELEASE_PUBLISHED,
@@ -60,7 +60,7 @@ def tell_release(session: Session, release: Release, *, at: datetime) -> None:
 
 
 def tell_population(session: Session, kind: Kind, population_id: UUID, *, at: datetime) -> None:
-    """Notify everybody who sees a dataset of the population."""
+    """Notify all who may see a dataset of the population."""
     for dataset_id in repository.datasets_of(session, population_id):
         _tell(session, kind, dataset_id=dataset_id, at=at, population_id=population_id)
 

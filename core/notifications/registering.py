@@ -86,7 +86,7 @@ class Registry:
         """An endpoint of the principal.
 
         Raises:
-            EndpointNotFound: No such endpoint, or somebody else's.
+            EndpointNotFound: No such endpoint, or another principal's.
         """
         row = repository.endpoint_of(session, endpoint_id, principal.id, for_update=for_update)
         if row is None:
@@ -200,7 +200,7 @@ class Registry:
         session.flush()
 
     def _tell(self, session: Session, row: NotificationEndpoint, kind: Kind) -> NotificationDelivery:
-        """Queue an event for this endpoint alone."""
+        """Queue an event for this endpoint only."""
         now, event_id = self.clock.now(), uuid4()
         repository.add_event(
             session,

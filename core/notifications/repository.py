@@ -247,10 +247,10 @@ def forget(session: Session, *, before: datetime) -> int:
         )
         .execution_options(synchronize_session=False)
     )
-    told = select(NotificationDelivery.event_id)
+    delivered = select(NotificationDelivery.event_id)
     gone = session.scalars(
         delete(NotificationEvent)
-        .where(NotificationEvent.spread_at < before, NotificationEvent.id.not_in(told))
+        .where(NotificationEvent.spread_at < before, NotificationEvent.id.not_in(delivered))
         .returning(NotificationEvent.id)
         .execution_options(synchronize_session=False)
     ).all()

@@ -17,7 +17,7 @@ from core.notifications.kinds import RECOVERIES, Kind
 _LONGEST_CHAIN: Final = 1000
 
 
-def speaks_for(session: Session, key_id: UUID, *, at: datetime) -> Principal | None:
+def live_principal(session: Session, key_id: UUID, *, at: datetime) -> Principal | None:
     """The principal of a live key, or of the successor that it was rotated to; None if it has ended.
 
     Revoking a key also ends its endpoints if it had been rotated before: revocation means that the key may be
@@ -35,7 +35,7 @@ def speaks_for(session: Session, key_id: UUID, *, at: datetime) -> Principal | N
     return None
 
 
-def told_to(
+def deliverable_to(
     session: Session,
     endpoint: NotificationEndpoint,
     events: Mapping[UUID, NotificationEvent],
@@ -46,12 +46,12 @@ def told_to(
     wanted = [
         event_id
         for event_id, event in events.items()
-        if not endpoint.kinds or event.kind in endpoint.kinds or _is_told_anyway(event, principal)
+        if not endpoint.kinds or event.kind in endpoint.kinds or _is_mandatory(event, principal)
     ]
     return repository.visible_events(session, principal, wanted) if wanted else ()
 
 
-def _is_told_anyway(event: NotificationEvent, principal: Principal) -> bool:
+def _is_mandatory(event: NotificationEvent, principal: Principal) -> bool:
     """Events an endpoint cannot opt out of: requested tests, and recoveries of its principal."""
     kind = Kind(event.kind)
     return kind in {Kind.TEST, Kind.CONFIRM} or (kind in RECOVERIES and event.about == principal.id)

@@ -33,7 +33,7 @@ Resolve = Callable[[str, int], Sequence[str]]
 CONNECT_SECONDS: Final = 3.0
 WHOLE_SECONDS: Final = 6.0
 BATCH_SECONDS: Final = 10.0
-"""No message of a batch is begun after this time: the last one must finish within the time that a round
+"""No message of a batch is sent after this time: the last one must finish within the time that a round
 waits."""
 _AGENT: Final = "understudy-webhooks/1"
 _SUCCESS: Final = range(200, 300)

@@ -180,7 +180,7 @@ def _apart(attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn
 def _guessed(
     distances: Distances, attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn, ...]
 ) -> float:
-    """The share of records for which a vote of the nearest rows, by all other columns, gives the right value."""
+    """The share of records whose value is predicted by a vote of the nearest rows by all other columns."""
     without = distances - _apart(attacked, rows, index, columns) / np.float32(len(columns))
     voters = min(NEIGHBOURS, rows.shape[0])
     nearest = np.argpartition(without, voters - 1, axis=1)[:, :voters]

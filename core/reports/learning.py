@@ -92,8 +92,8 @@ def learn(
         return None
     majority = float((asked[2] == np.bincount(asked[0]).argmax()).mean())
     scored = [
-        tuple(_scores(codes, told, tests, asked[2], columns, target))
-        for codes, told in ((synthetic[:trained], asked[1]), (real.attacked[:trained], asked[0]))
+        tuple(_scores(codes, answers_of_rows, tests, asked[2], columns, target))
+        for codes, answers_of_rows in ((synthetic[:trained], asked[1]), (real.attacked[:trained], asked[0]))
     ]
     return Learning(
         question=question,
@@ -109,7 +109,7 @@ def learn(
 def _question(column: ReportColumn, codes: NDArray[np.integer]) -> tuple[str, tuple[str, ...], Asking]:
     law = shares(codes, column.codes)
     if column.codes <= MOST_ANSWERS:
-        return f"the value of “{column.name}”", column.words, lambda told: told.astype(np.int64)
+        return f"the value of “{column.name}”", column.words, lambda codes: codes.astype(np.int64)
     if column.is_ordered:
         placed = np.isfinite(column.places)
         running = np.cumsum(np.where(placed, law, 0.0))
@@ -117,19 +117,19 @@ def _question(column: ReportColumn, codes: NDArray[np.integer]) -> tuple[str, tu
         above = placed & (np.arange(column.codes) > middle)
         words = ("no", "yes")
         return (
-            f"whether “{column.name}” lies above “{column.words[middle]}”, the middle of the real values",
+            f"whether “{column.name}” is above “{column.words[middle]}”, the median of the real values",
             words,
-            lambda told: above[told].astype(np.int64),
+            lambda codes: above[codes].astype(np.int64),
         )
     frequent = np.argsort(-law, kind="stable")[: MOST_ANSWERS - 1]
     answer_of = np.full(column.codes, len(frequent))
     answer_of[frequent] = np.arange(len(frequent))
     words = (*(column.words[code] for code in frequent), REST)
-    return f"the value of “{column.name}”", words, lambda told: answer_of[told].astype(np.int64)
+    return f"the value of “{column.name}”", words, lambda codes: answer_of[codes].astype(np.int64)
 
 
 def _scores(
-    trained: Codes, told: Answers, tests: Codes, truth: Answers, columns: tuple[ReportColumn, ...], target: int
+    trained: Codes, answers: Answers, tests: Codes, truth: Answers, columns: tuple[ReportColumn, ...], target: int
 ) -> list[Score]:  # fmt: skip
     """Train on some rows and score on the test rows."""
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -155,7 +155,7 @@ def _scores(
             ("boosted trees", trees, lambda codes: codes[:, others].astype(np.float64)),
             ("logistic regression", line, lambda codes: _one_hot(codes, columns, others)),
         ):
-            model.fit(prepare(trained), told)
+            model.fit(prepare(trained), answers)
             found.append(_score(name, model, prepare(tests), truth))
     return found
 

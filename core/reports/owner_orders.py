@@ -1,8 +1,8 @@
-"""Owner reports (in tables and API: owner reports), from the order to the end of a claim.
+"""Owner reports (in tables and API: sealed reports), from the order to the end of a claim.
 
-They are jobs under the leases of core.jobs.leases. No ledger entry is made: what is sealed for the owner of the rows tells
-nobody else anything (docs/privacy-promise.md). Making one twice gives the same report twice, because its seed is public and
-fixed.
+They are jobs under the leases of core.jobs.leases. They make no ledger entry: the file is
+sealed for the owner of the rows and reveals nothing to others (docs/privacy-promise.md). The seed is public and fixed, so a
+repeated report is the same.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from core.reports.columns import target_of
 from core.reports.errors import ReportForTablesOnly
 
 if TYPE_CHECKING:
-    # A child that makes a report needs no libraries of the broker.
+    # The child that makes a report does not need the broker's libraries.
     from core.jobs.queue import Queue
 
 QUEUED: Final = "queued"
@@ -36,7 +36,7 @@ RUNNING: Final = "running"
 MADE: Final = "made"
 FAILED: Final = "failed"
 REPORT_FAILED: Final = "report-failed"
-"""The one code of a report that was not made, whatever the reason. What goes wrong among rows is told in the file instead."""
+"""The only error code of a failed report. Errors that depend on rows are explained in the sealed file instead."""
 REPORTS: Final = Leases(OwnerReport, waiting=QUEUED, running=RUNNING)
 
 
@@ -75,11 +75,11 @@ def order_report(
 
     Args:
         session: the open transaction, which holds the dataset's row; the message is sent after it commits.
-        release: what is compared.
+        release: the release to compare.
         dataset: the dataset whose rows it is compared with.
         target: the column to predict; None for the domain's target, or the last column if it has none.
         ordered_by: the owner.
-        queue: where the report is announced.
+        queue: receives the report's message.
         clock: stamps the order.
 
     Returns:
@@ -123,7 +123,7 @@ def order_report(
 def claim_report(
     session: Session, report_id: UUID, *, clock: Clock, lease_seconds: float, max_attempts: int
 ) -> ReportClaim | None:
-    """Take a report that waits, or whose worker has fallen silent.
+    """Claim a report that is waiting, or whose worker's lease has expired.
 
     Returns:
         The claim, or None: another worker has it, it has ended, or it was ended here because its attempts are used up.
@@ -161,7 +161,7 @@ def renew_report(session: Session, claim: ReportClaim, *, clock: Clock, lease_se
 
 
 def finish_report(session: Session, claim: ReportClaim, *, object_key: str, clock: Clock) -> None:
-    """Show the owner the report that the attempt has stored.
+    """Make the attempt's stored report visible to the owner.
 
     Raises:
         LeaseLost: as `renew_report`; the object is then an orphan that nothing opens.
@@ -172,14 +172,14 @@ def finish_report(session: Session, claim: ReportClaim, *, object_key: str, cloc
 
 
 def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: "Queue", clock: Clock) -> None:
-    """End a report without one, or give it back to the queue.
+    """Fail a report, or put it back into the queue.
 
     Args:
         session: the open transaction.
         claim: the attempt.
         again: whether to make another attempt.
-        queue: where that is announced.
-        clock: stamps it.
+        queue: receives the message of another attempt.
+        clock: stamps the end.
 
     Raises:
         LeaseLost: as `renew_report`.

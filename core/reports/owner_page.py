@@ -139,7 +139,7 @@ def _pair_map(contents: OwnerReportContents) -> Iterator[str]:
     if len(shown) < len(contents.columns):
         yield f'<p class="fine">Showing the {len(shown)} of {len(contents.columns)} columns with the largest errors.</p>'
     errors = contents.pair_errors[np.ix_(shown, shown)]
-    yield '<div class="card">' + heat_map(_names(contents, shown), errors, full=max(0.2, float(errors.max())), said=_whole) + "</div>"  # fmt: skip
+    yield '<div class="card">' + heat_map(_names(contents, shown), errors, full=max(0.2, float(errors.max())), label=_whole) + "</div>"  # fmt: skip
 
 
 def _association(contents: OwnerReportContents) -> Iterator[str]:
@@ -154,8 +154,8 @@ def _association(contents: OwnerReportContents) -> Iterator[str]:
         ("Synthetic", made, 1.0, ""),
         ("Difference", np.abs(real - made), 0.5, ""),
     ):
-        said: Callable[[float], str] = _hundredths
-        yield f'<h3>{head}</h3><div class="card">{heat_map(names, values, full=full, kind=kind, said=said)}</div>'
+        label: Callable[[float], str] = _hundredths
+        yield f'<h3>{head}</h3><div class="card">{heat_map(names, values, full=full, kind=kind, label=label)}</div>'
 
 
 def _learning(contents: OwnerReportContents) -> Iterator[str]:

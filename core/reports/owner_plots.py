@@ -78,7 +78,7 @@ def _bars(words: Sequence[str], real: Shares, synthetic: Shares) -> str:
 
 
 def heat_map(
-    names: Sequence[str], values: Matrix, *, full: float, kind: str = "", said: Callable[[float], str]
+    names: Sequence[str], values: Matrix, *, full: float, kind: str = "", label: Callable[[float], str]
 ) -> str:
     """A square map of pairs of columns.
 
@@ -86,7 +86,7 @@ def heat_map(
         values: (columns, columns), nonnegative.
         full: the value of the darkest cell.
         kind: an additional CSS class of the cells.
-        said: formats a value for the cell and its tooltip.
+        label: formats a value for the cell and its tooltip.
     """
     count = len(names)
     width, height = _NAME + _CELL * count, _HEAD + _CELL * count
@@ -103,11 +103,11 @@ def heat_map(
             parts.append(
                 f'<rect class="cell {kind}" x="{x + 1}" y="{y + 1}" width="{_CELL - 2}" height="{_CELL - 2}" rx="3" '
                 f'fill-opacity="{0.04 + 0.76 * strength:.2f}"><title>{escape(names[i])} and {escape(names[j])}: '
-                f"{said(value)}</title></rect>"
+                f"{label(value)}</title></rect>"
             )
             if count <= _VALUES_UP_TO:
                 parts.append(
-                    f'<text class="v{" on" if strength > _STRONG else ""}" x="{x + _CELL / 2:g}" y="{y + _CELL / 2 + 3.5:g}">{said(value)}</text>'
+                    f'<text class="v{" on" if strength > _STRONG else ""}" x="{x + _CELL / 2:g}" y="{y + _CELL / 2 + 3.5:g}">{label(value)}</text>'
                 )
     least = min(width, 330)
     return (

@@ -13,7 +13,7 @@ from core.reports.owner_contents import REAL_ROWS, OwnerReportContents
 from core.reports.owner_plots import percent
 
 PURPOSE: Final = (
-    "This report compares synthetic rows with the <strong>real rows</strong>, for the owner of the real rows and nobody else. "
+    "This report compares synthetic rows with the <strong>real rows</strong>, and is for the owner of the real rows only. "
     "It cost no budget because it is sealed: the service shows it only to the owner."
 )
 WARNING: Final = (
@@ -58,14 +58,14 @@ LEARNING_LIMITS: Final = (
     "rows, which flatters the synthetic rows a little. A task that you care about may go better or worse than this one.</p>"
 )
 ATTACKS: Final = (
-    "<p>The real records are split in two halves by privacy unit. One half is attacked, with synthetic rows and, to compare, with "
-    "the records of the other half: of other people. A generator that has learnt the distribution, and"
+    "<p>The real records are split in two halves by privacy unit. One half is attacked, once with synthetic rows and once, as a "
+    "reference, with the records of the other half, which are other people's. A generator that has learnt the distribution, and"
     " nothing about single records, "
     "does about as well as those: a leak shows as an <em>excess</em> over them, not in the figure itself.</p>"
 )
 CLOSENESS_LIMITS: Final = (
     '<p class="fine">It would show a generator that repeats what it was trained on. It does not show that nothing leaks: a '
-    "generator can be far from every record and still tell whether somebody was among them.</p>"
+    "generator can be far from every record and still reveal whether a person's record was among them.</p>"
 )
 COPIES_LIMITS: Final = (
     '<p class="fine">A copy is no leak by itself: of coarse columns many people share all values, and then copies are due. A row '
@@ -117,9 +117,9 @@ def in_short(contents: OwnerReportContents) -> Iterator[tuple[str, str, str]]:
             "of synthetic rows equal a record in every column",
             f"{percent(found.copies.others)} of the records of other people do",
         )
-        told = found.inferences[contents.target]
+        inference = found.inferences[contents.target]
         yield (
-            f"{signed(told.excess)} points",
+            f"{signed(inference.excess)} points",
             f"excess in guessing “{contents.columns[contents.target].column.name}”",
             "above 0: synthetic rows reveal more than other people’s records do",
         )
@@ -191,6 +191,6 @@ def limits(contents: OwnerReportContents, *, seed: int) -> str:
         "<em>selection</em> among candidates pays for such a choice.</li>"
         f"<li>It speaks of {contents.synthetic_rows:,} synthetic rows drawn with the fixed public seed {seed}, and of "
         f"{contents.real_rows:,} real rows; made again, it says the same.</li>{sampled}"
-        "<li>Values are compared in the declared bins and categories, as the generator sees them; what happens inside a bin is "
-        "not looked at.</li></ul>"
+        "<li>Values are compared in the declared bins and categories, as the generator sees them; differences inside a bin "
+        "are not measured.</li></ul>"
     )

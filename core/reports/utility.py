@@ -62,19 +62,19 @@ class Measurement:
                 kind: [_share(kind, float(term), plan.declared_size) for term in terms[kind]]
                 for kind in terms
             }
-            told = {kind: [float(value) for value in references[kind]] for kind in references}
+            read = {kind: [float(value) for value in references[kind]] for kind in references}
         except (KeyError, TypeError, ValueError):
             raise ExecutionDiffers from None
         counts = plan.terms
         expected = {kind: 2 if kind == "score" else count for kind, count in counts.items()}
-        numbers = [value for values in (*shares.values(), *told.values()) for value in values]
+        numbers = [value for values in (*shares.values(), *read.values()) for value in values]
         if (
             {kind: len(values) for kind, values in shares.items()} != counts
-            or {kind: len(told.get(kind, ())) for kind in counts} != expected
+            or {kind: len(read.get(kind, ())) for kind in counts} != expected
             or not all(map(math.isfinite, numbers))
         ):
             raise ExecutionDiffers
-        return cls(noisy=shares, references=told)
+        return cls(noisy=shares, references=read)
 
     @classmethod
     def of_results(cls, results: Json) -> Self:
@@ -132,7 +132,7 @@ class Measurement:
 
 
 def measured(noisy: float, std: float) -> dict[str, float]:
-    """A noisy share, with estimate and interval of the true share, which lies between 0 and 1."""
+    """A noisy share, with an estimate and an interval of the true share, which is between 0 and 1."""
     reach = DEVIATIONS_95 * std
     return {
         "noisy": noisy,

@@ -72,7 +72,7 @@ class Score(Measured):
 
 
 class Results(Form):
-    """What was measured."""
+    """The measured errors."""
 
     columns: Annotated[list[ColumnError], Field(min_length=1, max_length=MOST_COLUMNS)]
     pairs: Annotated[list[PairError], Field(max_length=_MOST_PAIRS)]
@@ -134,7 +134,7 @@ class MechanismRow(Form):
 
 
 class ReportComposition(Form):
-    """How costs add up, within the job and across jobs."""
+    """Composition of costs, within the job and across jobs."""
 
     within: Literal[say.WITHIN]  # type: ignore[valid-type]
     across: Literal[say.ACROSS]  # type: ignore[valid-type]
