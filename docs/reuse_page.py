@@ -53,9 +53,9 @@ A quote says for which epsilon one plan would have counted as precisely, at its 
 ```text
 $ understudy quote "$DATASET" --epsilon 1
 Quote: epsilon 1, delta 1e-06 (by PLD 1.0000, by RDP 1.0781)
-  no critic: options of one have no effect
+  no critic: its options have no effect
   split of the budget: label histogram 0%, anchor 100%, critic 0%
-  with the counts of 1 earlier release, free: as if epsilon 1.45 had been spent on counts, instead of 1.00
+  earlier counts: reused from 1 release at no cost, equivalent to spending epsilon 1.45 on counts instead of 1.00
 ```
 
 Squared `mu` of Gaussian mechanisms add up, so it is the epsilon of `sqrt(mu_own^2 + sum mu_i^2)`, of columns and of pairs that are combined. In

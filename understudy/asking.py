@@ -141,7 +141,7 @@ def ask(bundle: Path | str | bytes, question: str) -> Answer:
     """Answer a question from the noisy counts of a bundle, on this machine.
 
     Args:
-        bundle: the file, or its content. Verify it first (`understudy verify`) if it comes from somebody else.
+        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
         question: such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".
 
     Raises:

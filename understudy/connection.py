@@ -51,7 +51,7 @@ class Connection:
     def acting_with(self, key: str | None, *, data_folder: Path | None) -> "Connection":
         """Return the same connection with the keys that the command line or the environment gives.
 
-        A given key wins over the keys of the local stack, so that nobody acts as somebody else by mistake. A data folder
+        A given key wins over the keys of the local stack, so that no command acts as another principal by mistake. A data folder
         given on the command line is used with its own keys; the environment is then ignored.
 
         Args:

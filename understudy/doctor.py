@@ -1,8 +1,8 @@
 """Diagnose a deployment: ask the running service, or examine the local stack from outside.
 
 A running service examines itself (GET /v1/health/report, for admins and auditors). Where none answers, the data
-folder of the local stack is looked at from outside, and where its supervisor lives the same examination is run as a
-process of its own, with the environment that the roles have.
+folder of the local stack is examined from outside; if its supervisor is alive, the same examination runs as a process
+of its own, with the environment that the roles have.
 """
 
 import json

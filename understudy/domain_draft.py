@@ -1,9 +1,9 @@
 """A first draft of a table's domain, made on the owner's machine from the owner's file.
 
 A domain is public, but a draft is not: its bounds, categories and even its kinds come from the rows. Every value
-taken from the data is therefore listed under ``_from_data`` beside it, and the service refuses a domain that still
-carries such a mark. A person looks at each marked value, edits what would tell something about somebody (a single
-very old patient, a rare diagnosis), and deletes the marks. Bounds are widened to round numbers, but stay marked.
+taken from the data is therefore also listed under ``_from_data``, and the service refuses a domain that still carries
+such a mark. The owner reviews each marked value, edits what would reveal something about a person (a single very old
+patient, a rare diagnosis), and deletes the marks. Bounds are widened to round numbers, but stay marked.
 
 Needs pyarrow (``pip install 'understudy[offline]'``). The whole file is read once, in constant memory.
 """

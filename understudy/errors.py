@@ -5,7 +5,7 @@
   * UnderstudyError
     x ServiceUnreachable    no answer: refused, broken off, timed out
     x UnexpectedAnswer      an answer, but not in the documented form
-    x NoService             neither told where the service is, nor one running here
+    x NoService             no service is named, and none runs on this machine
     x NoKey                 no API key for the needed role
     x InputUnusable         a file or value given to a command cannot be used
       + NotABundle            a file that should be a bundle is none
@@ -117,8 +117,8 @@ class Refused(UnderstudyError):
         self.request_id = str(problem.get("request_id", ""))
         # Not every detail ends as a sentence; without a separator it would run into the remedy.
         between = " " if self.detail.endswith((".", "!", "?")) else "; "
-        told = f"{self.detail}{between}{self.remedy}" if self.remedy else self.detail
-        super().__init__(f"{told} [{self.code}]")
+        message = f"{self.detail}{between}{self.remedy}" if self.remedy else self.detail
+        super().__init__(f"{message} [{self.code}]")
 
 
 class InvalidInput(Refused):
@@ -134,7 +134,7 @@ class Forbidden(Refused):
 
 
 class NotFound(Refused):
-    """No such thing, or it belongs to somebody else."""
+    """The object does not exist, or it belongs to another principal."""
 
 
 class Conflict(Refused):

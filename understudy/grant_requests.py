@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 APPROVERS = ("admin", "owner")
 NOT_YET_POSSIBLE = frozenset({"budget-not-set", "dataset-frozen"})
-"""Refusals of an approval that an admin can lift; the request stays open meanwhile."""
+"""Refusals of an approval that an admin can lift; the request stays open until then."""
 HOPELESS = frozenset({"budget-refused", "dataset-frozen", "ledger-broken"})
 """Refusals that no grant helps against."""
 
@@ -139,7 +139,7 @@ def pending(request: BudgetRequest) -> str:
     """
     return (
         f"budget request {request.id} (epsilon {request.epsilon:g}, delta {request.delta:g}, "
-        f"{request.purpose!r}) waits for another person: nobody approves their own. "
+        f"{request.purpose!r}) waits for another person: you cannot approve your own request. "
         f"The owner of dataset {request.dataset_id} or an admin runs `understudy budget approve {request.id}`; "
-        "then run the same command again, it draws on the grant. Nothing was uploaded or spent."
+        "then run the same command again, and it draws on the grant. Nothing was uploaded or spent."
     )

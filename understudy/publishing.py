@@ -244,12 +244,12 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
             cancel(analyst, job, screen)
         raise
     except ServiceUnreachable:
-        told = (
+        state = (
             "The order may have arrived"
             if ordered is None
             else f"Job {ordered.id} goes on without being watched"
         )
-        screen.say(f"{told}: `understudy status` tells, once the service answers again.")
+        screen.say(f"{state}: run `understudy status` once the service answers again.")
         raise
 
 

@@ -11,11 +11,11 @@ SELECTION = "selection"
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, and train nothing."""
 NO_EXPECTATION = {
-    "images": "of images",
-    "no-anchor": "nothing is counted where a critic alone trains",
-    "chosen-under-noise": "a graphical model chooses under noise which columns it counts together",
+    "images": " for images",
+    "no-anchor": ": training with a critic alone counts nothing",
+    "chosen-under-noise": ": a graphical model selects under noise which columns to count together",
 }
-"""Why a quote states no expected error of counts, by its code."""
+"""Why a quote states no expected error of counts, by its code; follows "not known in advance"."""
 
 
 def quote_lines(quote: Quote) -> list[str]:
@@ -39,7 +39,7 @@ def _training(document: Json) -> list[str]:
     )
     critic = f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks}"
     graphical = synthesizer in GRAPHICAL
-    without = "  a graphical model: no steps" if graphical else "  no critic: options of one have no effect"
+    without = "  a graphical model: no steps" if graphical else "  no critic: its options have no effect"
     return [
         f"Quote: {_guarantee(document)}",
         critic if steps else without,
@@ -58,7 +58,7 @@ def _bound(document: Json) -> list[str]:
     if records is None:
         return []
     return [
-        f"  of each '{unit['column']}' at most {records} records count, under {records} times the noise of one"
+        f"  at most {records} records of each '{unit['column']}' count; the noise is {records} times that for one record"
     ]
 
 
@@ -69,16 +69,16 @@ def _expected(document: Json) -> list[str]:
     found = document["expected_error"]
     if found is None:
         code = document.get("expected_error_missing", "")
-        return [f"  error of counts: not known in advance ({NO_EXPECTATION.get(code, code)})"]
+        return [f"  expected error of counts: not known in advance{NO_EXPECTATION.get(code, f' ({code})')}"]
     alone, measured = found["if_independent"], found["measured"]
-    within = " within each class of the target" if measured["by_class"] else ""
+    within = ", within each class of the target" if measured["by_class"] else ""
     typically = "typically " if measured.get("screened") else ""
     return [
-        f"  rows in a wrong cell, about: {_errors(found)}",
-        f"  if no column depended on another: {_errors(alone)}; dependence finer than groups adds to it",
+        f"  expected error of counts (rows in a wrong cell), about: {_errors(found)}",
+        f"  if columns were independent: {_errors(alone)}; dependence finer than groups of codes adds to the error",
         (
-            f"  measured: {measured['columns']} columns, and {typically}{measured['tables']} tables of groups of codes{within}, "
-            f"about {measured['most_groups']} groups a column at most"
+            f"  measured: {measured['columns']} columns and {typically}{measured['tables']} tables of groups of codes{within}; "
+            f"at most about {measured['most_groups']} groups per column"
         ),
     ]
 
@@ -93,23 +93,23 @@ def _errors(found: Mapping[str, Any]) -> str:
 
 
 def _learning(learning: Mapping[str, Any] | None) -> list[str]:
-    """Describe what is learnt of the domain first; no line if all of it is declared."""
+    """Describe which parts of the domain are learnt under noise; no line if all of it is declared."""
     if learning is None:
         return []
     learnt = Counter(release["learns"] for release in learning["releases"])
-    told = ", ".join(
-        "how many records of a unit count" if part == "records" else f"{part} of {count} columns"
+    parts = ", ".join(
+        "the bound on records per unit" if part == "records" else f"{part} of {count} columns"
         for part, count in learnt.items()
     )
     thresholds = [
         release["threshold"] for release in learning["releases"] if release["threshold"] is not None
     ]
     if thresholds:
-        told += (
-            f"; a category needs about {max(thresholds):.0f} units, and takes delta {learning['delta']:.3g}: this dataset's "
-            "budget is then counted by basic composition"
+        parts += (
+            f"; a category needs about {max(thresholds):.0f} units; thresholds take delta {learning['delta']:.3g}, "
+            "after which this dataset's budget uses basic composition"
         )
-    return [f"  learnt of the domain first: {told}"]
+    return [f"  learnt parts of the domain: {parts}"]
 
 
 def _reused(reused: Mapping[str, Any] | None) -> list[str]:
@@ -117,10 +117,13 @@ def _reused(reused: Mapping[str, Any] | None) -> list[str]:
     if reused is None:
         return []
     count = len(reused["releases"]) + sum(len(one["holds"]) for one in reused["releases"])
-    told = "1 earlier release" if count == 1 else f"{count} earlier releases"
+    releases = "1 release" if count == 1 else f"{count} releases"
     as_if, alone = reused["epsilon_as_if"], reused["epsilon_alone"]
     return [
-        f"  with the counts of {told}, free: as if epsilon {as_if:.2f} had been spent on counts, instead of {alone:.2f}"
+        (
+            f"  earlier counts: reused from {releases} at no cost, equivalent to spending epsilon {as_if:.2f} on counts "
+            f"instead of {alone:.2f}"
+        )
     ]
 
 
@@ -129,10 +132,10 @@ def _selection(document: Json) -> list[str]:
     candidates = selection["candidates"]
     each = max(candidate["epsilon"]["reported"] for candidate in candidates)
     return [
-        f"Quote of a selection, all of it together: {_guarantee(document)}",
+        f"Quote of a selection, in total: {_guarantee(document)}",
         (
-            f"  selecting among {len(candidates)} candidates: epsilon {selection['epsilon']['reported']:.4f} (each, on one "
-            f"of {selection['parts']} parts of about {selection['part_size']} units: {each:.4g}; the choice: "
+            f"  selecting among {len(candidates)} candidates: epsilon {selection['epsilon']['reported']:.4f} (each candidate, on "
+            f"one of {selection['parts']} parts of about {selection['part_size']} units: {each:.4g}; selecting the best: "
             f"{selection['choice_epsilon']:g})"
         ),
         f"  training the winner on all units: epsilon {final['epsilon']['reported']:.4f}",
@@ -151,6 +154,6 @@ def _room(quote: Quote) -> str:
     left, grant = take(quote.document, "remaining_epsilon_after", "grant")
     return (
         f"  fits into the budget: {'yes' if quote.fits else f'NO ({quote.refusal})'}"
-        + ("" if left is None else f"; epsilon left after it: {left:.4g}")
-        + ("" if grant is None else f", of the grant: {grant['remaining_epsilon_after']:.4g}")
+        + ("" if left is None else f"; available under the cap after it: epsilon {left:.4g}")
+        + ("" if grant is None else f", under your grant: {grant['remaining_epsilon_after']:.4g}")
     )

@@ -136,7 +136,7 @@ def check_rules(bundle: Path | str | bytes) -> RulesCheck:
     """Check the declared rules of a bundle against its noisy counts, offline.
 
     Args:
-        bundle: the file, or its content. Verify it first (`understudy verify`) if it comes from somebody else.
+        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
 
     Raises:
         InputUnusable: there is no such bundle.

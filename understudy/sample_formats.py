@@ -26,7 +26,7 @@ def formats_of(domain: Json) -> tuple[str, ...]:
 
 
 def sheet_images(domain: Json) -> int:
-    """Return how many images make a contact sheet that is easily looked at: eight of every label.
+    """Return the number of images on a contact sheet that is easy to survey: eight per label.
 
     Args:
         domain: the domain document, of images.

@@ -111,7 +111,7 @@ def simulate(rows: int = DEFAULT_ROWS, *, seed: int = DEFAULT_SEED) -> Admission
 
     Args:
         rows: number of admissions.
-        seed: the same seed gives the same table; there is nobody in it to protect.
+        seed: the same seed gives the same table; its people are fictitious, so nothing needs protection.
     """
     rng = np.random.default_rng(seed)
     sex = (rng.random(rows) < 0.48).astype(np.int64)

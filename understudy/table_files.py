@@ -52,7 +52,7 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
     if marked(domain):
         message = (
             f"{domain_file} is a draft: it still lists values that come from the rows under {MARK!r}, and a domain is "
-            "public. Look at each one, edit what would tell something about somebody, and delete the marks"
+            "public. Review each one, edit what would reveal something about a person, and delete the marks"
         )
         raise InputUnusable(message)
     size = domain.pop(DECLARED_SIZE, None) if declared_size is None else declared_size

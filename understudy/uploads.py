@@ -1,4 +1,4 @@
-"""Files of rows before they are sent: their formats, and the note beside a large file that names its upload."""
+"""Files of rows before they are sent: their formats, and the hidden note that names the upload of a large file."""
 
 import json
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def content_type_of(rows: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadNote:
-    """Which upload a file belongs to; written beside the file, so that another process can resume it.
+    """The upload that a file belongs to; stored in the file's folder, so that another process can resume it.
 
     Attributes:
         url: address of the service.
@@ -65,7 +65,7 @@ class UploadNote:
 
     @classmethod
     def read(cls, rows: Path, *, url: str) -> Self | None:
-        """Return the note beside a file if it is about this service and the file as it is now.
+        """Return the note of a file if it names this service and matches the file's present size and modification time.
 
         Args:
             rows: the file.
@@ -81,7 +81,7 @@ class UploadNote:
         return found if (found.url, found.size, found.modified_ns) == (url, *stamp(rows)) else None
 
     def write(self, rows: Path) -> None:
-        """Write the note beside the file. If the folder is read-only, only this process can resume.
+        """Write the note into the file's folder. If the folder is read-only, only this process can resume.
 
         Args:
             rows: the file.
@@ -91,12 +91,12 @@ class UploadNote:
 
 
 def note_of(rows: Path) -> Path:
-    """Return the path of the note beside a file."""
+    """Return the path of a file's note."""
     return rows.with_name(f".{rows.name}.understudy-upload")
 
 
 def forget(rows: Path) -> None:
-    """Remove the note beside a file."""
+    """Remove the note of a file."""
     with suppress(OSError):
         note_of(rows).unlink(missing_ok=True)
 

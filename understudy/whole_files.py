@@ -10,7 +10,7 @@ from typing import IO
 
 @contextmanager
 def whole_file(target: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
-    """Write beside the target, then move the file there; an interrupted write leaves the target as it was.
+    """Write to a temporary file in the target's folder, then rename it; an interrupted write leaves the target as it was.
 
     Args:
         target: the file.

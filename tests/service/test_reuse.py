@@ -285,9 +285,9 @@ def test_client_and_command_say_it_in_words(world: World, dataset_id: str) -> No
         )
         publish(world, dataset_id, certified(8.0))
         sharper = known_lines(client.read_known_counts(dataset_id))
-    assert "as if epsilon 1.00 had been spent on counts" in known[0]
+    assert "equivalent to spending epsilon 1.00 on counts" in known[0]
     assert "  4 columns and 6 pairs" in known
     assert "  4 columns and 6 pairs, also within each class of 'sick'" in sharper
-    assert any("as if epsilon 1.4" in line and "instead of 1.00" in line for line in told)
-    assert not any("as if" in line for line in fresh)
+    assert any("equivalent to spending epsilon 1.4" in line and "instead of 1.00" in line for line in told)
+    assert not any("equivalent to" in line for line in fresh)
     assert known_lines({"releases": []}) == ["no release of this dataset holds counts that you may read"]

@@ -24,7 +24,7 @@ def test_the_steps_of_a_critic_are_told_with_their_noise() -> None:
 
 def test_where_there_is_no_critic_none_is_told_of() -> None:
     told = lines_of({"critic": False})
-    assert "no critic: options of one have no effect" in told
+    assert "no critic: its options have no effect" in told
     assert "noisy steps" not in told
 
 
@@ -35,9 +35,9 @@ def test_a_bound_on_the_records_of_a_unit_is_told_with_what_it_costs() -> None:
         "refusal": "budget-not-set",
     }
     bounded = document | {"privacy_unit": {"column": "patient", "records": 8}}
-    told = "of each 'patient' at most 8 records count, under 8 times the noise of one"
+    told = "at most 8 records of each 'patient' count; the noise is 8 times that for one record"
     assert told in "\n".join(quote_lines(Quote(document=bounded)))
-    assert "records count" not in "\n".join(quote_lines(Quote(document=document)))
+    assert "of each '" not in "\n".join(quote_lines(Quote(document=document)))
 
 
 def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> None:
@@ -47,14 +47,14 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
     lines = quote_lines(Quote(document={**make_quote(plan, None, []), **told}))
 
     assert any("learning 3%" in line for line in lines)
-    (line,) = (line for line in lines if "learnt of the domain first" in line)
+    (line,) = (line for line in lines if "learnt parts of the domain" in line)
     assert "bins of 1 columns, categories of 2 columns" in line
-    assert f"a category needs about {plan.learning.threshold:.0f} units" in line
+    assert f"a category needs about {plan.learning.threshold:.0f} units; thresholds take" in line
     assert "delta 1.25e-07" in line
     bins_alone = make_quote(learnt_plan(domain_of(AGE)), None, [])
     assert (
         quote_lines(Quote(document={**bins_alone, **told}))[3]
-        == "  learnt of the domain first: bins of 1 columns"
+        == "  learnt parts of the domain: bins of 1 columns"
     )
 
 
@@ -66,10 +66,10 @@ def test_how_far_off_counts_will_be_is_told_with_what_is_measured() -> None:
     text = "\n".join(quote_lines(quote))
     assert quote.expected_error is not None
     two_way = float(f"{100 * quote.expected_error['two_way']:.2g}")
-    assert "  rows in a wrong cell, about: columns " in text
+    assert "  expected error of counts (rows in a wrong cell), about: columns " in text
     assert f", pairs {two_way:g} %, triples " in text
-    assert "  if no column depended on another: columns " in text
-    assert "  measured: 4 columns, and 6 tables of groups of codes within each class of the target" in text
+    assert "  if columns were independent: columns " in text
+    assert "  measured: 4 columns and 6 tables of groups of codes, within each class of the target" in text
 
 
 def test_a_table_of_two_columns_has_no_triples_to_tell_of() -> None:
@@ -86,7 +86,7 @@ def test_where_no_error_is_expected_the_reason_is_told() -> None:
     of_images = make_quote(plan_of({"critic": False}), None, [], domain=DIGITS)
     quote = Quote(document={**of_images, **told})
     assert quote.expected_error is None
-    assert "  error of counts: not known in advance (of images)" in quote_lines(quote)
+    assert "  expected error of counts: not known in advance for images" in quote_lines(quote)
     # A service of before there was an expectation tells none, and nothing is said of it.
     earlier = Quote(document={**make_quote(plan_of({"critic": False}), None, []), **told})
     assert earlier.expected_error is None

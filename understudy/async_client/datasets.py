@@ -1,6 +1,6 @@
 """Datasets: declaring them, and sending their rows at once or in parts.
 
-A large file goes in parts, so that an interruption costs one part and not the file. The note beside the file (see
+A large file goes in parts, so that an interruption costs one part and not the file. A note in the file's folder (see
 `understudy.uploads`) lets another process resume: only parts that the service lacks are sent, and every part of the file is
 compared by its digest.
 """
@@ -71,7 +71,7 @@ class AsyncDatasets(AsyncSession):
         """Send a file of rows to the service (owner).
 
         A large file goes in parts: lost parts are sent again, and after an interruption, even of this process, the same
-        call on the same file resumes. A note beside the file names its upload.
+        call on the same file resumes. A note in the file's folder names its upload.
 
         Args:
             dataset_id: the dataset.

@@ -186,7 +186,7 @@ class AsyncSession:
     async def download(
         self, call: Call[None], target: Path, *, seen: Seen = unseen, private: bool = False
     ) -> None:
-        """Stream an answer into a file: it is written beside the target and moved there when complete.
+        """Stream an answer into a file: it is written to a temporary file in the target's folder and renamed when complete.
 
         Args:
             call: the request.

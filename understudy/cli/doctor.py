@@ -24,10 +24,10 @@ def doctor(
     if found is None:
         found = examine_folder(service.data_folder or default_data_folder())
     ailing = is_ailing(found)
-    told = {"status": "ailing" if ailing else "well", "findings": [one.to_json() for one in found]}
+    report = {"status": "ailing" if ailing else "well", "findings": [one.to_json() for one in found]}
     lines = [
         line for one in found for line in (f"{one.grade}: {one.detail}  [{one.code}]", f"  {one.remedy}")
     ]
-    tell(told, lines or ["All is well."], as_json=as_json)
+    tell(report, lines or ["All is well."], as_json=as_json)
     if ailing:
         raise typer.Exit(PROBLEMS)

@@ -54,14 +54,14 @@ def draft(
     else:
         drafted = draft_domain(rows, header=header, delimiter=delimiter)
         text, codes = render_draft(drafted), codes_at_most(drafted)
-    # Until somebody has looked at it, it lists values of the private rows.
+    # An unreviewed draft lists values of the private rows.
     with whole_file(out, private=True) as file:
         file.write(f"{text}\n".encode())
     lines = [
         f"Draft: {out.resolve()}",
         (
-            f"Values listed under {MARK!r} come from the rows, and a domain is public: look at each one, edit what would "
-            "tell something about somebody, then delete the marks. Publishing refuses a domain that still has them."
+            f"Values listed under {MARK!r} come from the rows, and a domain is public: review each one, edit what would "
+            "reveal something about a person, then delete the marks. Publishing refuses a domain that still has them."
         ),
     ]
     if codes > MOST_CODES:

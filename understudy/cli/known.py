@@ -1,4 +1,4 @@
-"""``understudy known``: what the releases of a dataset already answer."""
+"""``understudy known``: counts already available from a dataset's releases."""
 
 from typing import Annotated
 
@@ -16,9 +16,9 @@ def known(
     *,
     service: Service,
 ) -> None:
-    """Show which counts the releases of a dataset hold, and how precise they are.
+    """Show the released counts of a dataset and their precision.
 
-    Asking them costs nothing, and a new job starts from them: look here before you ask for a budget.
+    They cost nothing to query, and a new job starts from them, so look here before you request budget.
     """
     with service.client("analyst") as client:
         document = client.read_known_counts(dataset)
@@ -42,13 +42,13 @@ def _lines(release: Json) -> list[str]:
     by_class, column, pair = take(release, "by_class", "column_std", "pair_std")
     as_if, delta, holds = take(release, "epsilon_as_if", "delta", "holds")
     within = "" if by_class is None else f", also within each class of '{by_class}'"
-    held = f"; holds the counts of {len(holds)} before it" if holds else ""
+    held = f"; includes the counts of {len(holds)} earlier" if holds else ""
     noise = f"  noise of a typical count: {column:.1f} records of a column"
     if pair is not None:
         most = "at most " if pairs is None else ""
-        noise += f", {most}{pair:.1f} of a pair (at most about {groups} groups of values a column)"
+        noise += f", {most}{pair:.1f} of a pair (at most about {groups} groups per column)"
     return [
-        f"release {name}: as if epsilon {as_if:.2f} had been spent on counts (delta {delta:g}){held}",
+        f"release {name}: equivalent to spending epsilon {as_if:.2f} on counts (delta {delta:g}){held}",
         f"  {columns} columns and {'chosen' if pairs is None else pairs} pairs{within}",
         noise,
     ]

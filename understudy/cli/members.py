@@ -71,5 +71,5 @@ def tell_members(members: tuple[Member, ...], *, as_json: bool) -> None:
         as_json: for programs.
     """
     lines = [f"{member.principal_id}  since {member.added_at}" for member in members]
-    nobody = "no members: only its owner, admins and auditors see the dataset"
-    tell([member.document for member in members], lines or [nobody], as_json=as_json)
+    no_members = "no members: only its owner, admins and auditors see the dataset"
+    tell([member.document for member in members], lines or [no_members], as_json=as_json)

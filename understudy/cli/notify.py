@@ -151,8 +151,8 @@ def endpoint_line(found: Json) -> str:
         found: the endpoint.
     """
     state = found["state"] if found["paused_because"] is None else f"paused: {found['paused_because']}"
-    told = ",".join(found["kinds"]) or "everything"
-    return f"{found['id']}  {found['channel']:<7}  {state:<12}  {found['target']}  {told}"
+    kinds = ",".join(found["kinds"]) or "everything"
+    return f"{found['id']}  {found['channel']:<7}  {state:<12}  {found['target']}  {kinds}"
 
 
 def delivery_line(found: Json) -> str:
@@ -162,5 +162,5 @@ def delivery_line(found: Json) -> str:
         found: the delivery.
     """
     about = " ".join(f"{name}={identity}" for name, identity in sorted(found["about"].items()))
-    told = f"{found['state']} ({found['outcome'] or 'not tried yet'}, {found['attempts']} tries)"
-    return f"{found['happened_at']}  {found['kind']:<24} {told:<36} {about}"
+    result = f"{found['state']} ({found['outcome'] or 'not tried yet'}, {found['attempts']} tries)"
+    return f"{found['happened_at']}  {found['kind']:<24} {result:<36} {about}"

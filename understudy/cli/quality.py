@@ -122,7 +122,7 @@ def show(
     *,
     service: Service,
 ) -> None:
-    """Show a report: score and errors with intervals, beside what chance would give."""
+    """Show a report: score and errors with intervals, and the errors expected by chance."""
     with service.any_client() as client:
         found = client.read_charged_report(report)
     if out is not None:
@@ -164,8 +164,10 @@ def verify(
         message = f"there is no readable file {file}"
         raise InputUnusable(message) from None
     checked = verify_report(read_object(content, str(file)), public_keys=trusted)
-    told = [{"name": check.name, "holds": check.holds, "detail": check.detail} for check in checked.checks]
+    checks = [{"name": check.name, "holds": check.holds, "detail": check.detail} for check in checked.checks]
     words = {True: "holds", False: "REFUSED", None: "open"}
     lines = [f"{words[check.holds]:>8}  {check.name:<11} {check.detail}" for check in checked.checks]
-    tell({"outcome": checked.outcome.name.lower().replace("_", "-"), "checks": told}, lines, as_json=as_json)
+    tell(
+        {"outcome": checked.outcome.name.lower().replace("_", "-"), "checks": checks}, lines, as_json=as_json
+    )
     raise typer.Exit(int(checked.outcome))

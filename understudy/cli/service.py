@@ -43,7 +43,7 @@ class Service:
         return self.connect().client(role)
 
     def governing_client(self) -> Client:
-        """Return a client of the admin, else of the owner, else of whoever has a key."""
+        """Return a client of the admin, else of the owner, else of any role with a key."""
         return self.connect().governing_client()
 
     def any_client(self) -> Client:

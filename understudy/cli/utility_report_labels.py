@@ -1,4 +1,4 @@
-"""A utility report, and a quote of one, as lines for people in a terminal."""
+"""Format a utility report, or a quote of one, for a terminal."""
 
 from typing import Final
 
@@ -12,11 +12,7 @@ _KINDS: Final = {"columns": "errors of columns", "pairs": "errors of pairs", "sc
 
 
 def quote_lines(quote: Quote) -> list[str]:
-    """Say what a report costs and how precise it will be.
-
-    Args:
-        quote: of a report.
-    """
+    """Format the price and the precision of a report."""
     guarantee, epsilon, report, left, grant = take(
         quote.document, "guarantee", "epsilon", "report", "remaining_epsilon_after", "grant"
     )
@@ -32,22 +28,17 @@ def quote_lines(quote: Quote) -> list[str]:
             f"{100 * part['half_width_95']:.1f} percentage points (95 %)"
         )
     if any(part["half_width_95"] > 0.5 for part in report["parts"].values()):  # noqa: PLR2004 - half of all there is
-        lines.append(
-            "  so little epsilon for so few units tells next to nothing: measure fewer columns, or spend more"
-        )
+        lines.append("  too imprecise to be useful: measure fewer columns or spend more epsilon")
     room = "yes" if quote.fits else f"no ({quote.refusal})"
-    lines.append(f"  fits into the budget: {room}" + ("" if left is None else f"; {left:.4g} left after it"))
+    available = "" if left is None else f"; available under the cap after it: epsilon {left:.4g}"
+    lines.append(f"  fits into the budget: {room}{available}")
     if grant is None and quote.fits:
-        lines.append("  no grant of yours pays for it yet")
+        lines.append("  none of your open grants covers it yet")
     return lines
 
 
 def report_lines(report: UtilityReport) -> list[str]:
-    """Say what a report found: the score, the means, every column, and the worst pairs.
-
-    Args:
-        report: the report.
-    """
+    """Format a report: the score, the means, every column, and the pairs with the largest errors."""
     lines = [
         f"Utility report {report.id} about release {report.release_id}",
         f"  differentially private: epsilon {report.epsilon:g}, delta {report.delta:g}, paid from the ledger",
@@ -65,7 +56,7 @@ def report_lines(report: UtilityReport) -> list[str]:
         worst = sorted(report.pairs, key=lambda pair: -pair.estimate)[:_SHOWN_PAIRS]
         lines += [_row(measured) for measured in worst]
     lines.append(
-        "Intervals hold what the noise hides, in 95 of 100 cases; 'by chance' is what a perfect release shows."
+        "Each interval contains the value without noise with 95 % probability; 'by chance' is the error of a perfect release."
     )
     return lines
 

@@ -184,7 +184,7 @@ class DummyService:
         dataset = _found(self._datasets, body["dataset_id"], "dataset")
         cap = self._caps.get(dataset["population_id"])
         left = None if cap is None else cap["epsilon"]
-        told: dict[str, Any] = {
+        quote: dict[str, Any] = {
             "synthesizer": body.get("synthesizer", "idpgan"), "adjacency": "add-or-remove",
             "guarantee": {"epsilon": body["epsilon"], "delta": body.get("delta") or 0.0},
             "privacy_unit": {"column": dataset["privacy_unit"]}, "declared_size": dataset["declared_size"],
@@ -198,12 +198,12 @@ class DummyService:
         selection = body.get("selection")
         if selection is not None:
             listed = [{"epsilon": ZERO, "steps": 0} for _ in selection["candidates"]]
-            told["selection"] = {
+            quote["selection"] = {
                 "parts": len(listed) + 1, "part_size": dataset["declared_size"] // (len(listed) + 1),
                 "choice_epsilon": selection["choice_epsilon"], "epsilon": ZERO, "candidates": listed,
             }  # fmt: skip
-            told["final"] = {"epsilon": ZERO, "candidates": listed}
-        return told
+            quote["final"] = {"epsilon": ZERO, "candidates": listed}
+        return quote
 
     def order(self, body: Json) -> Json:
         """Accept an order; the job has succeeded at the third poll."""

@@ -15,7 +15,7 @@ from understudy.embedded.supervisor import Supervisor
 
 
 def main(data_folder: str, port: str) -> int:
-    """Supervise until told to stop.
+    """Supervise until a signal asks to stop.
 
     Args:
         data_folder: path of the data folder.

@@ -161,7 +161,7 @@ class FolderLock:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a whole file of mode 0600 or nothing: written beside its place, then moved there.
+    """Write a file of mode 0600 atomically: to a temporary file in the same folder, then renamed.
 
     Args:
         file: the file.

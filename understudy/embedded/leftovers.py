@@ -45,7 +45,7 @@ def _pid_in(pid_file: Path) -> int | None:
 
 
 def runs(pid: int, *, program: str, under: Path) -> bool:
-    """Return whether a live process runs a program that was told to work in a folder.
+    """Return whether a live process runs a program whose command line names a folder.
 
     Args:
         pid: process id.

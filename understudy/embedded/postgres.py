@@ -105,7 +105,7 @@ class PostgresServer:
         pid_file = self.cluster / "postmaster.pid"
         end_leftover(pid_file, program="postgres", signals=(signal.SIGINT, signal.SIGQUIT, signal.SIGKILL))
         # The pids in these files may be used again, or be zombies, which Postgres takes for a live server. The caller
-        # holds the lock of the data folder, so nobody else's server can be meant.
+        # holds the lock of the data folder, so no other server can be using them.
         for stale in (pid_file, self.run_folder / SOCKET_NAME, self.run_folder / f"{SOCKET_NAME}.lock"):
             stale.unlink(missing_ok=True)
         self.child = self._spawn()
@@ -145,7 +145,7 @@ class PostgresServer:
         )
 
     def _initialise(self) -> None:
-        """Make the cluster beside its place and move it there when complete, so that a crash leaves nothing half-made."""
+        """Make the cluster under a temporary name and rename it when complete, so that a crash leaves no partial cluster."""
         password = self.folder / "password"
         password.touch(mode=0o600)
         password.write_text(secrets.token_hex(24))

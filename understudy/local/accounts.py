@@ -65,7 +65,7 @@ class Payment:
 
 
 def default_ledgers() -> Path:
-    """Default folder of ledgers: beside the data folder of the local stack, shared by all programs of a user."""
+    """Default folder of ledgers: inside the data folder of the local stack, shared by all programs of a user."""
     return default_data_folder() / "ledgers"
 
 
@@ -168,8 +168,8 @@ def settle(path: Path, dataset: str, plan: Plan, payment: Payment, *, job_id: UU
     with answered(), opened_ledger(path, dataset) as ledger:
         if payment.spent not in {entry.head for entry in ledger.entries}:
             message = (
-                f"{path} does not hold the charge of the training that ends now: it was replaced meanwhile. The generator is "
-                "not handed out, and somebody must look: put back the file that holds every charge"
+                f"{path} no longer holds the charge of this training: the file was replaced while it ran. The generator is "
+                "not returned. Restore the file that holds every charge"
             )
             raise VerificationFailed(message)
         ledger.append(_moved(EntryKind.SETTLED, job_id, charge), clock=clock)

@@ -81,8 +81,8 @@ def fit(
             uint8, (images, height, width, channels), or (images, height, width) where one channel is declared.
         domain: the declared domain, of a table or of images: its document, or the file that holds it.
         guarantee: epsilon and delta of this training.
-        dataset: what the dataset is called. The name is what is trusted: the same people under two names have two
-            budgets, and nobody can tell.
+        dataset: name of the dataset. The name is trusted: the same people under two names have two budgets, which
+            cannot be detected.
         labels: of images whose domain declares labels, one for each: a declared word, or a number, which is the word
             where all declared words are numbers and else its place in the declared list, from 0.
         units: of images whose domain declares a privacy unit, whose each is: text or whole numbers.
@@ -195,7 +195,7 @@ def _cleaned(frame: object, labels: object, units: object, domain: Domain) -> It
         return clean_images(frame, labels, units, domain)
     if labels is not None or units is not None:
         raise InputUnusable(
-            "labels and units are given beside images; a table has them in its columns, as its domain declares"
+            "labels and units are arguments for images only; a table has them in its columns, as its domain declares"
         )
     return [clean_frame(frame, domain)]
 

@@ -143,8 +143,7 @@ def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
         if not whole and not header.was_begun_as(content):
             raise _damaged(path, 1, "it is not the first line of a ledger")
         if whole < len(content):
-            # A last line without its end was being written when the machine stopped: whoever wrote it never went on to what it
-            # would have paid for.
+            # An incomplete last line was being written when the machine stopped, so what it would have paid for never ran.
             os.ftruncate(descriptor, whole)
             os.fsync(descriptor)
         if not whole:
@@ -166,7 +165,7 @@ def _locked(path: Path) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        # Whoever waited for the lock may hold a file that an editor, or a backup put back, has replaced meanwhile.
+        # While this process waited for the lock, an editor or a restored backup may have replaced the file.
         os.close(descriptor)
 
 
@@ -229,6 +228,6 @@ def _read(path: Path, dataset: str, lines: Sequence[str], descriptor: int) -> Op
 
 def _damaged(path: Path, number: int, problem: str) -> VerificationFailed:
     return VerificationFailed(
-        f"{path}, line {number}: {problem}. Nothing may be spent until somebody has looked: put the file back from a "
+        f"{path}, line {number}: {problem}. Nothing can be spent until this is repaired: restore the file from a "
         "backup that is not older than the newest release, or treat the dataset's budget as spent."
     )

@@ -122,8 +122,10 @@ class JobFacts:
     @property
     def warning(self) -> str | None:
         """Warning about what it published, with a remedy; None if there is none."""
-        told = self.document.get("warning")
-        return None if told is None else " ".join([*take(told, "detail", "remedy"), f"[{told.get('code')}]"])
+        given = self.document.get("warning")
+        return (
+            None if given is None else " ".join([*take(given, "detail", "remedy"), f"[{given.get('code')}]"])
+        )
 
     @property
     def ended(self) -> bool:

@@ -18,7 +18,7 @@ Json = Mapping[str, Any]
 _TABLE_GRID: Final = 2.0**-20
 _IMAGE_GRID: Final = 2.0**-20
 _COUNT_WEIGHT, _MOMENT_COUNT_WEIGHT, _SPREAD_WEIGHT = 0.3, 0.5, 0.3
-"""Public weights of counts and squared distances beside what they accompany, in the anchor of images."""
+"""Public weights of counts and squared distances relative to what is released with them, in the anchor of images."""
 _ROUNDED_UP: Final = 1e-5
 """Multipliers have six digits, rounded up: relative."""
 

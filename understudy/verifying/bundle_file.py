@@ -79,7 +79,7 @@ def _opened(stream: BinaryIO) -> Opened:
     if sorted([*names, *(_OPTIONAL - set(names))]) != sorted(_MOST_BYTES):
         extra = sorted(set(names) - set(_MOST_BYTES))
         what = f"it also holds {extra[0]!r}" if extra else "one is missing or there twice"
-        message = f"a bundle holds exactly six files, and {SCRIPT} and {COUNTS} beside them; {what}"
+        message = f"a bundle holds exactly six files, and optionally {SCRIPT} and {COUNTS}; {what}"
         raise NotABundle(message)
     check_layout(stream, entries, start)
     files: dict[str, File] = {}

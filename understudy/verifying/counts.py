@@ -1,6 +1,6 @@
 """Check noisy counts: their tables are of the declared columns, and their standard errors follow from the certified noise.
 
-What the cells hold is attested by the signature alone: nobody can compute noisy counts again.
+The contents of the cells are attested by the signature alone: noisy counts cannot be recomputed.
 """
 
 import itertools
@@ -204,10 +204,10 @@ def _rounds(
     listed: list[tuple[int, ...]],
     screened: bool,
 ) -> Iterator[Table]:
-    """What an anchor of two rounds counts: the codes of columns, then groups of pairs, by class of the target or not.
+    """Tables of an anchor of two rounds: the codes of columns, then groups of pairs, by class of the target or not.
 
-    Which pairs beside the target a screening chose, here or in a release whose pairs are taken over, is attested only: noisy distances
-    decided. Those that are listed are taken; how many share the noise follows.
+    Noisy distances decided which pairs without the target a screening chose, here or in a release whose pairs are reused, so these
+    pairs are attested only. The listed pairs are taken as given; how many share the noise follows.
     """
     std = times * anchor["noise_multiplier"] * anchor["sensitivity"]
     powers = [codes**_COLUMN_POWER for codes in cells]

@@ -48,14 +48,14 @@ def schema(kind: str = "certificate") -> Mapping[str, Any]:
 
 
 def problems(document: object, *, kind: str = "certificate") -> Iterator[str]:
-    """Say where a certificate leaves its schema; nothing if it does not."""
+    """Yield the places where a certificate violates its schema."""
     yield from _problems(document, schema(kind), "", schema(kind)["$defs"])
 
 
 def _problems(
     value: object, rule: Mapping[str, Any], place: str, forms: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
-    assert rule.keys() <= _ELSEWHERE | _BOUNDS.keys(), "a word of the schema that nobody reads"
+    assert rule.keys() <= _ELSEWHERE | _BOUNDS.keys(), "a keyword of the schema that is not checked"
     if "$ref" in rule:
         yield from _problems(value, forms[rule["$ref"].removeprefix("#/$defs/")], place, forms)
     elif "anyOf" in rule:

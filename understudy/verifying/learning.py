@@ -21,7 +21,7 @@ UNBOUNDED_MICROS: Final = 10**15
 RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 """How many records of a unit may be learnt to count."""
 _LEVELS, _DECIMALS = 4, 1.0
-"""Squared sensitivity of the tree of counts, and of the counts of decimals beside it."""
+"""Squared sensitivity of the tree of counts, and of the counts of decimals released with it."""
 _GRID: Final = 2.0**-20
 _ROUNDED_UP: Final = 1e-5
 

@@ -1,8 +1,8 @@
-"""The form of certificates that no service has made: its members and sentences, where they differ from the service's.
+"""The form of local certificates: members and sentences that differ from those of a service's certificate.
 
-Whoever trains with the local library states what a service's certificate states, but nobody else has set the cap,
-approved the charge or signed. The sentences that would be untrue are others here, and the members of a signature are not
-there at all: such a certificate is worth the word of whoever hands it on.
+A local certificate states what a service's certificate states, but the person who trains has also set the cap, and no
+second person has approved the charge or signed. Sentences that would be untrue are replaced, and the members of a
+signature are absent: such a certificate carries no more authority than the person who hands it on.
 """
 
 from collections.abc import Iterator, Mapping

@@ -98,7 +98,7 @@ class Grid:
 
     Attributes:
         parts: what runs.
-        reach: standard deviations of noise that are looked at.
+        reach: standard deviations of noise that the grid covers.
         spread: t over h.
         spacing: h.
     """
@@ -117,7 +117,7 @@ class LossLaw:
         values: of the loss, rising.
         probabilities: of each.
         off: by how much a loss may be off.
-        error: by how much delta may be, besides, from where it is twice the one that the law was made for.
+        error: additional error of delta, valid wherever delta is at most twice the one that the law was made for.
         lost: the probability of what was left away.
     """
 

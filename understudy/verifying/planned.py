@@ -150,7 +150,7 @@ def _row(
 
 
 def noise_grid(plan: Json) -> dict[str, Any]:
-    """The grids that the service's rule gives for a plan: fine beside the noise, coarse beside float64."""
+    """The grids that the service's rule gives for a plan: fine relative to the noise, coarse relative to float64."""
     critic = []
     for block in plan["blocks"]:
         sum_bits = math.ceil(math.log2(max(1.0, plan["max_sampled_batch"] / block["noise_multiplier"])))

@@ -42,10 +42,12 @@ def says_what_is_reused(reading: str, plan: Json) -> bool:
     return ("earlier releases" in reading) == ("reused" in plan)
 
 
-def beside(plan: Json) -> str:
-    """In words, which releases a figure says nothing of, though their counts are in the release; nothing where there are none."""
+def reuse_suffix(plan: Json) -> str:
+    """Suffix naming how many earlier releases, whose counts the release contains, a figure does not cover; empty without reuse."""
     count = sum(1 + len(one["holds"]) for one in plan.get("reused", ()))
-    return f"; beside {count} earlier release{'s' * (count > 1)} whose counts it holds" if count else ""
+    return (
+        f"; in addition to {count} earlier release{'s' * (count > 1)} whose counts it holds" if count else ""
+    )
 
 
 def combined(plan: Json) -> dict[str, Any]:

@@ -102,8 +102,10 @@ def number_problems(document: Json) -> Iterator[str]:
         if (mean is None) != (not rows):
             yield f"results/mean_of_{kind}"
         elif rows:
-            told = math.fsum(row["noisy"] for row in rows) / len(rows)
-            if abs(mean["noisy"] - told) > _CLOSE or not _follows(mean, stds[kind] / math.sqrt(len(rows))):
+            recomputed = math.fsum(row["noisy"] for row in rows) / len(rows)
+            if abs(mean["noisy"] - recomputed) > _CLOSE or not _follows(
+                mean, stds[kind] / math.sqrt(len(rows))
+            ):
                 yield f"results/mean_of_{kind}"
         yield from (
             f"results/{kind}/{number}" for number, row in enumerate(rows) if not _follows(row, stds[kind])

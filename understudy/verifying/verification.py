@@ -31,14 +31,14 @@ SCHEMA: Final = "understudy.certificate/2"
 
 
 class Outcome(IntEnum):
-    """What a verification comes to; the exit status of ``understudy verify``."""
+    """Outcome of a verification, and exit status of ``understudy verify``."""
 
     VERIFIED = 0
     """Everything holds, and a key that the reader trusts has signed it."""
     REFUSED = 3
     """Something does not hold."""
     SIGNER_UNKNOWN = 4
-    """Everything that can be computed holds, but nobody whom the reader trusts has signed it."""
+    """Everything that can be computed holds, but no key that the reader trusts has signed it."""
 
 
 _WORDS: Final = {True: "holds", False: "REFUSED", None: "open"}
@@ -103,7 +103,7 @@ def verify_bundle(path: Path, *, public_keys: Iterable[bytes] = (), allow_unsign
     Args:
         path: the bundle.
         public_keys: keys of 32 bytes that the reader has from elsewhere and trusts.
-        allow_unsigned: take a certificate that nobody signed, of a training without a service, for what it computes to.
+        allow_unsigned: accept an unsigned local certificate if everything that can be computed holds.
 
     Raises:
         NotABundle: the file is no bundle.
@@ -174,7 +174,7 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
     problems = form.problems(certificate, kind=kind)
     yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))
     if not whole.holds:
-        # Nothing can be read from what has another form; whether somebody signed it does not matter any more.
+        # No further check can read a certificate of another form, so its signature does not matter.
         return
     yield signature(certificate)
     yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
@@ -251,12 +251,14 @@ def _signature(certificate: Mapping[str, Any], public_keys: list[bytes]) -> Chec
         return Check(name="signature", holds=None, detail=f"made by key {key_id}; {known}")
     if signatures.verifies(certificate, by_id[key_id]):
         return Check(name="signature", holds=True, detail=f"by key {key_id}, which you trust")
-    detail = "the certificate was changed after it was signed, or signed by somebody else"
+    detail = "the certificate was changed after it was signed, or signed with another key"
     return Check(name="signature", holds=False, detail=detail)
 
 
 def _unsigned(*, allow: bool) -> Check:
-    detail = "made without a service: nobody has signed it, so it is worth the word of whoever hands it on"
+    detail = (
+        "made without a service and not signed: it carries no more authority than the person who hands it on"
+    )
     return Check(name="signature", holds=True if allow else None, detail=detail)
 
 
@@ -314,7 +316,7 @@ def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Ch
         f"{_enclosed(found)} at delta {certificate['privacy_parameters']['delta']:g}; "
         f"stated {certificate['epsilon']['reported']:.6g}, "
         f"promised {certificate['privacy_parameters']['epsilon']:g}"
-        f"{reused.beside(certificate['plan'])}",
+        f"{reused.reuse_suffix(certificate['plan'])}",
     )
 
 

@@ -178,7 +178,7 @@ def test_the_promise_of_a_release_that_reuses_counts_is_said_of_what_it_adds(tmp
     assert "together their epsilons and deltas add up" in reading
     assert "whose counts it holds" in made().readme
     (figure,) = [one for one in verified(tmp_path, made().certificate).checks if one.name == "epsilon"]
-    assert "beside 1 earlier release" in figure.detail
+    assert "in addition to 1 earlier release" in figure.detail
 
     alone = certified_plan(plan_for({"critic": False}), counts_for(plan_for({"critic": False})))
     stated = copy.deepcopy(made().certificate)
