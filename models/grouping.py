@@ -28,7 +28,7 @@ def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] =
         law: (codes,) noisy shares.
         most: how many groups an even law gets; an uneven one may get a few more.
         ordered: whether neighbouring codes are alike; else codes are merged in the order of their shares.
-        alone: codes that are never merged, such as missing values beside numbers.
+        alone: codes that are never merged, such as missing values among numbers.
 
     Returns:
         (codes,) the group of every code, from 0 without a gap.

@@ -36,9 +36,9 @@ _HEAVY: Final = 5.5
 _MERGED: Final = 4.0
 """A cell below this many standard deviations counts as empty at first; empty neighbours become one cell."""
 _GROWTH: Final = 4.0
-"""How much wider each cell of what is sparse is than the one before, and than a part of what it lies beside."""
+"""Ratio of the width of each cell of a sparse region to the one before, and of the first to a part of its dense neighbour."""
 _DENSER: Final = 8.0
-"""A sparse cell is cut beside a neighbour that is this many times as dense."""
+"""A sparse cell is cut next to a neighbour that is this many times as dense."""
 _KEPT_BACK: Final = 4
 """One code in so many is reserved for such cells."""
 _LONGER_DECIMALS: Final = 0.1
@@ -314,9 +314,9 @@ def _merged(cells: list[_Cell], most: int, total: float) -> list[_Cell]:
 
 
 def _spread(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
-    """Cut what is sparse beside what is dense, at growing distances from it, until there are so many cells.
+    """Cut sparse cells next to dense ones, at growing distances from them, until there are `most` cells.
 
-    A few rows in a wide cell would be drawn all over it. Which of the new cells has them, the job's later counts tell.
+    A few rows in a wide cell would be spread all over it. The job's later counts locate them among the new cells.
     """
     reach = np.append(0.0, np.cumsum(tree.grid.widths))
     while len(cells) < most:

@@ -166,7 +166,7 @@ class PrivateCritic:
         self._noise_ahead.begin(partial(self._mean.draw, noise, reader))
 
     def _noise(self, noise: NoisePlan, step: int) -> Tensor:
-        """Wait for the noise; draw it again if the device had no memory for it beside the sum, which is complete by now.
+        """Wait for the noise; draw it again if the device had no memory for it and the sum at once. By now the sum is complete.
 
         The second draw gives the same numbers, which depend on the key, the step and public sizes alone.
         """

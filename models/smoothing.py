@@ -1,4 +1,4 @@
-"""Smoothing of the noisy counts of a column where the noise is large beside the counts.
+"""Smoothing of the noisy counts of a column where the noise is large relative to the counts.
 
 The counts are `y_i = level_i + N(0, s^2)` with known `s`. They are replaced by the posterior mean of the levels:
 

@@ -85,7 +85,7 @@ app.add_defaults(_configuration)
 
 @contextmanager
 def _served(task: Task, **subject: str) -> Iterator[None]:
-    """Serve a message inside the block: with its request in the log, told of stops, and raising nothing."""
+    """Serve a message inside the block: log its request id, watch for stops, and raise nothing."""
     named = task.request.get("request_id")
     context = subject | ({"request_id": named} if is_request_id(named) else {})
     with structlog.contextvars.bound_contextvars(**context):

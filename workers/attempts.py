@@ -13,7 +13,7 @@ begins no other.
 
 An attempt that ends early is followed by another in the same way, whatever the kind:
 
-* The worker was told to stop: the job goes back to the queue, and the claim counts as no attempt.
+* The worker is stopping: the job goes back to the queue, and the claim counts as no attempt.
 * Database or object store did not answer: the lease runs out, and upkeep sends the job again.
 * The worker was killed: the same, or sooner where upkeep sees that the lease owner is dead.
 """
@@ -65,7 +65,7 @@ class Held(Protocol):
 ClaimT = TypeVar("ClaimT", bound=Held)
 
 _NOT_HELD_BACK: Final = frozenset({Outcome.LEASE_LOST, Outcome.FROZEN})
-"""Ends in which no row had a part and of which nobody waits to hear."""
+"""Outcomes that depend on no row and that no client waits for; they are not held back until an edge."""
 
 
 class JobRunner(ABC, Generic[ClaimT]):
@@ -81,7 +81,7 @@ class JobRunner(ABC, Generic[ClaimT]):
         command: The child's command line; None for that of `workers.runner`.
         sleep: Waits for so many seconds.
         monotonic: Measures elapsed seconds.
-        stopping: Whether this worker was told to stop.
+        stopping: Whether this worker was asked to stop.
     """
 
     _work_name: ClassVar[WorkName]
@@ -143,7 +143,7 @@ class JobRunner(ABC, Generic[ClaimT]):
 
     @abstractmethod
     def _tell(self, claim: ClaimT, outcome: Outcome | None) -> None:
-        """Log that an attempt begins (None) or how it ended, as far as that may be told."""
+        """Log that an attempt begins (None) or its outcome, as far as the outcome is public."""
 
     @abstractmethod
     def _publish(self, claim: ClaimT, staged: dict[str, Any], clock: Clock) -> Outcome:
@@ -175,10 +175,10 @@ class JobRunner(ABC, Generic[ClaimT]):
 
     @abstractmethod
     def _abandon(self, claim: ClaimT) -> None:
-        """Remove what a claim that lost its lease has left where nobody else looks."""
+        """Remove the objects that a claim which lost its lease wrote under its own fence."""
 
     def _claimed(self, wanted: UUID) -> ClaimT | None:
-        """Claim a job, unless this worker was told to stop."""
+        """Claim a job, unless this worker is stopping."""
         if self._stopping():
             return None
         claim = self._claim(wanted)
@@ -187,7 +187,7 @@ class JobRunner(ABC, Generic[ClaimT]):
         return claim
 
     def _attempt(self, claim: ClaimT) -> Outcome:
-        """The life of one attempt, from its claim on. Returns how it ended, as far as that may be told."""
+        """Run one attempt of a claimed job. Returns its public outcome."""
         self._tell(claim, None)
         edges = Edges(claimed_at=claim.claimed_at, seconds=self._edge_seconds)
         heartbeat = Heartbeat(
@@ -200,7 +200,7 @@ class JobRunner(ABC, Generic[ClaimT]):
         outcome = self._refusal(claim) or self._watched(claim, heartbeat)
         staged = self._staged(claim) if outcome is Outcome.DONE else {}
         outcome = self._held_back(outcome, edges, heartbeat)
-        told = outcome.told
+        public = outcome.told
         self._tell(claim, outcome)
         try:
             # Stamped with the edge, not with the moment at which the end is written.
@@ -208,7 +208,7 @@ class JobRunner(ABC, Generic[ClaimT]):
         except LeaseLost:
             get_logger().warning("lease-lost", fence=claim.fence)
             self._abandon(claim)
-        return told
+        return public
 
     def _run_child(
         self,
@@ -228,11 +228,11 @@ class JobRunner(ABC, Generic[ClaimT]):
         )
 
     def _held_back(self, outcome: Outcome, edges: Edges, heartbeat: Heartbeat) -> Outcome:
-        """Wait for the next edge and keep the lease. Returns how the attempt ends by then.
+        """Wait for the next edge and keep the lease. Returns the outcome at that edge.
 
-        A person may cancel while the finished work is held back: had the rows been slower it would still have run, so it
-        is cancelled all the same. For the same reason a worker that is told to stop drops it, and does not wait: the
-        moment of a stop depends on no row.
+        If a person cancels while the finished work is held back, the job is cancelled: with slower rows it would still
+        have been running. For the same reason a stopping worker drops the work and does not wait: the moment of a stop
+        depends on no row.
         """
         edge = edges.next(self._clock.now())
         while outcome not in _NOT_HELD_BACK:

@@ -141,14 +141,14 @@ def main(words: Sequence[str]) -> int:
         action="store_true",
         help="leave the objects out: the bucket is replicated by other means",
     )
-    told = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     os.umask(_PRIVATE)
     try:
-        back_up(read_settings(), told.folder, with_objects=not told.database_only)
+        back_up(read_settings(), arguments.folder, with_objects=not arguments.database_only)
     except CommandFailed as failure:
         sys.stderr.write(f"workers.backup: {failure}\n")
         return 1
-    sys.stdout.write(f"backed up to {told.folder}; the master key is not in it\n")
+    sys.stdout.write(f"backed up to {arguments.folder}; the master key is not in it\n")
     return 0
 
 

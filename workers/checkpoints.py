@@ -1,9 +1,8 @@
-"""The host of one training attempt: durable progress marks, sealed checkpoints, and the ways it is told to stop.
+"""The host of one training attempt: durable progress marks, sealed checkpoints, and requests to stop.
 
 `models` knows only the protocol (models.synthesizer.TrainingHost). A checkpoint holds the state of a training (critic,
 optimisers, counters) and is never readable outside the job: its key is derived from the job's randomness key, which is
-destroyed when the job ends. So a checkpoint that somebody kept, or that a lost worker wrote afterwards, can never be
-opened again.
+destroyed when the job ends. So a copied checkpoint, or one that a lost worker wrote afterwards, can never be opened again.
 """
 
 import time

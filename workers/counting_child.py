@@ -1,8 +1,8 @@
-"""What a child does that helps a training to count.
+"""The child process that helps a training to count.
 
 It opens private rows under the claim of the training, which it reads again before every shard: once the claim is lost or
-the job has ended, it counts no more. It picks at random a shard that nobody has handed in, counts it, and hands its
-counts in, sealed. It never claims, marks, spends or releases anything, so it may be started twice, die at any moment, or
+the job has ended, it counts no more. It picks a random shard whose counts are missing, counts it, and submits
+its counts, sealed. It never claims, marks, spends or releases anything, so it may be started twice, die at any moment, or
 never run.
 """
 

@@ -48,7 +48,7 @@ def claimed_gpus(
     environment: Mapping[str, str],
     find: Callable[[], Sequence[Device]] = devices,
 ) -> Iterator[tuple[str, ...]]:
-    """GPUs for one training child, given to no other child of this machine meanwhile.
+    """GPUs for one training child, reserved on this machine until the block ends.
 
     A child gets fewer than wanted if fewer are free: their number changes no result. If none is free, it shares the first
     one: a training must not wait outside the queue.
@@ -78,7 +78,7 @@ def claimed_gpus(
 
 
 def _taken(lock: Path, held: ExitStack) -> bool:
-    """Take a lock until the stack unwinds. Returns False if somebody holds it."""
+    """Take a lock until the stack unwinds. Returns False if another process holds it."""
     file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

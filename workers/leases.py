@@ -1,8 +1,8 @@
 """Keeping a lease: which process owns it, whether that process is dead, and the heartbeat that renews it.
 
-Upkeep on the same machine sees that a lease owner is dead, so nobody waits for the lease to run out. An owner that cannot
-be seen (another machine, another container, a kernel started since) loses its lease when that runs out. Ending a lease
-early is always safe: whoever takes the job over gets a higher fence.
+Upkeep on the same machine sees that a lease owner is dead and ends its lease at once. An owner that cannot be seen (another
+machine, another container, a kernel started since) loses its lease when that runs out. Ending a lease early is always safe:
+the next claim gets a higher fence.
 """
 
 import os
@@ -56,7 +56,7 @@ class Heartbeat:
     """Renews the lease of one claim, and says when its child must stop.
 
     Args:
-        renew: Renews the lease once, and makes the newest progress mark visible if it is told that an edge has passed.
+        renew: Renews the lease once, and makes the newest progress mark visible if its argument says that an edge has passed.
             Returns whether a person asked to cancel.
         clock: Tells which edges have passed.
         lease_seconds: How long the lease holds without a heartbeat.

@@ -331,7 +331,7 @@ def main(words: Sequence[str]) -> int:
         action="store_true",
         help="accept the present audit log, which loses what is not in the backup",
     )
-    told = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     configure_logs(role="ledger-audit")
     settings = read_settings()
     store = open_store(settings.storage_url)
@@ -341,11 +341,11 @@ def main(words: Sequence[str]) -> int:
         )
     ) as database:
         audit = LedgerAudit.of(settings, database=database, store=store, clock=SystemClock())
-        if told.accept is not None:
-            head = audit.accept(told.accept)
-            sys.stdout.write(f"{told.accept}: noted the head of sequence {head.sequence}\n")
+        if arguments.accept is not None:
+            head = audit.accept(arguments.accept)
+            sys.stdout.write(f"{arguments.accept}: noted the head of sequence {head.sequence}\n")
             return 0
-        if told.accept_audit_log:
+        if arguments.accept_audit_log:
             sys.stdout.write(f"audit log: noted the head of position {audit.accept_audit_log().sequence}\n")
             return 0
         broken = 0

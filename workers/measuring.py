@@ -50,11 +50,11 @@ class UtilityRecord:
         self,
         purpose: int,
         step: int,
-        parts: Iterable[tuple[Tensor, float]],  # noqa: ARG002 - private, and never looked at
+        parts: Iterable[tuple[Tensor, float]],  # noqa: ARG002 - private, never read
         *,
         sensitivity: float,
     ) -> None:
-        """Compare the sensitivity with what was charged; the private values are not looked at.
+        """Compare the sensitivity with what was charged; the private values are not read.
 
         Raises:
             ExecutionDiffers: the plan has no such release, or one with more noise.
@@ -141,7 +141,7 @@ def measure(
     record = UtilityRecord(plan)
     terms = noisy_terms(records(), public, plan, KeyedStreams(work.randomness_key, releases=record))
     record.require_as_planned()
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "schema": SCHEMA,
         "job_id": str(work.claim.job_id),
         "plan_digest": plan.digest(),
@@ -151,7 +151,7 @@ def measure(
         "noise_grid": GRID,
         "software": software(),
     }
-    return json.dumps(told, sort_keys=True, allow_nan=False).encode()
+    return json.dumps(report, sort_keys=True, allow_nan=False).encode()
 
 
 def _is_of(released: Mapping[str, Any], declared: Domain) -> bool:

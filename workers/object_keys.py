@@ -1,7 +1,7 @@
 """Keys of a job's objects.
 
 Every key that an attempt writes holds its fence. A worker that lost its lease may go on writing for a moment, but only
-under its own fence, where nobody looks. The objects that count are named by rows, which the fence protects.
+under its own fence, where nothing is read any more. Valid objects are named by database rows, which the fence protects.
 """
 
 import re

@@ -46,7 +46,7 @@ class Outcome(StrEnum):
       further attempt would find them.
     * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so the job is
       resumed with the same randomness; `core.jobs.endings.give_up` ends it when its attempts are used up.
-    * STOPPED: the worker was told to stop, or makes room; the job goes back to the queue and no attempt is counted.
+    * STOPPED: the worker was asked to stop, or makes room; the job goes back to the queue and no attempt is counted.
     * FROZEN: the ledger has forgotten something that was noted outside the database. The job waits for an operator, and no
       attempt is counted.
     * TOO_LONG, TOO_LARGE: a public limit was exceeded. Charged in full, because how soon could depend on rows.

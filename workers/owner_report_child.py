@@ -129,7 +129,7 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
         html = _written(work, store, bundle)
     except AttemptEnded:
         raise
-    except Exception as error:  # noqa: BLE001 - its text is sealed for the owner; nobody else learns that there was an error
+    except Exception as error:  # noqa: BLE001 - its text is sealed for the owner; no other principal learns of the error
         html = render_failure(work.subject, "".join(traceback.format_exception(error)))
     key = report_key(work.dataset_id, report_id, fence)
     room = max(most_bytes(columns_of(domain)) for domain in _domains(work, bundle))

@@ -1,8 +1,8 @@
 """The jobs that make owner reports, which compare a release with the real rows and are sealed for the rows' owner.
 
-Only the owner is told how long a report takes and whether one could be made, but a worker that is busy cannot serve
-anybody else. So its worker is free again at the next edge of a slot whose length is a public setting, and no log says how
-an attempt ended where rows may have had a part in it.
+Only the owner may learn how long a report took and whether it succeeded, but others can see how long a worker is busy. So
+the worker becomes free only at the next edge of a slot whose length is a public setting, and no log holds the outcome of an
+attempt if it may depend on rows.
 """
 
 from typing import Any, ClassVar, Final
@@ -81,7 +81,7 @@ class OwnerReporter(JobRunner[ReportClaim]):
             heartbeat=heartbeat,
         )
 
-    def _staged(self, claim: ReportClaim) -> dict[str, Any]:  # noqa: ARG002 - nobody else looks into it
+    def _staged(self, claim: ReportClaim) -> dict[str, Any]:  # noqa: ARG002 - the report stays sealed
         """Nothing: the child has sealed the report itself."""
         return {}
 
@@ -89,8 +89,8 @@ class OwnerReporter(JobRunner[ReportClaim]):
         if outcome is None:
             get_logger().info("report-begins", fence=claim.fence, attempt=claim.attempts)
         else:
-            told = {"outcome": outcome.value} if outcome in _PUBLIC else {}
-            get_logger().info("report-ended", fence=claim.fence, **told)
+            public = {"outcome": outcome.value} if outcome in _PUBLIC else {}
+            get_logger().info("report-ended", fence=claim.fence, **public)
 
     def _publish(self, claim: ReportClaim, staged: dict[str, Any], clock: Clock) -> Outcome:  # noqa: ARG002
         """Show the owner the report that the child has stored, and remove what earlier attempts left."""

@@ -40,7 +40,7 @@ class SelectionRecord:
         return self._candidates.setdefault(number, CertificateRecorder(self.plan.candidates[number]))
 
     def choosing(self, errors: Sequence[int], *, epsilon: float) -> None:  # noqa: ARG002 - errors are private
-        """Compare the choice with what was charged; the private errors are not looked at.
+        """Compare the choice with what was charged; the private errors are not read.
 
         Raises:
             ExecutionDiffers: the choice is made with another epsilon.

@@ -87,9 +87,9 @@ def main(words: Sequence[str]) -> int:
         description="Replaces the database by a backup's, and holds it against its witnesses.",
     )
     parser.add_argument("folder", type=Path, help="what workers.backup has written")
-    told = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     try:
-        same = restore(read_settings(), told.folder)
+        same = restore(read_settings(), arguments.folder)
     except CommandFailed as failure:
         sys.stderr.write(f"workers.restore: {failure}\n")
         return 2

@@ -1,8 +1,8 @@
 """The child process: `python -m workers.runner ID FENCE --parent PID [--work NAME]`.
 
-Private rows are opened by such children only. A child is told which claim it works for and at what; everything else
-comes from the claim's row and the environment's settings. It says nothing but an exit code (workers.outcomes): standard
-output and error lead nowhere once it has begun, and its own events hold no text of an exception.
+Only these children open private rows. The command line names the claim and the kind of work; everything else comes from the
+claim's row and the environment's settings. A child reports nothing but an exit code (workers.outcomes): its standard output
+and error are discarded once it has begun, and its own events hold no text of an exception.
 
 Each kind of work is a module of its own with a function `run`, imported by the child that does it: only trainings need
 torch. This module imports neither torch nor what opens rows.
@@ -67,19 +67,21 @@ def main(words: Sequence[str]) -> ExitCode:
     parser.add_argument("fence", type=int)
     parser.add_argument("--parent", type=int, required=True, help="process that watches this one")
     parser.add_argument("--work", choices=_MODULES, default=TRAIN, help="what is done")
-    told = parser.parse_args(words)
-    die_with_parent(told.parent)
+    arguments = parser.parse_args(words)
+    die_with_parent(arguments.parent)
     close_side_doors()
     # A module that cannot be imported ends the child with a traceback: no row is open.
-    work: Work = import_module(_MODULES[told.work]).run
+    work: Work = import_module(_MODULES[arguments.work]).run
     with redirect_stderr(fall_silent()):
         configure_logs(role="runner")
-    structlog.contextvars.bind_contextvars(**{_NAMES_IN_LOGS[told.work]: str(told.claimed)}, fence=told.fence)
+    structlog.contextvars.bind_contextvars(
+        **{_NAMES_IN_LOGS[arguments.work]: str(arguments.claimed)}, fence=arguments.fence
+    )
     try:
         settings = read_settings()
         with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
             store = open_store(settings.storage_url)
-            work(settings, database=database, store=store, claimed=told.claimed, fence=told.fence)
+            work(settings, database=database, store=store, claimed=arguments.claimed, fence=arguments.fence)
     except AttemptEnded as end:
         if end.code is not ExitCode.DATA:
             get_logger().info("attempt-stopped", code=end.code.name)

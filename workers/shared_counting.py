@@ -1,9 +1,9 @@
-"""Counting with help: a counter whose shards are counted by whoever is free, and the board where counts are exchanged.
+"""Shared counting: a counter whose shards are counted by any free worker, and the board where counts are exchanged.
 
-The training posts a round's questions, sends messages that ask for help, and counts the shards that nobody has handed in,
-one after the other. Helpers pick such a shard at random (workers.counting_child). Nobody waits for anybody and nothing is
-locked: a shard that a helper lost, or that two count at the same time, costs only time, because its counts are exact and
-the same whoever makes them. Without helpers the training counts everything.
+The training posts a round's questions, sends messages that ask for help, and counts the shards whose counts are missing, one
+after the other. Helpers pick such a shard at random (workers.counting_child). No process waits for another and nothing is
+locked: a shard that a helper lost, or that two count at the same time, costs only time, because counts are exact and do not
+depend on the process that makes them. Without helpers the training counts everything.
 
 The board is a folder of sealed objects of one attempt, deleted once they are added up. They hold exact counts of private
 rows, so they are sealed under a key derived from the job's randomness key, which is destroyed when the job ends. Every
@@ -133,7 +133,7 @@ class CountBoard:
         self._put(f"{asked.number}-{shard}", content)
 
     def counts(self, asked: Round, shard: int) -> list[Counts] | None:
-        """The counts of a shard, if somebody has handed them in whole."""
+        """The counts of a shard, if they were submitted whole."""
         found = self._get(f"{asked.number}-{shard}")
         cells = sum(question.cells for question in asked.questions)
         if found is None or len(found) != 8 * cells:
@@ -144,7 +144,7 @@ class CountBoard:
         return [part.reshape(one.shape) for part, one in zip(parts, asked.questions, strict=True)]
 
     def missing(self, asked: Round) -> list[int]:
-        """Shards of a round that nobody has handed in."""
+        """Shards of a round without submitted counts."""
         names = {found.key.rpartition("/")[2] for found in self._store.list(self._folder)}
         return [shard for shard in range(asked.shards) if f"{asked.number}-{shard}.sealed" not in names]
 

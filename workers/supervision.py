@@ -5,9 +5,9 @@ the work is done by a fresh interpreter in its own process group. Its parent kee
 outlives it (the kernel kills the child, see `workers.process_limits`), never exceeds its limits, and never runs on after
 its lease is lost.
 
-A worker that is told to stop does not wait for its pool processes or kill them: they hand back what they work on. The
-main process tells them through a byte of memory that it shares with the processes it forks (Celery's warm shutdown, at
-SIGTERM), or by a SIGTERM of their own (its cold shutdown, at SIGQUIT).
+A stopping worker neither waits for its pool processes nor kills them: they return their jobs to the queue. The main process
+notifies them through a byte of memory that it shares with the processes it forks (Celery's warm shutdown, at SIGTERM), or by
+a SIGTERM of their own (its cold shutdown, at SIGQUIT).
 """
 
 import mmap
@@ -28,7 +28,7 @@ from workers.outcomes import Outcome, outcome_of
 from workers.runner import TRAIN, WorkName
 
 STOP_SECONDS: Final = 0.5
-"""A process that only waits checks at this interval whether it was told to stop."""
+"""Interval at which a waiting process checks whether it was asked to stop."""
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _LOOK_SECONDS: Final = 0.1
@@ -42,7 +42,7 @@ def tell_to_stop() -> None:
 
 
 def stop_announced() -> bool:
-    """Whether this process was told to stop."""
+    """Whether this process was asked to stop."""
     return _LEAVING[0] == 1 or _signalled.is_set()
 
 
@@ -173,8 +173,8 @@ def watch(
         limits: What it may use.
         heartbeat_seconds: Time between two heartbeats.
         heartbeat: Renews the lease. Returns None to go on, or the outcome with which the attempt ends.
-        stopping: Whether this worker was told to stop.
-        look_seconds: Time between two looks at the memory.
+        stopping: Whether this worker was asked to stop.
+        look_seconds: Time between two checks of the memory.
 
     Returns:
         How the attempt ended. The child and its group are gone when this returns or raises.

@@ -1,7 +1,7 @@
-"""Removing objects that nobody needs any more: leftovers of an ended job at once, orphans after a day.
+"""Removing objects that are no longer needed: leftovers of an ended job at once, orphans after a day.
 
 An object is an orphan if no row names it and it is older than a day: a put and the commit that names it are seconds
-apart. Keys of an unknown form are left alone, for they belong to somebody else.
+apart. Keys of an unknown form are kept, because they belong to other software.
 """
 
 import re
@@ -133,7 +133,7 @@ def _rows_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
     # A deleted dataset's row names its rows until they are gone; finish_deletions removes them.
     stored = select(Dataset.rows_key).where(Dataset.id.in_(objects.values()), Dataset.rows_key.is_not(None))
     waiting = select(WaitingRows.rows_key).where(WaitingRows.dataset_id.in_(objects.values()))
-    # One statement: rows that are accepted meanwhile are in one of the two tables at any moment.
+    # One statement: rows that are accepted concurrently are in one of the two tables at any moment.
     return set(session.scalars(stored.union(waiting)))
 
 
@@ -158,7 +158,7 @@ def _wanted_by_live_jobs(session: Session, objects: dict[str, UUID]) -> set[str]
 
 
 def _notes_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
-    told = set(
+    wanted = set(
         session.scalars(
             select(Job.id)
             .join(Dataset, Dataset.id == Job.dataset_id)
@@ -169,7 +169,7 @@ def _notes_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
             )
         )
     )
-    return {key for key, job_id in objects.items() if job_id in told}
+    return {key for key, job_id in objects.items() if job_id in wanted}
 
 
 def _bundles_wanted(session: Session, objects: dict[str, UUID], *, store: ObjectStore) -> set[str]:

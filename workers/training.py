@@ -62,7 +62,7 @@ class Trainer(JobRunner[Claim]):
         command: The child's command line; None for that of `workers.runner`.
         tracer: Makes the spans of attempts; None makes none.
         sleep: Waits for so many seconds.
-        stopping: Whether this worker was told to stop.
+        stopping: Whether this worker was asked to stop.
     """
 
     _work_name: ClassVar[WorkName] = "train"
@@ -208,7 +208,7 @@ class Trainer(JobRunner[Claim]):
             )
 
     def _makes_room(self, claim: Claim) -> bool:
-        """Whether it is somebody else's turn; never before this attempt has saved a checkpoint of its own."""
+        """Whether another job's turn has come; never before this attempt has saved a checkpoint of its own."""
         try:
             if not self._store.exists(checkpoint_key(claim.job_id, claim.fence)):
                 return False

@@ -122,9 +122,9 @@ def attempt(
 
 
 def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectStore) -> None:
-    """Make the result from the rows and store it. Whatever goes wrong among the rows is told to their owner alone.
+    """Make the result from the rows and store it. Only the owner of the rows learns of a failure that may depend on them.
 
-    So is what goes wrong while the result is stored: how much memory is left then may depend on rows.
+    A failure to store the result is one too: how much memory is left then may depend on rows.
 
     Raises:
         AttemptEnded: Why it went no further.
@@ -272,7 +272,7 @@ class _Helpers:
         """Delete what was exchanged, and disconnect from the broker."""
         if self._queue is not None:
             self._queue.close()
-            with suppress(Exception):  # what stays is swept when the job ends, and nobody can open it
+            with suppress(Exception):  # what stays is swept when the job ends, and its key is destroyed
                 self._board.clear(all_rounds=True)
 
 

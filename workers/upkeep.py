@@ -147,7 +147,7 @@ class Upkeep:
         sign_of_life(self._settings).touch()
 
     def run(self) -> NoReturn:
-        """Make rounds until the process is told to stop; every chore can be interrupted at any moment."""
+        """Make rounds until the process is asked to stop; every chore can be interrupted at any moment."""
         while True:
             self.round()
             time.sleep(self._settings.upkeep_seconds)
@@ -175,7 +175,7 @@ def _dispatcher_of(settings: Settings, *, database: Database, clock: Clock) -> D
 
 
 def _handled(done: object) -> int:
-    """Number of things that a chore put right or looked at, from its return value."""
+    """Number of objects that a chore repaired or examined, from its return value."""
     if isinstance(done, int):
         return int(done)
     return len(done) if isinstance(done, Sized) else 0
@@ -204,10 +204,10 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="workers.upkeep", description="Keeps jobs moving and ledgers honest."
     )
-    parser.add_argument("--alive", action="store_true", help="only tell whether upkeep makes its rounds")
-    told = parser.parse_args(words)
+    parser.add_argument("--alive", action="store_true", help="only report whether upkeep makes its rounds")
+    arguments = parser.parse_args(words)
     settings = read_settings()
-    if told.alive:
+    if arguments.alive:
         return 0 if is_alive(settings) else 1
     leave_no_core()
     configure_logs(role="upkeep")

@@ -1,6 +1,6 @@
 """The weight of each record within its privacy unit, where a unit's records may be anywhere in a long table.
 
-Units are told apart by a keyed 128-bit hash of their names (BLAKE2b; two of 10^8 units collide with a probability below
+Units are distinguished by a keyed 128-bit hash of their names (BLAKE2b; two of 10^8 units collide with a probability below
 10^-22). Records are grouped by sorting hashes, a part of the units at a time, so that memory is bounded: 4 bytes for each
 record, and some 60 for each of `RECORDS_AT_ONCE`.
 """

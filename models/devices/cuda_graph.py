@@ -44,6 +44,6 @@ def captured(make: Callable[[], None], device: torch.device) -> Callable[[], Non
             with torch.cuda.graph(graph, stream=aside, capture_error_mode="thread_local"):
                 make()
         finally:
-            # After a capture that failed torch leaves the thread on the capture's stream, where nobody waits for its work.
+            # After a capture that failed torch leaves the thread on the capture's stream, whose work is never awaited.
             torch.cuda.set_stream(here)
         return graph.replay

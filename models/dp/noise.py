@@ -50,7 +50,7 @@ def grid_bits(noise_multiplier: float, max_batch: int) -> int:
         ValueError: not even 2**-20 of the noise would do.
     """
     bits = min(GRID_BITS, _EXACT_BITS - 2 - math.ceil(math.log2(max(1.0, max_batch / noise_multiplier))))
-    if bits < 20:  # noqa: PLR2004 - coarser, the rounding would be visible beside the noise
+    if bits < 20:  # noqa: PLR2004 - on a coarser grid rounding would be visible relative to the noise
         raise ValueError("the batch is too large for the noise multiplier: the grid would be too coarse")
     return bits
 

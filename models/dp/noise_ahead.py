@@ -29,7 +29,7 @@ class NoiseAhead:
         """Start a draw. An earlier draw that was never taken, because its step failed, is finished first and discarded.
 
         Args:
-            draw: called once on the thread; no draw runs beside another, so draws may share buffers.
+            draw: called once on the thread; draws never overlap, so they may share buffers.
         """
         self._drawn = self._thread.submit(draw)
 

@@ -7,9 +7,9 @@ noise); counts, means and second moments of every cell in the noisy basis. Betwe
 
 Sensitivity under adding or removing one unit. A unit's `m` records count one `m`-th each, so by convexity of the norm it
 moves a release by at most what one record alone could: a record has one class and one cell, so its contribution lies in
-one row or matrix. A weighted count `w` beside a sum of vectors of norm at most `C`: `hypot(w, C)`. A matrix `u u^T`, its
+one row or matrix. A weighted count `w` with a sum of vectors of norm at most `C`: `hypot(w, C)`. A matrix `u u^T`, its
 upper triangle released with the off-diagonal numbers weighted by `sqrt(2)`: the Frobenius norm `|u|^2`. Squared
-distances cut at `R` and weighted to at most `t |u|^2` beside it: `|u|^2 hypot(1, t)`. Norms are clipped with every
+distances cut at `R` and weighted to at most `t |u|^2`, released with it: `|u|^2 hypot(1, t)`. Norms are clipped with every
 rounding downwards; sums are integers on the public grid, exact in any order; noise is rounded to the same grid
 (docs/mechanisms/image-anchor.md).
 """

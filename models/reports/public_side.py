@@ -130,15 +130,15 @@ class PublicSide:
         samples. For the score: the share of right predictions on the second half of the synthetic rows, and the share of
         their most frequent class.
         """
-        told = {
+        found = {
             "columns": [self._by_chance(counts, declared_size) for counts in self.marginals],
             "pairs": [self._by_chance(self.pair_counts(*pair), declared_size) for pair in self.pairs],
         }
         if self.target is not None:
             second = self.drawn.part(self.rows // 2, self.rows)
             frequent = int(np.bincount(second.codes[:, self.target]).max())
-            told["score"] = [float(self.right(second).mean()), frequent / len(second)]
-        return told
+            found["score"] = [float(self.right(second).mean()), frequent / len(second)]
+        return found
 
     def _by_chance(self, counts: Counts, declared_size: int) -> float:
         """Mean total variation distance of two samples of one distribution, by the normal approximation of each cell."""

@@ -62,9 +62,9 @@ class Records:
         """
         at_once = max(1, _VALUES_AT_ONCE // max(1, math.prod(pixels.shape[1:])))
         pieces = [pixels[first : first + at_once] for first in range(0, len(pixels), at_once)]
-        told = np.concatenate([np.empty((0, 2), np.int16), *map(_facts, pieces)])
+        facts = np.concatenate([np.empty((0, 2), np.int16), *map(_facts, pieces)])
         return cls(
-            codes=np.column_stack([labels, told]) if labelled else told,
+            codes=np.column_stack([labels, facts]) if labelled else facts,
             pixels=pixels
             if max(pixels.shape[1:3]) <= LONGEST_SIDE
             else np.concatenate([_coarse(pixels[:0]), *map(_coarse, pieces)]),

@@ -39,20 +39,20 @@ class CountsOfRelease(BaseModel):
     holds: list[UUID] = Field(description="Earlier releases whose counts are included.")
 
     @classmethod
-    def of(cls, release_id: UUID, created_at: datetime, told: CountsTold, *, target: str | None) -> Self:
+    def of(cls, release_id: UUID, created_at: datetime, facts: CountsTold, *, target: str | None) -> Self:
         """Convert the facts of a release."""
         return cls(
             release_id=release_id,
             created_at=coarse(created_at),
-            columns=told.columns,
-            pairs=told.pairs,
-            by_class=target if told.by_class else None,
-            most_groups=told.most_groups,
-            column_std=told.column_std,
-            pair_std=told.pair_std,
-            epsilon_as_if=told.epsilon_as_if,
-            delta=told.delta,
-            holds=[UUID(one) for one in told.holds],
+            columns=facts.columns,
+            pairs=facts.pairs,
+            by_class=target if facts.by_class else None,
+            most_groups=facts.most_groups,
+            column_std=facts.column_std,
+            pair_std=facts.pair_std,
+            epsilon_as_if=facts.epsilon_as_if,
+            delta=facts.delta,
+            holds=[UUID(one) for one in facts.holds],
         )
 
 

@@ -30,8 +30,10 @@ def quote_lines(quote: Quote) -> list[str]:
     if any(part["half_width_95"] > 0.5 for part in report["parts"].values()):  # noqa: PLR2004 - half of all there is
         lines.append("  too imprecise to be useful: measure fewer columns or spend more epsilon")
     room = "yes" if quote.fits else f"no ({quote.refusal})"
-    available = "" if left is None else f"; available under the cap after it: epsilon {left:.4g}"
-    lines.append(f"  fits into the budget: {room}{available}")
+    lines.append(
+        f"  fits into the budget: {room}"
+        + ("" if left is None else f"; available under the cap after it: epsilon {left:.4g}")
+    )
     if grant is None and quote.fits:
         lines.append("  none of your open grants covers it yet")
     return lines

@@ -42,7 +42,7 @@ def says_what_is_reused(reading: str, plan: Json) -> bool:
     return ("earlier releases" in reading) == ("reused" in plan)
 
 
-def reuse_suffix(plan: Json) -> str:
+def beside(plan: Json) -> str:
     """Suffix naming how many earlier releases, whose counts the release contains, a figure does not cover; empty without reuse."""
     count = sum(1 + len(one["holds"]) for one in plan.get("reused", ()))
     return (

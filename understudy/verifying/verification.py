@@ -316,7 +316,7 @@ def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Ch
         f"{_enclosed(found)} at delta {certificate['privacy_parameters']['delta']:g}; "
         f"stated {certificate['epsilon']['reported']:.6g}, "
         f"promised {certificate['privacy_parameters']['epsilon']:g}"
-        f"{reused.reuse_suffix(certificate['plan'])}",
+        f"{reused.beside(certificate['plan'])}",
     )
 
 
