@@ -88,13 +88,6 @@ def newest_migration() -> str | None:
     return ScriptDirectory.from_config(alembic_config()).get_current_head()
 
 
-def known_migrations() -> frozenset[str]:
-    """All migrations known to this software."""
-    return frozenset(
-        script.revision for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()
-    )
-
-
 def broker_answers(broker_url: str) -> bool:
     """Whether a connection to the broker can be opened."""
     options = {"socket_connect_timeout": CHECK_SECONDS, "socket_timeout": CHECK_SECONDS}

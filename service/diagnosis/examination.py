@@ -28,6 +28,7 @@ from core.signing import keyring
 from core.storage.objects import ObjectStore
 from core.witness.verification import NOT_OURS, POPULATION_MISSING, forgotten
 from core.witness.witness_store import Witnesses
+from migrations.upgrade import fault_of
 from service import probes
 from service.diagnosis.findings import Finding, finding
 
@@ -109,10 +110,8 @@ class Examination:
             return
         at, needed = probes.schema_of(self._database), probes.newest_migration()
         if at != needed:
-            known = at is None or at in probes.known_migrations()
-            yield finding(
-                "schema-behind" if known else "schema-ahead", at=at or "none", needed=needed or "none"
-            )
+            fault = None if at is None else fault_of(at)
+            yield finding(fault or "schema-behind", at=at or "none", needed=needed or "none")
             return
         with self._database.read_only() as session:
             yield from self._clocks(session)

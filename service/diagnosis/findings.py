@@ -44,6 +44,12 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "The database is at migration {at}; this software requires {needed}.",
         "Run `python -m migrations.upgrade`. The previous release can keep running meanwhile.",
     ),
+    "schema-too-old": Entry(
+        "migrations",
+        "problem",
+        "The database is at migration {at}, from which this software cannot upgrade.",
+        "Upgrade first with the last commit that has this migration: `python -m migrations.upgrade` prints how to find it.",
+    ),
     "schema-ahead": Entry(
         "migrations",
         "problem",

@@ -6,13 +6,25 @@ tests of a previous release against the newest migrations, is `make check-previo
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from alembic import command
 from psycopg import sql
-from sqlalchemy import Connection, Engine, MetaData, Table, create_engine, insert, null, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    Table,
+    create_engine,
+    insert,
+    null,
+    select,
+    update,
+)
 from sqlalchemy.pool import NullPool
 
 from core.db.session import driver_url
@@ -43,7 +55,7 @@ def migrate(engine: Engine, revision: str) -> None:
 
 
 class FirstRelease:
-    """What the first release writes, in the order it does, for one dataset with one job that is published."""
+    """What the first release writes, in the order it does: a row in every table, and one job that is published."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -55,22 +67,14 @@ class FirstRelease:
 
     def publish(self) -> dict[str, Any]:
         """Write it all; returns the keys of what was written."""
-        population, dataset, job, release, key = (uuid4() for _ in range(5))
         with self.engine.begin() as connection:
             write = Writes(connection, self.tables)
-            write.insert(
-                "api_keys", id=key, principal_id=uuid4(), name="n", roles=["owner"], prefix="0a1b2c3d",
-                digest=key.bytes, created_at=NOON, revoked_at=None,
-            )  # fmt: skip
-            write.insert(
-                "budgets", population_id=population, epsilon_cap=None, delta_cap=None, rule="filters",
-                head_sequence=0, head_hash=HASH, created_at=NOON,
-            )  # fmt: skip
-            write.insert(
-                "datasets", id=dataset, population_id=population, owner_id=uuid4(), name="n", domain={},
-                adjacency="add-or-remove", privacy_unit=None, declared_size=5, state="declared", rows_key=None,
-                wrapped_data_key=None, intake_report=None, created_at=NOON,
-            )  # fmt: skip
+            self._access(write)
+            population = write.insert("budgets", rule="filters", head_sequence=0)["population_id"]
+            dataset = write.insert("datasets", adjacency="add-or-remove", state="declared")["id"]
+            write.insert("uploads", state="open", wrapped_data_key=HASH)
+            write.insert("upload_parts")
+            write.insert("waiting_rows")
             write.update(
                 "datasets",
                 "id",
@@ -81,44 +85,62 @@ class FirstRelease:
                 intake_report={},
             )
             write.update("budgets", "population_id", population, epsilon_cap=1.0, delta_cap=1e-5)
-            write.entry(population, job, 1, "RESERVED", mechanism={"a": 1})
-            write.insert(
-                "jobs", id=job, dataset_id=dataset, ordered_by=uuid4(), state="queued", plan={}, plan_digest="d",
-                fence=0, lease_expires_at=None, cancel_requested_at=None, stage=None, step=0, total_steps=3,
-                steps_begun=0, sealed_randomness_key=b"s", failure_code=None, attempts=0, created_at=NOON,
-                sent_at=NOON, started_at=None, finished_at=None,
-            )  # fmt: skip
-            write.entry(population, job, 2, "SPENT", fence=1)
-            write.update(
-                "jobs",
-                "id",
-                job,
-                state="running",
-                fence=1,
-                attempts=1,
-                lease_expires_at=NOON,
-                started_at=NOON,
-            )
-            write.update("jobs", "id", job, stage="train", step=3, steps_begun=3, sent_at=NOON)
-            write.update(
-                "jobs", "id", job, state="succeeded", lease_expires_at=None, sealed_randomness_key=None,
-                finished_at=NOON,
-            )  # fmt: skip
-            write.entry(population, uuid4(), 3, "RESERVED", mechanism={"a": 1})
-            write.insert(
-                "releases", id=release, job_id=job, dataset_id=dataset, bundle_key="b", certificate={},
-                created_at=NOON,
-            )  # fmt: skip
-            write.insert(
-                "audit_events", at=NOON, actor="a", action="job.order", object=str(job), outcome="done"
-            )
-            write.insert(
-                "idempotency_keys", principal_id=key, key="k", request_digest=b"d", response_status=None,
-                response_body=None, created_at=NOON,
-            )  # fmt: skip
-            write.update("idempotency_keys", "principal_id", key, response_status=202, response_body={})
-            write.update("api_keys", "id", key, revoked_at=NOON)
+            self._governance(write)
+            write.entry(population, 1, "GRANTED", terms={"a": 1}, grant_id=uuid4(), grant_balance=[1] * 16)
+            job, release = self._job(write, population)
+            self._rest(write)
         return {"population_id": population, "dataset": dataset, "job": job, "release": release}
+
+    @staticmethod
+    def _access(write: "Writes") -> None:
+        key = write.insert("api_keys", roles=["owner"])["id"]
+        write.update("api_keys", "id", key, revoked_at=NOON)
+        write.insert("people", roles=["owner"])
+        for name in ("browser_sessions", "login_throttles", "enrolments", "principal_names"):
+            write.insert(name)
+        caller = write.insert("idempotency_keys")["principal_id"]
+        write.update("idempotency_keys", "principal_id", caller, response_status=202, response_body={})
+
+    @staticmethod
+    def _governance(write: "Writes") -> None:
+        write.insert("dataset_members")
+        write.insert("grants", state="open")
+        request = write.insert("budget_requests", state="open")["id"]
+        write.update("budget_requests", "id", request, state="denied", decided_at=NOON, decided_by=uuid4())
+
+    @staticmethod
+    def _job(write: "Writes", population: UUID) -> tuple[UUID, UUID]:
+        job = uuid4()
+        write.entry(population, 2, "RESERVED", job_id=job, mechanism={"a": 1})
+        write.insert("jobs", id=job, state="queued", sealed_randomness_key=b"s", fence=0, attempts=0)
+        write.entry(population, 3, "SPENT", job_id=job, fence=1)
+        write.update(
+            "jobs", "id", job, state="running", fence=1, attempts=1, lease_expires_at=NOON, started_at=NOON
+        )
+        write.update("jobs", "id", job, stage="train", step=3, steps_begun=3, sent_at=NOON)
+        write.update(
+            "jobs", "id", job, state="succeeded", lease_expires_at=None, sealed_randomness_key=None,
+            finished_at=NOON,
+        )  # fmt: skip
+        write.entry(population, 4, "RESERVED", job_id=uuid4(), mechanism={"a": 1})
+        release: UUID = write.insert("releases")["id"]
+        write.insert("charged_reports")
+        write.insert("sealed_reports", state="queued")
+        return job, release
+
+    @staticmethod
+    def _rest(write: "Writes") -> None:
+        # The trigger writes audit_unlinked.
+        write.insert("audit_events", action="job.order")
+        write.insert("audit_links")
+        write.insert("notification_endpoints", channel="email", state="active", wrapped_details=b"d")
+        write.insert("notification_events")
+        write.insert("notification_deliveries", state="delivered")
+        write.insert("service_secrets")
+        # Only one key may be in use.
+        write.insert("signing_keys", retired_at=NOON)
+        write.insert("worker_signs", role="worker")
+        write.insert("chore_runs")
 
     def read(self) -> dict[str, list[tuple[Any, ...]]]:
         """Everything, by the columns the first release knows."""
@@ -130,30 +152,63 @@ class FirstRelease:
 
 
 class Writes:
-    """Inserts and updates of the first release's columns; an insert names every one that it filled."""
+    """Inserts and updates of the first release's columns.
+
+    An insert fills every column: from its arguments, from the last row of the table that a foreign key names, and else by
+    its type; null where it may be.
+    """
 
     def __init__(self, connection: Connection, tables: dict[str, Table]) -> None:
         self._connection = connection
         self._tables = tables
+        self._last: dict[str, Any] = {}
 
-    def insert(self, table_name: str, /, **values: Any) -> None:
+    def insert(self, table_name: str, /, **given: Any) -> dict[str, Any]:
         table = self._tables[table_name]
-        filled = {column.name for column in table.columns if column.identity is None}
-        assert set(values) == filled, "the first release fills every column"
+        values = {column.name: self._value(column) for column in table.columns if column.identity is None}
+        assert given.keys() <= values.keys()
+        values |= given
         self._connection.execute(insert(table).values(**values))
+        self._last |= {f"{table_name}.{name}": value for name, value in values.items()}
+        return values
 
     def update(self, table_name: str, key: str, which: UUID, /, **values: Any) -> None:
         table = self._tables[table_name]
         done = self._connection.execute(update(table).where(table.c[key] == which).values(**values))
         assert done.rowcount == 1
 
-    def entry(self, population: UUID, job: UUID, sequence: int, kind: str, **given: Any) -> None:
-        values = {"mechanism": null(), "fence": None} | given
+    def entry(self, population: UUID, sequence: int, kind: str, **given: Any) -> None:
         self.insert(
-            "ledger_entries", population_id=population, sequence=sequence, kind=kind, job_id=job,
-            epsilon_micros=1, delta_femtos=1, rdp_micros=[1] * 6, at=NOON, previous_hash=HASH, hash=HASH, **values,
+            "ledger_entries", population_id=population, sequence=sequence, kind=kind, rdp_micros=[1] * 6,
+            balance=[1] * 16, **given,
         )  # fmt: skip
         self.update("budgets", "population_id", population, head_sequence=sequence, head_hash=HASH)
+
+    def _value(self, column: Column[Any]) -> Any:
+        for key in column.foreign_keys:
+            if not column.nullable:
+                return self._last[key.target_fullname]
+        return null() if column.nullable else made(str(column.type))
+
+
+NUMBERS = count(int(NOON.timestamp()))
+
+
+def made(kind: str) -> Any:
+    """A value of a type of Postgres, never the same twice where a column may be unique."""
+    values: dict[str, Any] = {
+        "UUID": uuid4(),
+        "TEXT": str(uuid4()),
+        "BYTEA": uuid4().bytes * 2,
+        "TIMESTAMP": NOON,
+        "BIGINT": next(NUMBERS),
+        "DOUBLE PRECISION": 0.5,
+        "BOOLEAN": False,
+        "JSON": {},
+        "JSONB": {},
+        "ARRAY": [],
+    }
+    return values[kind]
 
 
 def test_rows_of_the_first_release_stay_as_they_are(engine):

@@ -9,6 +9,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
@@ -16,8 +17,9 @@ from sqlalchemy.pool import NullPool
 import core.db.tables  # noqa: F401 - registers the tables
 from core.db.base import Base
 from core.db.session import driver_url
-from migrations.upgrade import alembic_config, main, upgrade_to_head
+from migrations.upgrade import UnknownRevision, alembic_config, fault_of, main, upgrade_to_head
 from tests.conftest import execute
+from tests.migrations.rules import FIRST
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = sorted((ROOT / "migrations" / "versions").glob("*.py"))
@@ -57,6 +59,10 @@ def connect():
         engine.dispose()
 
 
+def scripts():
+    return ScriptDirectory.from_config(alembic_config())
+
+
 def rows(connection, query):
     return [tuple(row) for row in connection.execute(query)]
 
@@ -82,38 +88,71 @@ def test_down_and_up_again(empty_url, connect):
         config.attributes["connection"] = given
         command.downgrade(config, "base")
     assert rows(connection, TABLES) == [("alembic_version",)]
-    assert rows(connection, text("SELECT proname FROM pg_proc WHERE proname = 'refuse_change'")) == []
+    assert (
+        rows(connection, text("SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace"))
+        == []
+    )
     upgrade_to_head(empty_url)
     assert rows(connection, TABLES) == before
 
 
-def test_principals_with_keys_become_people_who_are_not_enrolled(empty_url, connect):
-    config = alembic_config()
-    with create_engine(driver_url(empty_url), poolclass=NullPool).connect() as given:
-        config.attributes["connection"] = given
-        command.upgrade(config, "20261122_04_charged_reports")
+@pytest.fixture
+def set_revision(empty_url, connect):
+    """Build the schema in an empty database and write any revision into it."""
+
+    def set_revision(revision):
+        upgrade_to_head(empty_url)
+        connect(empty_url).execute(text("UPDATE alembic_version SET version_num = :at"), {"at": revision})
+
+    return set_revision
+
+
+OLDER, NEWER = "20261122_07_fair_jobs", "20991231_later"
+
+
+def test_a_database_at_the_baseline_stays_as_it_is(empty_url, connect, set_revision):
+    set_revision(FIRST)
     connection = connect(empty_url)
-    insert = text(
-        "INSERT INTO api_keys (id, principal_id, name, roles, prefix, digest, created_at, revoked_at)"
-        " VALUES (:id, :who, 'n', :roles, 'p', :digest, now(), CASE WHEN :revoked THEN now() END)"
+    built = text(
+        "SELECT oid, relname, xmin::text FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1"
     )
-    living, ended = uuid4(), uuid4()
-    for who, roles, revoked in [
-        (living, ["analyst"], False),
-        (living, ["owner"], False),
-        (living, ["admin"], True),
-        (ended, ["owner"], True),
-    ]:
-        connection.execute(
-            insert,
-            {"id": uuid4(), "who": who, "roles": roles, "digest": uuid4().bytes, "revoked": revoked},
-        )
-    upgrade_to_head(empty_url)
-    found = rows(connection, text("SELECT principal_id, roles, enrolled_at, held_until FROM people"))
-    assert sorted(found) == sorted(
-        [(living, ["analyst", "owner"], None, None), (ended, ["owner"], None, None)]
-    ), "rights that were revoked do not come back, and who has nothing else is found again"
-    assert rows(connection, text("SELECT DISTINCT enrolment_id FROM api_keys")) == [(None,)]
+    before = rows(connection, built)
+    with create_engine(driver_url(empty_url), poolclass=NullPool).connect() as given:
+        config = alembic_config()
+        config.attributes["connection"] = given
+        command.upgrade(config, FIRST)
+    assert rows(connection, built) == before
+
+
+@pytest.mark.parametrize(("at", "code"), [(OLDER, "schema-too-old"), (NEWER, "schema-ahead")])
+def test_an_unknown_revision_is_refused(empty_url, connect, set_revision, monkeypatch, capsys, at, code):
+    set_revision(at)
+    monkeypatch.setenv("UNDERSTUDY_DATABASE_URL", empty_url)
+    assert main() == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"migrations.upgrade: {code}: ")
+    assert f"at revision {at}" in told
+    assert "Traceback" not in told
+    assert rows(connect(empty_url), text("SELECT version_num FROM alembic_version")) == [(at,)]
+
+
+def test_an_older_revision_is_refused(empty_url, set_revision):
+    """The message fits into the end of the log that the embedded stack shows, and names the commit's command."""
+    set_revision(OLDER)
+    with pytest.raises(UnknownRevision) as refusal:
+        upgrade_to_head(empty_url)
+    told = str(refusal.value)
+    assert len(told.splitlines()) <= 8
+    assert f"older than {FIRST}" in told
+    assert f"git log -1 --diff-filter=D --format=%h^ -- migrations/versions/{OLDER}.py" in told
+
+
+def test_known_revisions_are_no_fault():
+    assert [fault_of(script.revision) for script in scripts().walk_revisions()] == [None] * len(VERSIONS)
+
+
+def test_the_baseline_is_the_only_start():
+    assert scripts().get_bases() == [FIRST]
 
 
 def test_several_upgrades_at_once(empty_url, connect):
@@ -159,9 +198,7 @@ def test_every_migration_is_dated_and_gives_up_on_locks(path):
 
 
 def test_there_is_one_head():
-    from alembic.script import ScriptDirectory
-
-    assert len(ScriptDirectory.from_config(alembic_config()).get_heads()) == 1
+    assert len(scripts().get_heads()) == 1
 
 
 def test_a_new_migration_is_written_from_the_template(database_url, tmp_path, connect):

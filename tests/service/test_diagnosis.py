@@ -18,6 +18,7 @@ from core.db.session import Database
 from core.db.tables import Job
 from core.health.signs import SILENT_SECONDS, give_sign, note_chore
 from core.ledger import governance
+from service import probes
 from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, Examination
 from service.diagnosis.findings import CATALOGUE, Finding
 from service.diagnosis.report import Report
@@ -111,7 +112,7 @@ def test_the_database_is_away_and_nothing_else_is_claimed(well: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "code"), [("20261120_first_schema", "schema-behind"), ("20991231_later", "schema-ahead")]
+    ("at", "code"), [("20261120_first_schema", "schema-too-old"), ("20991231_later", "schema-ahead")]
 )
 def test_the_schema_is_another_releases(well: World, at: str, code: str) -> None:
     with well.database.transaction() as session:
@@ -119,6 +120,13 @@ def test_the_schema_is_another_releases(well: World, at: str, code: str) -> None
     (found,) = examined(well)
     assert found.code == code
     assert at in found.detail
+
+
+def test_the_schema_lacks_a_later_migration(well: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "newest_migration", lambda: "20991231_later")
+    (found,) = examined(well)
+    assert found.code == "schema-behind"
+    assert "20991231_later" in found.detail
 
 
 def test_the_database_has_no_schema(well: World) -> None:
