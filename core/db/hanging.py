@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 class ServerHangs(psycopg.OperationalError):
-    """The server accepts data but answers nobody."""
+    """The server accepts data but answers no connection."""
 
 
 class ServerWatch:
@@ -92,7 +92,7 @@ class ServerWatch:
         return self._monotonic()
 
     def look(self, *, since: float, ask: Callable[[], None]) -> None:
-        """Judge a wait, a few times a second; probe the server if no connection was answered meanwhile.
+        """Judge a wait, a few times a second; probe the server if no connection has been answered since.
 
         Args:
             since: When the wait began.

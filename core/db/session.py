@@ -227,8 +227,8 @@ def _probe_idle_connections(engine: Engine) -> None:
 def on_commit(session: Session, hook: Hook) -> None:
     """Run `hook` once the transaction of `session` has been committed; forget it if it is rolled back.
 
-    A hook is a hint to the outside, never part of the unit of work. If it raises, the error is logged and the
-    work stands, because it is already durable.
+    A hook is a hint to the outside, never part of the unit of work. If it raises, the error is logged; the
+    work remains, because it is already durable.
 
     Raises:
         ReadOnlyTransaction: the session's transaction never commits.

@@ -45,7 +45,7 @@ class Charge:
             raise InvalidGuarantee("a charge consists of non-negative integers, one per filter")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the charge as a JSON object; the orders are named so that a reader needs no manual."""
+        """Return the charge as a JSON object; it names the orders, so it is readable without documentation."""
         return {
             "epsilon_micros": self.epsilon_micros,
             "delta_femtos": self.delta_femtos,

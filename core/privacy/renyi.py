@@ -27,7 +27,7 @@ from core.privacy.mechanism import (
 
 _LARGEST = 512
 INTEGERS = (*range(1, 65), *range(66, 129, 2), *range(136, _LARGEST + 1, 8))
-"""Orders at which the sampled Gaussian is evaluated; order 1 stands for K(1) = 0."""
+"""Orders at which the sampled Gaussian is evaluated; order 1 represents K(1) = 0."""
 FINE_ORDERS = tuple(
     sorted(
         {1 + i / 32 for i in range(1, 33)}

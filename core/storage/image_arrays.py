@@ -70,7 +70,7 @@ def is_idx(source: BinaryIO, directory: Directory) -> bool:
 def idx_blocks(
     source: BinaryIO, directory: Directory, domain: ImageDomain, limits: IntakeLimits
 ) -> Generator[CleanBlock]:
-    """The rows of a pair of idx files, told apart by their number of dimensions.
+    """The rows of a pair of idx files, which are distinguished by their number of dimensions.
 
     Raises:
         UnderstudyError: The files as a whole are invalid.

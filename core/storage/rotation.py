@@ -43,7 +43,7 @@ class Wrapped:
 
 
 COLUMNS: Final[Sequence[Wrapped]] = (
-    # Before the datasets: rows that are accepted meanwhile move their key there.
+    # Before the datasets: rows that are accepted during rotation move their key there.
     Wrapped(
         name="data keys of waiting rows",
         key=WaitingRows.dataset_id,
@@ -132,7 +132,7 @@ def _rotate_column(database: Database, master_keys: MasterKeys, wrapped: Wrapped
 
 
 def _rotate_row(database: Database, master_keys: MasterKeys, wrapped: Wrapped, key: object) -> bool:
-    """Re-seal one row, unless it was deleted or done meanwhile."""
+    """Re-seal one row, unless it has been deleted or re-sealed since."""
     with database.transaction() as session:
         row = wrapped.key == key
         sealed = session.scalar(select(wrapped.column).where(row).with_for_update())

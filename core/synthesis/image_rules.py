@@ -15,7 +15,7 @@ CRITIC_WIDTH = 16
 GENERATOR_WIDTH = 32
 """Channels of the decoder's last hidden layer."""
 LATENT_DIMENSION = 16
-"""Latent normals for structure that the anchor does not capture, besides those that draw from it."""
+"""Latent normals for structure that the anchor does not capture, in addition to those that sample the anchor."""
 BATCH = 256
 """Generated images per generator step."""
 

@@ -48,9 +48,9 @@ class SelectionSpec:
                 f"a selection has {FEWEST_CANDIDATES} to {MOST_CANDIDATES} candidates",
                 remedy="name a number in this range; each gets a part of the units, so fewer are better",
             )
-        told = [json.dumps(spec.to_json(), sort_keys=True) for spec in self.candidates]
-        for number, text in enumerate(told):
-            if (first := told.index(text)) < number:
+        texts = [json.dumps(spec.to_json(), sort_keys=True) for spec in self.candidates]
+        for number, text in enumerate(texts):
+            if (first := texts.index(text)) < number:
                 raise InvalidSelection(
                     f"candidates {first} and {number} are the same", remedy="leave out one of them"
                 )

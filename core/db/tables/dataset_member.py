@@ -1,4 +1,4 @@
-"""Who may see a dataset besides its owner, admins and auditors."""
+"""Members: principals who may see a dataset, in addition to its owner, admins and auditors."""
 
 from datetime import datetime
 from uuid import UUID
