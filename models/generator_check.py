@@ -108,7 +108,7 @@ def _constant(spread: Shares, variety: NoisyVariety) -> list[int]:
 
 
 def _declared_combinations(sizes: tuple[int, ...]) -> float:
-    """How many records differ among `DRAWS` uniform draws of the declared domain.
+    """Number of distinct records among `DRAWS` uniform draws of the declared domain.
 
     Wide domains have more combinations than a float holds; so many more than draws that all draws differ.
     """

@@ -62,7 +62,7 @@ class FineGrid:
 
     @property
     def leaves(self) -> int:
-        """How many there are."""
+        """Their number."""
         return len(self.starts)
 
     @property
@@ -363,7 +363,7 @@ def _is_dense(cell: _Cell, enough: float) -> bool:
 
 
 def _cost(one: _Cell, other: _Cell, total: float) -> float:
-    """What merging two cells loses: log-likelihood under even densities, and what two large cells are worth apart."""
+    """Loss from merging two cells: log-likelihood under even densities, plus the value of keeping two large cells apart."""
     apart = _likelihood(one.count, one.width) + _likelihood(other.count, other.width)
     together = _likelihood(one.count + other.count, one.width + other.width)
     return apart - together + one.count * other.count / total

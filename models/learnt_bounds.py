@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 SURE: Final = 4.5
 """A count above this many standard deviations is certain: noise alone reaches it in one of 190 tables of 1,500 empty cells."""
 _TOGETHER: Final = (1, 4, 16, 64)
-"""How many neighbouring cells are summed where no single one stands out."""
+"""Number of neighbouring cells that are summed if no single one stands out."""
 _MARGIN: Final = 4
 """Extra cells where bins are learnt too, which then tell what lies in them: half an octave for the tail, never across zero."""
 _SMALLEST, _LARGEST = -40, 53

@@ -1,4 +1,4 @@
-"""How many records of a unit count, from a noisy histogram of records per unit. Post-processing.
+"""The bound on records per unit, from a noisy histogram of records per unit. Post-processing.
 
 A small bound cuts records off, and not at random: units with many records differ from units with few. A large bound multiplies the
 noise of every count. So the public candidate with the least sum of two errors, both total variations, is taken:

@@ -194,7 +194,7 @@ class PrivateCritic:
 
 
 def _sensitivity(partition: Partition, noise: NoisePlan) -> float:
-    """How far one record moves the clipped sum, in units of the noise: `sqrt(sum c_j^2 / s_j^2)` over the groups."""
+    """Distance by which one record moves the clipped sum, in units of the noise: `sqrt(sum c_j^2 / s_j^2)` over the groups."""
     least = [math.inf] * len(partition.thresholds)
     for block, group in enumerate(partition.group_of_block):
         least[group] = min(least[group], noise.stds[block])

@@ -40,7 +40,7 @@ Shape = int | Sequence[int]
 
 
 class Purpose(IntEnum):
-    """What a draw is for. Numbers are part of the replay contract: never renumber, only append."""
+    """Purpose of a draw. Numbers are part of the replay contract: never renumber, only append."""
 
     LABEL_NOISE = 1
     ANCHOR_NOISE = 2
@@ -313,13 +313,13 @@ def _logarithms(words: npt.NDArray[np.uint64], finer: npt.NDArray[np.uint64]) ->
 
 
 def near_an_end(words: torch.Tensor) -> torch.Tensor:
-    """Which of (n,) int64 patterns of words lie so close to either end that, as radii, they take a second word."""
+    """Mask of the (n,) int64 patterns of words so close to either end that, as radii, they take a second word."""
     reach = int(_RARE)
     return (words >= -reach) & (words < reach)
 
 
 def expected_second_words(radii: int) -> float:
-    """How many of so many radii take a second word, on average."""
+    """Expected number of radii, among so many, that take a second word."""
     return radii * 2.0 * float(_RARE) * _TO_UNIT_64
 
 

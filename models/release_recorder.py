@@ -59,7 +59,7 @@ class CertificateRecorder:
         self._note(Purpose(purpose), step)
 
     def executed(self) -> Executed:
-        """What was released, checked against the plan.
+        """The releases so far, checked against the plan.
 
         Raises:
             ExecutionDiffers: it is not what was planned.

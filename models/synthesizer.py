@@ -55,7 +55,7 @@ class NullHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NoisyVariety:
-    """How much records must vary, as far as the anchor's noisy counts are sure of it.
+    """Variation that records must have, as far as the anchor's noisy counts are sure of it.
 
     Args:
         spread: (columns,) least share of records that do not have their column's most common value.

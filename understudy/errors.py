@@ -38,7 +38,7 @@ class UnderstudyError(Exception):
 
 
 class DegenerateGenerator(UserWarning):
-    """What a new generator draws does not vary as it should; the message says how, and what to change."""
+    """The records of a new generator vary too little; the message says how, and what to change."""
 
 
 class ServiceUnreachable(UnderstudyError):
@@ -90,7 +90,7 @@ class ApprovalPending(UnderstudyError):
 
 
 class JobDoesNotFit(UnderstudyError):
-    """What is left of the dataset's budget does not admit the job, whatever is granted."""
+    """The dataset's remaining budget does not admit the job, regardless of grants."""
 
 
 class Refused(UnderstudyError):
@@ -122,7 +122,7 @@ class Refused(UnderstudyError):
 
 
 class InvalidInput(Refused):
-    """What was sent breaks a stated rule."""
+    """The request breaks a stated rule."""
 
 
 class Unauthenticated(Refused):

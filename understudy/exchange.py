@@ -1,4 +1,4 @@
-"""What both clients do around a request, without input or output: read answers, decide on retries."""
+"""Parts of a request shared by both clients, without input or output: reading answers, deciding on retries."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -36,7 +36,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(slots=True, kw_only=True)
 class _Facts:
-    """What a draft is made of; nothing else of the images is kept."""
+    """The facts that a draft is made of; nothing else of the images is kept."""
 
     shapes: Counter[Shape | None] = field(default_factory=Counter)
     labels: set[str] = field(default_factory=set)

@@ -75,7 +75,7 @@ class Order:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """What a quote and an order take."""
+        """The arguments of a quote and an order."""
         terms: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
         if not self.reuse:
             terms |= {"reuse": False}

@@ -37,7 +37,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRule:
-    """What the counts say of one rule.
+    """The evidence of the counts on one rule.
 
     Attributes:
         pointer: JSON pointer to the rule in the domain document.
@@ -56,7 +56,7 @@ class CheckedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesCheck:
-    """What the counts say of all rules.
+    """The evidence of the counts on all rules.
 
     Attributes:
         rules: in the order of the domain document; empty where none is declared.

@@ -1,4 +1,4 @@
-"""How synthetic records are written: what the service offers for tables and for images."""
+"""Formats of synthetic records that the service offers for tables and for images."""
 
 from collections.abc import Mapping
 

@@ -24,7 +24,7 @@ _FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How a CSV file is written, and which of it was guessed."""
+    """The dialect of a CSV file, and which parts of it were guessed."""
 
     delimiter: str
     header: bool
@@ -113,7 +113,7 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str]) -> Iterato
 
 @dataclass(slots=True)
 class Facts:
-    """What the rows of one column have in common; nothing else of them is kept."""
+    """Facts common to the rows of one column; nothing else of them is kept."""
 
     rows: int = 0
     present: int = 0

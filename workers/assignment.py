@@ -1,4 +1,4 @@
-"""What a training child and its helpers work on: the claim, read again from the row, and the keys of its objects."""
+"""The assignment of a training child and its helpers: the claim, read again from the row, and the keys of its objects."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -44,7 +44,7 @@ Command = Callable[[UUID, int], list[str]]
 
 
 class Held(Protocol):
-    """What every claim says."""
+    """Fields of every claim."""
 
     @property
     def fence(self) -> int:
@@ -85,7 +85,7 @@ class JobRunner(ABC, Generic[ClaimT]):
     """
 
     _work_name: ClassVar[WorkName]
-    """What the child does."""
+    """Kind of work of the child."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a training child does for a utility report: everything public first, then the rows, once, with noise.
+"""Measuring a utility report in a training child: everything public first, then the rows, once, with noise.
 
 Until the mark is made nothing private has begun, and whatever fails is the machinery's; a release that is no longer the
 ordered one is refused there too. All noise is keyed by the job, so a job that runs twice measures the same, to the byte.

@@ -37,7 +37,7 @@ def count_folder(job_id: UUID, fence: int) -> str:
 
 
 def measurement_key(job_id: UUID, fence: int) -> str:
-    """What one attempt measured for a utility report, already noisy; the report itself is in the database."""
+    """Noisy measurements of one attempt for a utility report; the report itself is in the database."""
     return f"jobs/{job_id}/measured-{fence}.json"
 
 

@@ -1,4 +1,4 @@
-"""How an attempt ends: what its child raises, the exit code that says so, and the outcome that its parent concludes.
+"""How an attempt ends: the child's exception, its exit code, and the outcome that the parent concludes.
 
 The codes are constants, so an exit code carries one of a few public facts and never a cause that could hold data. This
 module imports no torch, so that every child and its parent can use it.
@@ -24,7 +24,7 @@ REUSED_COUNTS_MISSING: Final = "reused-counts-missing"
 
 
 class ExitCode(IntEnum):
-    """What a child returns."""
+    """Exit code of a child."""
 
     DONE = 0
     CANCELLED = 40
@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
 
 
 class Outcome(StrEnum):
-    """How an attempt ended, as the supervising task sees it.
+    """Outcome of an attempt, as the supervising task sees it.
 
     * DONE: the result is staged.
     * CANCELLED: a person cancelled the job.

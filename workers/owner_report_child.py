@@ -1,4 +1,4 @@
-"""What a child does that makes an owner report.
+"""The child process that makes an owner report.
 
 It opens private rows, compares them with rows drawn from the release, and stores one file, sealed for the owner of the
 rows. What goes wrong among the rows is written into the file in the report's place, so that to everybody but its owner it

@@ -60,7 +60,7 @@ class SelectionRecord:
         return self._final
 
     def executed(self) -> SelectionExecuted:
-        """What was released, checked against the plan.
+        """The releases so far, checked against the plan.
 
         Raises:
             ExecutionDiffers: it is not what was planned.

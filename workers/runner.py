@@ -37,7 +37,7 @@ _NAMES_IN_LOGS: Final[dict[WorkName, str]] = {"train": "job_id", "count": "job_i
 
 
 class Work(Protocol):
-    """What a child does with its claim. It limits its own memory before it opens rows."""
+    """The work of a child on its claim. It limits its own memory before it opens rows."""
 
     def __call__(
         self, settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int

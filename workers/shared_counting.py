@@ -180,7 +180,7 @@ class CutShards(RowShards, Protocol):
 
     @property
     def cut(self) -> str:
-        """Where the shards begin and end."""
+        """Boundaries of the shards."""
         ...
 
 

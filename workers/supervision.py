@@ -59,7 +59,7 @@ def stop_noticed() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one attempt may use.
+    """Limits of one attempt.
 
     Attributes:
         memory_bytes: Resident memory of the child.

@@ -1,4 +1,4 @@
-"""What a training child does: train a generator, or measure a utility report, and stage the result for its parent.
+"""The training child: train a generator, or measure a utility report, and stage the result for its parent.
 
 The parent claimed the job and made the spend durable before it started the child. Until the rows are opened, no failure
 can depend on them: it is the machinery's. From then on every failure that is not clearly the database's or the object

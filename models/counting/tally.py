@@ -56,7 +56,7 @@ class Tally:
 
     @property
     def batch_records(self) -> int:
-        """How many records at a time are counted fastest: about as many as the largest table has cells."""
+        """Number of records per pass for the fastest counting: about the number of cells of the largest table."""
         cells = max((len(total) for total in self.totals), default=0)
         axes = len({axis for axes in self._axes for axis in axes})
         return min(max(USUAL_RECORDS, cells), max(1, GROUPED_CODES // max(1, axes)), MOST_RECORDS)

@@ -22,7 +22,7 @@ FEWEST, MOST = 4, 64
 
 
 class ImageForm(ClippedForm[None, LayerFactors]):
-    """What the closed forms of convolutional critics share: all but the last layer, and the biases.
+    """Shared parts of the closed forms of convolutional critics: all layers but the last, and the biases.
 
     Args:
         critic: read at every call; never changed here.

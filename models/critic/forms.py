@@ -1,4 +1,4 @@
-"""Which closed form serves which critic; each is checked for placement invariance before it sees a row."""
+"""Selection of the closed form for each critic; each form is checked for placement invariance before it sees a row."""
 
 from functools import singledispatch
 from typing import Any, Protocol

@@ -282,6 +282,6 @@ class DeviceNoise(NoisyMean):
 
 
 def _doubtful(numbers: Tensor) -> Tensor:
-    """Which numbers lie so close to the middle between two integers that another library might round them the other way."""
+    """Mask of numbers so close to the middle between two integers that another library might round them the other way."""
     away = (numbers - numbers.round()).abs_()
     return away.add_(numbers.abs().mul_(DOUBT)) >= 0.5 - DOUBT_FLOOR

@@ -32,7 +32,7 @@ class _Graph:
         return output
 
     def start(self) -> None:
-        """What all columns share: uniforms, the first row of a law, and the two logits of a drawn code."""
+        """Nodes shared by all columns: uniforms, the first row of a law, and the two logits of a drawn code."""
         scaled = self.apply(
             "Mul", ["latent", self.constant("half.root", math.sqrt(0.5), np.float32)], "scaled"
         )

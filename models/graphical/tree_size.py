@@ -1,4 +1,4 @@
-"""How large a junction tree is that holds some marginals; public arithmetic on columns and codes."""
+"""Size of a junction tree that holds given marginals; public arithmetic on columns and codes."""
 
 import math
 from collections.abc import Sequence

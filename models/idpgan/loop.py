@@ -107,7 +107,7 @@ class Loop(ABC, Generic[Released, Made]):
 
     @abstractmethod
     def _made(self, network: nn.Module) -> Made:
-        """What leaves the training."""
+        """The released result of the training."""
 
     def run(self) -> Made:
         """Run the plan from the latest checkpoint, or from the start."""

@@ -229,7 +229,7 @@ def layout_of(
     *,
     pairs: tuple[Pair, ...] | None = None,
 ) -> MomentLayout:
-    """Which tables the second round of a plan's anchor counts; only public facts of the table are read."""
+    """Tables that the second round of a plan's anchor counts; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
     kept = plan.kept_groups
     return MomentLayout(
@@ -276,7 +276,7 @@ def _noise_of_a_table(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Anchor:
-    """What the generator uses of the noisy counts.
+    """The part of the noisy counts that the generator uses.
 
     Args:
         layout: which counts of groups there are.

@@ -1,4 +1,4 @@
-"""How much the records of a table must vary, according to its noisy moments. Post-processing, free of charge."""
+"""Variation that the records of a table must have according to its noisy moments. Post-processing, free of charge."""
 
 import numpy as np
 import numpy.typing as npt

@@ -35,7 +35,7 @@ _SMALLEST_EIGENVALUE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pattern:
-    """Which cells of the tables of two columns are possible.
+    """Possible cells of the tables of two columns.
 
     Args:
         possible: (slices, rows, columns).

@@ -95,7 +95,7 @@ class ImageGenerator(nn.Module):
         return torch.clamp(images + texture, 0.0, 1.0)
 
     def anchor(self, latent: Tensor, label: Tensor) -> Tensor:
-        """What an untrained generator draws: a moved image of the mixture, without texture."""
+        """The output of an untrained generator: a moved image of the mixture, without texture."""
         cell = (latent[:, :1] > label @ self.thresholds).sum(dim=1)
         index = label.argmax(dim=1) * self.cells + cell
         inside = latent[:, 1 : 1 + self.dimensions, None]

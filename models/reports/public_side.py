@@ -44,7 +44,7 @@ class PublicSide:
         drawn: of the release.
         cardinalities: codes of every column that can be measured.
         measured: indices of the measured columns.
-        target: index of the predicted column; None where there is no score.
+        target: index of the predicted column; None without a score.
         domain: of the release, with what was learnt of the dataset's; None where it is the dataset's.
     """
 
@@ -61,7 +61,7 @@ class PublicSide:
 
     @property
     def rows(self) -> int:
-        """How many synthetic records there are."""
+        """Number of synthetic records."""
         return len(self.drawn)
 
     @cached_property

@@ -36,7 +36,7 @@ Terms = Mapping[str, npt.NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shares:
-    """How much every record counts, in units of the grid.
+    """Weight of every record, in units of the grid.
 
     Args:
         of_record: (records,) float64, integers.

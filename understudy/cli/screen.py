@@ -1,4 +1,4 @@
-"""What a person sees: progress bars on a terminal, plain lines elsewhere."""
+"""Output for people: progress bars on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -12,11 +12,11 @@ from understudy.verifying.bounds import Bounds, Part
 from understudy.verifying.learning import UNBOUNDED_MICROS
 
 PESSIMISM: Final = 0.02
-"""How far above the truth the service's own upper bound by loss distributions may lie: it is never refused for that."""
+"""Share by which the service's own upper bound by loss distributions may exceed the truth without being refused."""
 LARGEST_EPSILON: Final = 200.0
 """A larger epsilon promises nothing and is not verified."""
 SMALLEST: Final = 1e-6
-"""What anything that ran is reported at least."""
+"""Least epsilon reported for any mechanism that ran."""
 _DIGITS: Final = 1e-9
 
 

@@ -33,7 +33,7 @@ CHOICE_EXCESS: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selecting:
-    """What a selection releases.
+    """The releases of a selection.
 
     Attributes:
         candidates: each candidate's training on its part.

@@ -24,7 +24,7 @@ _ROUNDED_UP: Final = 1e-5
 
 
 def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
-    """What an anchor releases, in order: name, times, sensitivity, noise multiplier."""
+    """Releases of an anchor, in order: name, times, sensitivity, noise multiplier."""
     if anchor is None:
         return []
     if marginals.is_of_marginals(anchor):
@@ -63,7 +63,7 @@ def anchor_noises(anchor: Json | None) -> list[float]:
 
 
 def anchor_count(anchor: Json | None) -> int:
-    """How many releases an anchor has."""
+    """Number of releases of an anchor."""
     return sum(times for _name, times, _sensitivity, _noise in anchor_releases(anchor))
 
 

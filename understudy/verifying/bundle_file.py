@@ -37,7 +37,7 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """What a bundle holds.
+    """The contents of a bundle.
 
     Attributes:
         files: every file by name, the certificate included.

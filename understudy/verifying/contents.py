@@ -144,7 +144,7 @@ def look_problems(opened: Opened) -> Iterator[str]:
 
 
 def look_words(look: Mapping[str, Any]) -> str:
-    """What a look at the generator found, on one line."""
+    """Findings of the generator check, on one line."""
     counts = f"{look['distinct_records']} different records in {look['draws']} draws"
     named = [*look["constant_columns"], *look["repeated_labels"]]
     return f"DEGENERATE: {counts}; {listed(named)}".rstrip("; ") if look["degenerate"] else counts

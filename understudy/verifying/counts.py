@@ -125,7 +125,7 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
 
 
 def _learnt_records(opened: Opened, plan: Json) -> int:
-    """How many records of a unit were learnt to count: what the planned noise is multiplied by. 1 where that is not learnt."""
+    """The learnt bound on records per unit, by which the planned noise is multiplied; 1 if it is not learnt."""
     if not learns_records(plan):
         return 1
     learnt = [column.get("records") for column in opened.domain["columns"] if column["kind"] == "unit"]
@@ -135,7 +135,7 @@ def _learnt_records(opened: Opened, plan: Json) -> int:
 def _marginal_problems(
     opened: Opened, cells: list[int], merged: list[object], stated: list[Table], anchor: Json
 ) -> Iterator[str]:
-    """Which marginals were chosen is attested only: noisy scores decided. How many and with which noise is not."""
+    """Noisy scores chose the marginals, so the choice is attested only; their number and their noise are checked."""
     if any(groups is not None for groups in merged):
         yield f"{COUNTS} merges codes, which a graphical model counts one by one"
         return
@@ -177,7 +177,7 @@ def _stated(groups: object) -> list[Table]:
 
 
 def _group_counts(merged: object, cells: list[int]) -> list[int] | None:
-    """How many groups the codes of every column are merged into; None where that is not said."""
+    """Number of groups of codes per column; None if it is not stated."""
     if not isinstance(merged, list) or len(merged) != len(cells):
         return None
     counts: list[int] = []
@@ -237,7 +237,7 @@ def _rounds(
 
 
 def _tables(anchor: Json, columns: int, target: int | None, *, by_class: bool) -> Iterator[Table]:
-    """What an anchor of one round counts: columns and pairs, by class of the target, or pairs with the target more precisely."""
+    """Tables of an anchor of one round: columns and pairs, by class of the target, or pairs with the target more precisely."""
     std, weight = anchor["noise_multiplier"] * anchor["sensitivity"], anchor["diagonal_weight"]
     sliced = (target,) if by_class and target is not None else ()
     features = [column for column in range(columns) if column not in sliced]

@@ -1,4 +1,4 @@
-"""What a plan releases to learn its domain: what it must be, from the guarantee and the releases' number alone.
+"""Releases by which a plan learns its domain, derived from the guarantee and the number of releases alone.
 
 Bounds, bins and categories are learnt first, each by one Gaussian; together they have a public share of the squared mu.
 Categories are published above a threshold, which takes a public share of delta; no Renyi divergence covers it.
@@ -15,11 +15,11 @@ Json = Mapping[str, Any]
 FIRST_SHARE, NEXT_SHARE, LARGEST_SHARE = 0.02, 0.005, 0.05
 """Of squared mu: of one release, what each further one adds, and what all have at most."""
 DELTA_SHARE: Final = 0.125
-"""Of delta, for thresholds, where there are any."""
+"""Share of delta for thresholds, if there are any."""
 UNBOUNDED_MICROS: Final = 10**15
-"""What the ledger is charged at every Renyi order for a job with a threshold."""
+"""Charge at every Renyi order for a job with a threshold."""
 RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
-"""How many records of a unit may be learnt to count."""
+"""Bounds on records per unit that may be learnt."""
 _LEVELS, _DECIMALS = 4, 1.0
 """Squared sensitivity of the tree of counts, and of the counts of decimals released with it."""
 _GRID: Final = 2.0**-20
@@ -27,7 +27,7 @@ _ROUNDED_UP: Final = 1e-5
 
 
 def learning_releases(plan: Json) -> list[tuple[str, float, float]]:
-    """What is released to learn the domain, in order: name, sensitivity, noise multiplier."""
+    """Releases that learn the domain, in order: name, sensitivity, noise multiplier."""
     learning = plan.get("learning")
     if learning is None:
         return []
@@ -36,7 +36,7 @@ def learning_releases(plan: Json) -> list[tuple[str, float, float]]:
 
 
 def threshold_delta(plan: Json) -> float:
-    """What thresholds take of delta; 0 without any."""
+    """Part of delta that thresholds take; 0 without any."""
     learning = plan.get("learning")
     return 0.0 if learning is None else float(learning["delta"])
 

@@ -44,7 +44,7 @@ _MOST_POINTS, _MOST_IN_ALL = 2**21, 2**24
 """Points of one transform, and of all in one direction: what a hostile certificate can make this work."""
 _BLOCKS = 2**14
 _ROUNDING = 2.0**-43
-"""What float64 may change of one frequency of one run's transform: of 2^21 points, whose exponents are below 600."""
+"""Bound on the float64 error of one frequency of one run's transform: of 2^21 points, whose exponents are below 600."""
 _WRAPPED = 1e-9
 """Probability under the tilted distribution that may wrap around, on either side."""
 _SLOPES = np.geomspace(0.05, 20.0, 40)
@@ -94,7 +94,7 @@ def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Boun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """What runs, its plain Gaussians as one, and the grid on which their losses are rounded.
+    """The mechanisms, their plain Gaussians merged into one, and the grid on which their losses are rounded.
 
     Attributes:
         parts: what runs.

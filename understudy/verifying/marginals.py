@@ -29,7 +29,7 @@ def is_of_marginals(anchor: Json) -> bool:
 
 
 def releases(anchor: Json) -> list[tuple[str, int, float, float]]:
-    """What is released: name, times, sensitivity, noise multiplier."""
+    """Releases: name, times, sensitivity, noise multiplier."""
     one_way = ("one-way-counts", 1, math.sqrt(anchor["columns"]), anchor["one_way_noise_multiplier"])
     if not anchor["rounds"]:
         return [one_way]
@@ -117,7 +117,7 @@ def _noise_problems(options: Json, anchor: Json, guarantee: Json) -> Iterator[st
 
 
 def _candidates(synthesizer: str, records: Described) -> int | None:
-    """How many marginals may be chosen, by the public rule; None where the columns are too many."""
+    """Number of marginals that the public rule allows to choose; None if there are too many columns."""
     codes = records.cardinalities
     varying = [column for column, size in enumerate(codes) if size > 1]
     if math.comb(len(varying), _PAIR) > _MOST_PAIRS:
@@ -149,7 +149,7 @@ def _tree_edges(codes: Sequence[int]) -> int:
 
 
 def counted(anchor: Json, columns: int) -> tuple[set[tuple[int, ...]], float, list[float]]:
-    """What the counts of a bundle may hold: the tables that they must, the noise of these, and of the chosen ones.
+    """Expected contents of a bundle's counts: the required tables, their noise, and the noise of the chosen ones.
 
     Args:
         anchor: the releases.

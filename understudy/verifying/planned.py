@@ -1,4 +1,4 @@
-"""What a certificate must say, derived from its plan by code of this package's own.
+"""Required statements of a certificate, derived from its plan by code of this package's own.
 
 The plan is what was charged. Everything else that a certificate says of mechanisms, steps and noise follows from it; a
 difference is reported by the member's name. Nothing here looks at the service's code.

@@ -29,7 +29,7 @@ _BETWEEN = tuple(float(order) for order in 1 + np.geomspace(0.03, 511, 120))
 _MOST_POINTS = 50_000
 _LARGEST_EXPONENT = 600.0
 _NEIGHBOURS = 1e-3
-"""How far the minimum over the orders tried may lie above the one over all orders; a test measures it."""
+"""Distance by which the minimum over the orders tried may exceed the one over all orders; a test measures it."""
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float) -> Bounds:

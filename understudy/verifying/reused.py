@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 
 
 def reused_problems(plan: Json) -> Iterator[str]:
-    """Say where the counts that a plan takes over are not such as it could.
+    """Yield the places where the reused counts of a plan are not counts that it may reuse.
 
     Args:
         plan: of the published form.

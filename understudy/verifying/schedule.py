@@ -54,7 +54,7 @@ def _relative(options: Json, step: int) -> float:
 
 
 def histogram_groups(options: Json, *, image_outputs: int | None) -> int:
-    """How many groups of coordinates the critic has: one, one a layer, or blocks of rows; and one of all biases.
+    """Number of the critic's groups of coordinates: one, one a layer, or blocks of rows; and one of all biases.
 
     Args:
         options: of the plan.

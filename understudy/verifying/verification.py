@@ -69,7 +69,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of a verification.
+    """Result of a verification.
 
     Attributes:
         outcome: of all checks together.
@@ -230,7 +230,7 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
 
 
 def _look(opened: Opened) -> Iterator[Check]:
-    """What the look at the generator found, where the certificate was issued since there is one."""
+    """Findings of the generator check, if the certificate was issued after it was introduced."""
     look = opened.certificate.get("generator_check")
     if look is not None:
         yield _decided("generator", contents.look_problems(opened), contents.look_words(look))
