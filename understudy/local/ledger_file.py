@@ -228,6 +228,6 @@ def _read(path: Path, dataset: str, lines: Sequence[str], descriptor: int) -> Op
 
 def _damaged(path: Path, number: int, problem: str) -> VerificationFailed:
     return VerificationFailed(
-        f"{path}, line {number}: {problem}. Nothing can be spent until this is repaired: restore the file from a "
+        f"{path}, line {number}: {problem}. Nothing may be spent until this is repaired: restore the file from a "
         "backup that is not older than the newest release, or treat the dataset's budget as spent."
     )
