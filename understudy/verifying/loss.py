@@ -230,7 +230,7 @@ def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
     )
     weights = np.exp(np.minimum(math.fsum(one.count * one.log_moment for one in tilted) - order * index, 0.0))
     probabilities = np.where(weights < 1, lifted.probabilities * weights, plain.probabilities)
-    # From where delta is at most twice the one asked for: the errors of each value, by Cauchy and Schwarz.
+    # Where delta is at most twice the one asked for: the errors of each value, by Cauchy and Schwarz.
     first = min(int(np.searchsorted(values, _epsilon(values, probabilities, 2 * delta))), len(values) - 1)
     rounding = float(weights[first]) * (lifted.error / math.sqrt(-math.expm1(-2 * order)) + 2 * _WRAPPED)
     if weights[first] == 1:
