@@ -272,9 +272,10 @@ def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
             count = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
             assert session.scalar(count) <= 4 + 4, "what the pools keep, whatever the number of readers"
     assert eventually(lambda: watch.open_streams == 0), "a reader that left gives its subscription back"
-    assert all(job_ids == {UUID(job_id)} for _, job_ids in asked), "one row for a hundred readers"
+    assert all(job_ids <= {UUID(job_id)} for _, job_ids in asked), "one row for a hundred readers"
     (first, _), (last, _) = asked[0], asked[-1]
-    assert len(asked) <= (last - first) / watching.TICK_SECONDS + 1, "one read a tick for all of them"
+    # One more, for the first read may begin later in its tick than the last one does.
+    assert len(asked) <= (last - first) / watching.TICK_SECONDS + 2, "one read a tick for all of them"
 
 
 def test_as_many_streams_as_the_operator_allows(world: World, served: Served) -> None:

@@ -156,7 +156,7 @@ def test_the_bundle_verifies_but_for_a_signature_that_nobody_made(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == int(Outcome.SIGNER_UNKNOWN)
-    assert "worth the word of whoever hands it on" in capsys.readouterr().out
+    assert "no more authority than the person who hands it on" in capsys.readouterr().out
     readme = zipfile.ZipFile(file).read("README.md").decode()
     assert "not signed" in readme
     assert "--keys" not in readme
@@ -339,7 +339,7 @@ def test_a_generator_whose_charge_is_in_no_ledger_any_more_is_not_handed_out(
     monkeypatch.setattr(fitting, "write_bundle", lambda **_: b"")
     monkeypatch.setattr(fitting, "_certified", lambda *_, **__: (b"", {}))
     monkeypatch.setattr(CertificateRecorder, "executed", lambda _self: None)
-    with pytest.raises(VerificationFailed, match="not handed out"):
+    with pytest.raises(VerificationFailed, match="not returned"):
         fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path)
 
 
@@ -369,7 +369,7 @@ def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
         ({"frame": frame().slice(0, 0)}, InputUnusable, "no record"),
         ({"domain": DOMAIN | {"_from_data": []}}, InputUnusable, "draft"),
         ({"declared_size": 149}, InvalidInput, "twice as many"),
-        ({"labels": [1]}, InputUnusable, "beside images"),
+        ({"labels": [1]}, InputUnusable, "for images only"),
         ({"max_refused": 2}, InputUnusable, "from 0 to 1"),
         ({"max_refused": True}, InputUnusable, "from 0 to 1"),
         ({"max_refused": float("nan")}, InputUnusable, "from 0 to 1"),
