@@ -102,7 +102,7 @@ contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybo
 	  $(BIN)/python -m pytest -q -o timeout=7200 tests/contracts
 
 client: $(DEV_INSTALLED) ## write the synchronous client from the asynchronous one
-	$(BIN)/python -m understudy.unasync
+	$(BIN)/python -m docs.unasync
 
 docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas that the client ships
 	$(BIN)/python -m docs.generate

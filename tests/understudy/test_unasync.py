@@ -5,8 +5,8 @@ import inspect
 from pathlib import Path
 
 import understudy.client
+from docs.unasync import BY_HAND, generated, synchronous
 from understudy import AsyncClient, Client
-from understudy.unasync import BY_HAND, generated, synchronous
 
 FOLDER = Path(understudy.client.__file__).parent
 

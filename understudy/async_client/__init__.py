@@ -1,15 +1,13 @@
-"""The asynchronous client. `understudy.client` is generated from this folder: `python -m understudy.unasync`.
+"""The asynchronous client. `understudy.client` is generated from this folder: `python -m docs.unasync`.
 
 >>> from understudy import AsyncClient
 >>> async with AsyncClient("http://127.0.0.1:8321", key="us_...") as client:  # doctest: +SKIP
 ...     await client.list_datasets()
 """
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from understudy.async_client.auditing import AsyncAuditing
-from understudy.async_client.backend import sleep
 from understudy.async_client.budgets import AsyncBudgets
 from understudy.async_client.datasets import AsyncDatasets
 from understudy.async_client.governance import AsyncGovernance
@@ -19,41 +17,30 @@ from understudy.async_client.people import AsyncPeople
 from understudy.async_client.utility_reports import AsyncUtilityReports
 from understudy.calls import Call, read_object
 from understudy.documents import Json
-from understudy.exchange import Repetitions
-
-if TYPE_CHECKING:
-    import httpx
 
 
 class AsyncClient(AsyncUtilityReports, AsyncDatasets, AsyncBudgets, AsyncPeople):
     """One API key at one service. Close it, or use it as a context manager."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str,
-        transport: "httpx.AsyncBaseTransport | None" = None,
-        repetitions: Repetitions | None = None,
-        sleep: Callable[[float], Awaitable[None]] = sleep,
-    ) -> None:
-        """Configure the connection; nothing is sent yet.
+    @cached_property
+    def governance(self) -> AsyncGovernance:
+        """Budget requests, grants and members."""
+        return AsyncGovernance(self)
 
-        Args:
-            url: address of the service, without ``/v1``.
-            key: the API key; empty for requests that need none.
-            transport: httpx transport to use instead of the network, for tests.
-            repetitions: how often idempotent requests are retried.
-            sleep: waits, in seconds.
+    @cached_property
+    def auditing(self) -> AsyncAuditing:
+        """The audit log and the signed heads of ledgers."""
+        return AsyncAuditing(self)
 
-        Raises:
-            InputUnusable: if the address or the key is malformed; the message shows neither.
-        """
-        super().__init__(url, key=key, transport=transport, repetitions=repetitions, sleep=sleep)
-        self.governance = AsyncGovernance(self)
-        self.auditing = AsyncAuditing(self)
-        self.reports = AsyncOwnerReports(self)
-        self.notifications = AsyncNotifications(self)
+    @cached_property
+    def reports(self) -> AsyncOwnerReports:
+        """Owner reports."""
+        return AsyncOwnerReports(self)
+
+    @cached_property
+    def notifications(self) -> AsyncNotifications:
+        """Endpoints that are notified, and their deliveries."""
+        return AsyncNotifications(self)
 
     async def read_health_report(self) -> Json:
         """Examine the deployment: what is wrong with it and what to do (admin, auditor)."""

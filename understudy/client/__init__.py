@@ -5,12 +5,10 @@
 ...     client.list_datasets()
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from understudy.calls import Call, read_object
 from understudy.client.auditing import Auditing
-from understudy.client.backend import sleep
 from understudy.client.budgets import Budgets
 from understudy.client.datasets import Datasets
 from understudy.client.governance import Governance
@@ -19,41 +17,30 @@ from understudy.client.owner_reports import OwnerReports
 from understudy.client.people import People
 from understudy.client.utility_reports import UtilityReports
 from understudy.documents import Json
-from understudy.exchange import Repetitions
-
-if TYPE_CHECKING:
-    import httpx
 
 
 class Client(UtilityReports, Datasets, Budgets, People):
     """One API key at one service. Close it, or use it as a context manager."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str,
-        transport: "httpx.BaseTransport | None" = None,
-        repetitions: Repetitions | None = None,
-        sleep: Callable[[float], None] = sleep,
-    ) -> None:
-        """Configure the connection; nothing is sent yet.
+    @cached_property
+    def governance(self) -> Governance:
+        """Budget requests, grants and members."""
+        return Governance(self)
 
-        Args:
-            url: address of the service, without ``/v1``.
-            key: the API key; empty for requests that need none.
-            transport: httpx transport to use instead of the network, for tests.
-            repetitions: how often idempotent requests are retried.
-            sleep: waits, in seconds.
+    @cached_property
+    def auditing(self) -> Auditing:
+        """The audit log and the signed heads of ledgers."""
+        return Auditing(self)
 
-        Raises:
-            InputUnusable: if the address or the key is malformed; the message shows neither.
-        """
-        super().__init__(url, key=key, transport=transport, repetitions=repetitions, sleep=sleep)
-        self.governance = Governance(self)
-        self.auditing = Auditing(self)
-        self.reports = OwnerReports(self)
-        self.notifications = Notifications(self)
+    @cached_property
+    def reports(self) -> OwnerReports:
+        """Owner reports."""
+        return OwnerReports(self)
+
+    @cached_property
+    def notifications(self) -> Notifications:
+        """Endpoints that are notified, and their deliveries."""
+        return Notifications(self)
 
     def read_health_report(self) -> Json:
         """Examine the deployment: what is wrong with it and what to do (admin, auditor)."""

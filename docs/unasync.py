@@ -1,4 +1,4 @@
-"""Generate the synchronous client from the asynchronous one: `python -m understudy.unasync` writes `understudy/client/`.
+"""Generate the synchronous client from the asynchronous one: `python -m docs.unasync` writes `understudy/client/`.
 
 Only `backend.py` is written by hand in both folders: sleeping and threads differ. Needs ruff, which sorts the imports
 and wraps the lines anew. A test compares the committed files with the output.
@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-SOURCE: Final = Path(__file__).parent / "async_client"
-TARGET: Final = Path(__file__).parent / "client"
+CLIENT: Final = Path(__file__).parents[1] / "understudy"
+SOURCE: Final = CLIENT / "async_client"
+TARGET: Final = CLIENT / "client"
 BY_HAND: Final = "backend.py"
 RULES: Final[tuple[tuple[str, str], ...]] = (
     # Before the others: these turn more than one word.
