@@ -19,6 +19,7 @@ from pathlib import Path
 from migrations.upgrade import upgrade_to_head
 from understudy.embedded.leftovers import socket_folder
 from understudy.embedded.postgres import PostgresServer
+from understudy.embedded.supervisor import free_port
 
 HERE = Path(__file__).parents[1]
 START_SECONDS = 60.0
@@ -132,7 +133,7 @@ def served(
     Raises:
         RuntimeError: It did not come up.
     """
-    port = _free_port()
+    port = free_port(0)
     words = [sys.executable, "-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(port)]
     quiet = ["--no-access-log", "--no-server-header", "--log-level", "warning", "--workers", str(workers)]
     quiet += ["--http", "service.edge.http_protocol:DeadlineProtocol"]
@@ -149,11 +150,6 @@ def served(
                 process.wait(timeout=20)
             except subprocess.TimeoutExpired:
                 process.kill()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def _await_answer(port: int, path: str, process: subprocess.Popen[bytes]) -> None:

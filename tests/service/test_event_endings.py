@@ -23,6 +23,7 @@ from service.jobs.watching import JobSnapshot
 from tests.service.serving import Served, eventually
 from tests.service.test_events import _hurried, reading
 from tests.service.world import World
+from understudy.embedded.supervisor import free_port
 
 __all__ = ["_hurried"]  # the fixture
 
@@ -33,7 +34,7 @@ def test_a_stop_ends_the_streams_at_once(
 ) -> None:
     """The very command of the image: without the notice the server would wait for the streams, for ever."""
     job_id = world.job()["id"]
-    port = free_port()
+    port = free_port(0)
     environment = os.environ | {
         f"UNDERSTUDY_{name.upper()}": str(getattr(settings, name))
         for name in ("mode", "database_url", "broker_url", "storage_url", "scratch_folder")
@@ -74,11 +75,6 @@ def answers(served: Served) -> bool:
         return httpx.get(f"{served.url}/v1/health", timeout=5).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> None:

@@ -42,6 +42,7 @@ _STAND_IN = """#!{python}
 import os, subprocess, sys, urllib.request
 import boto3
 from botocore.config import Config
+from understudy.embedded.supervisor import free_port
 words, note = sys.argv[1:], os.path.join(os.environ.get("MC_CONFIG_DIR", {folder!r}), "alias")
 if words[0] == "ready":
     urllib.request.urlopen({objects!r}, timeout=5)
@@ -83,13 +84,6 @@ def interpolate(value: Any, variables: Mapping[str, str]) -> Any:
     return _VARIABLE.sub(one, value)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @dataclass
 class Twin:
     """One running copy of the stack.
@@ -112,7 +106,7 @@ class Twin:
         self.variables["UNDERSTUDY_MASTER_KEY"] = secrets.token_hex(32)
         plain = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
         self.services: dict[str, Any] = interpolate(plain["services"], self.variables)
-        self.ports = {name: free_port() for name in ("postgres", "redis", "objects", "api")}
+        self.ports = {name: free_port(0) for name in ("postgres", "redis", "objects", "api")}
         self._shims = self.folder / "bin"
         self._shims.mkdir(parents=True)
         self._write_shims()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import pytest
 from celery import Celery
 from structlog.testing import capture_logs
 
+from core.clock import FixedClock
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
 from core.jobs import endings
@@ -179,7 +181,7 @@ def test_what_is_exchanged_is_sealed_and_belongs_to_its_place(several):
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_helper_stops_where_the_claim_is_lost(several, ended):
-    several.settings = several.settings.model_copy(update={"lease_seconds": 0.01})
+    several.clock = clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC))
     job_id = claimed(several)
 
     def lose() -> None:
@@ -191,6 +193,7 @@ def test_a_helper_stops_where_the_claim_is_lost(several, ended):
                     queue=several.queue, max_attempts=1,
                 )  # fmt: skip
         else:
+            clock.advance(seconds=several.settings.lease_seconds + 1)
             assert several.claim(job_id).fence == 2
         with pytest.raises(AttemptEnded) as stopped:
             helper(several, job_id)()

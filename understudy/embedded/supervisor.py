@@ -7,6 +7,7 @@ when it is killed with -9 (the kernel's death signal); what a crash leaves is re
 import contextlib
 import http.client
 import os
+import random
 import socket
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ LONGEST_DELAY_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 API_START_SECONDS = 60.0
 LOOK_SECONDS = 0.2
+# Below Linux's default ip_local_port_range: an outgoing connection never takes the port of a server that restarts.
+LASTING_PORTS = range(20_000, 32_768)
 
 Notice = Callable[[str], None]
 
@@ -185,21 +188,28 @@ def free_port(port: int) -> int:
     """Return a free port of the loopback interface.
 
     Args:
-        port: the wanted port, or 0 for any.
+        port: the wanted port, or 0 for any of ``LASTING_PORTS``.
 
     Raises:
         EmbeddedUnavailable: if the wanted port is taken.
     """
+    wanted = [port] if port else random.sample(LASTING_PORTS, 100)
+    if any(is_free(found := each) for each in wanted):
+        return found
+    message = f"port {port} is in use; choose another with --port" if port else "no free port was found"
+    raise EmbeddedUnavailable(message)
+
+
+def is_free(port: int) -> bool:
+    """Return whether a server could listen on a port of the loopback interface."""
     with contextlib.closing(socket.socket()) as probe:
         # As servers do, so that connections of a former run in TIME_WAIT do not count as taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((roles.HOST, port))
         except OSError:
-            message = f"port {port} is in use; choose another with --port"
-            raise EmbeddedUnavailable(message) from None
-        chosen: int = probe.getsockname()[1]
-        return chosen
+            return False
+        return True
 
 
 def answers(port: int) -> bool:

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from tests.core.storage.desk import Desk
-from tests.system.twin import free_port
+from understudy.embedded.supervisor import free_port
 
 START_SECONDS = 120.0
 
@@ -33,7 +33,7 @@ def desk(tmp_path: Path) -> Desk:
 @pytest.fixture(scope="session")
 def s3_port() -> Iterator[int]:
     """The port of an S3 server of this test process."""
-    port = free_port()
+    port = free_port(0)
     words = [str(Path(sys.executable).parent / "moto_server"), "-H", "127.0.0.1", "-p", str(port)]
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + START_SECONDS

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from understudy.embedded.child import Child, Command, log_tail
+from understudy.embedded.supervisor import free_port
 
 OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 BIN = Path(sys.executable).parent
@@ -24,16 +25,10 @@ def documented(language: str) -> str:
     return str(blocks[0])
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @contextmanager
 def nginx(folder: Path, *, site: str) -> Iterator[int]:
     """Serve a site (the inside of `http`), whose PORT is replaced by the port that is yielded."""
-    port = free_port()
+    port = free_port(0)
     folder.mkdir(parents=True, exist_ok=True)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     spools = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
@@ -51,7 +46,7 @@ def nginx(folder: Path, *, site: str) -> Iterator[int]:
 @contextmanager
 def caddy(folder: Path, *, site: str) -> Iterator[int]:
     """Serve a site (of a Caddyfile), whose PORT is replaced by the port that is yielded."""
-    port = free_port()
+    port = free_port(0)
     folder.mkdir(parents=True, exist_ok=True)
     configuration = folder / "Caddyfile"
     options = "{\n admin off\n auto_https off\n persist_config off\n}\n"

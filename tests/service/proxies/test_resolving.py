@@ -21,9 +21,9 @@ from pydantic import ValidationError
 from core.settings import Settings
 from service.edge.proxies import TrustedProxies
 from tests.service.proxies import echo
-from tests.service.proxies.servers import free_port
 from understudy.embedded import roles
 from understudy.embedded.folder import DataFolder
+from understudy.embedded.supervisor import free_port
 
 ROOT = Path(__file__).parents[3]
 PROXY, OTHER_PROXY, CLIENT = "10.0.0.7", "10.0.0.8", "203.0.113.9"
@@ -138,7 +138,7 @@ def test_a_setting_that_names_no_network_is_refused(
 @contextmanager
 def started(words: list[str], **environment: str) -> Iterator[str]:
     """A server started with words, that serves the echo; its address."""
-    port = free_port()
+    port = free_port(0)
     words = [{"service.asgi:app": "tests.service.proxies.echo:app"}.get(word, word) for word in words]
     words[words.index("--port") + 1] = str(port)
     process = subprocess.Popen(words, cwd=ROOT, env=dict(os.environ) | environment)
