@@ -220,7 +220,7 @@ laws: $(DEV_INSTALLED) ## the laws of noise and sampling at length, under a fres
 	$(BIN)/python -m tests.privacy.laws.long_run --millions $(MILLIONS) --out benchmarks/results/laws.json
 
 accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary; the verifier on every kind of plan
-	$(BIN)/python -m tests.core.privacy.long_sweep --save
+	$(BIN)/python -m tests.core.dp.long_sweep --save
 	UNDERSTUDY_EVERY_PLAN=1 $(BIN)/python -m pytest -q -o timeout=7200 tests/understudy/verifying/test_every_plan.py
 
 clean: ## remove what make created, except data folders

@@ -15,7 +15,7 @@ from benchmarks.publishing import Published, rows_of
 from benchmarks.results_file import rounded
 from benchmarks.runs import arguments, make_runs
 from benchmarks.scoring import distances, independent, majority, train_and_test
-from core.domain.codec import encode
+from core.plan.domain.codec import encode
 
 NAME = "adult"
 

@@ -17,7 +17,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
-from core.access.keys import pepper_from
+from core.platform.access.keys import pepper_from
 
 QUERY = """
     SELECT jobs.id::text, jobs.dataset_id::text, jobs.state, jobs.stage, jobs.step, jobs.total_steps

@@ -25,10 +25,10 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.machine import load_average, machine_facts
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.critic.conv_form import conv_microbatch_size
 from models.critic.conv_network import ConvCritic
 from models.private_step import ADAM_BETAS, PrivateCritic

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from benchmarks import conv_step, critic_step
 from benchmarks.datasets import HERE
-from core.domain.images import ImageDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.groups import critic_channels
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.images import ImageDomain
+from core.plan.groups import critic_channels
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.critic.conv_network import ConvCritic
 from models.critic.network import Critic
 from models.private_step import PrivateCritic

@@ -29,11 +29,11 @@ from torch.func import functional_call, grad, vmap
 
 from benchmarks.datasets import HERE
 from benchmarks.machine import load_average, machine_facts
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.critic.network import Critic
 from models.private_step import ADAM_BETAS, PrivateCritic
 from models.randomness import KeyedStreams, Purpose

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.domain.codec import encode
-from core.domain.columns import NumericColumn
-from core.domain.schema import sample_schema
-from core.domain.table import TableDomain
+from core.plan.domain.codec import encode
+from core.plan.domain.columns import NumericColumn
+from core.plan.domain.schema import sample_schema
+from core.plan.domain.table import TableDomain
 
 HERE = Path(__file__).parent
 Codes = npt.NDArray[np.int16 | np.int32]

@@ -19,15 +19,15 @@ from benchmarks.results_file import merge, rounded
 from benchmarks.tables.ours import CERTIFICATE
 from benchmarks.tables.scores import variation
 from benchmarks.tables.sources import SOURCES, domain_of, read
-from core.domain.codec import encode
-from core.domain.patterns import CODES, pattern_codes
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import encode
+from core.plan.domain.patterns import CODES, pattern_codes
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.coding import coded_table
 from models.randomness import KeyedStreams

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import torch
 
 from benchmarks.results_file import merge
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateImages, PrivateTable
 from models.generator_check import check_generator
 from models.randomness import KEY_BYTES, KeyedStreams

@@ -11,7 +11,7 @@ import pyarrow as pa
 from benchmarks.datasets import Table
 from benchmarks.images.scores import inception_score
 from benchmarks.scoring import features, models
-from core.domain.table import TableDomain
+from core.plan.domain.table import TableDomain
 
 
 def table_inception(table: Table, made: pa.RecordBatch) -> dict[str, float]:

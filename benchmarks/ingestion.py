@@ -90,10 +90,10 @@ def run_duckdb(path: Path, folder: Path) -> int:
 
 def run_understudy(path: Path, folder: Path) -> int:
     """What the service does with an upload; the number of rows."""
-    from core.domain import TableDomain
-    from core.storage.intake import CSV, store_rows
-    from core.storage.objects import open_store
-    from core.storage.sealing import new_data_key
+    from core.data.intake.intake import CSV, store_rows
+    from core.data.objects import open_store
+    from core.data.sealing import new_data_key
+    from core.plan.domain import TableDomain
 
     with path.open("rb") as file:
         report = store_rows(

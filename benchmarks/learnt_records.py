@@ -19,18 +19,18 @@ from benchmarks.results_file import merge, rounded
 from benchmarks.tables.ours import CERTIFICATE
 from benchmarks.tables.scores import variation
 from benchmarks.tables.sources import SOURCES, _rows, domain_of
-from core.domain.cleaned import TextRules
-from core.domain.cleaning import clean_column
-from core.domain.codec import encode
-from core.domain.document import column_to_json
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.cleaned import TextRules
+from core.plan.domain.cleaning import clean_column
+from core.plan.domain.codec import encode
+from core.plan.domain.document import column_to_json
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.learning import learnt_records
 from models.learnt_records import noise_of_learnt_records

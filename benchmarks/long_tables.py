@@ -28,17 +28,17 @@ import torch
 
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
-from core.domain.codec import decode
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.storage.objects import open_store
-from core.storage.private_rows import PrivateShards
-from core.storage.sealing import SealedWriter
-from core.storage.stored_rows import open_writer, rows_context
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.data.objects import open_store
+from core.data.private_rows import PrivateShards
+from core.data.sealing import SealedWriter
+from core.data.stored_rows import open_writer, rows_context
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import decode
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.counting.question import CountQuestion, Counts
 from models.counting.streamed import StreamedCounter, add_counts, count_shard

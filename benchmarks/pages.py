@@ -24,16 +24,16 @@ from sqlalchemy import text
 from benchmarks.machine import load_average, machine_facts
 from benchmarks.seeding import plan
 from benchmarks.servers import Served, Stack, served, stack
-from core.access.directory import KeyDirectory
-from core.access.keys import pepper_from
-from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
 from core.db.tables import Dataset, Job
+from core.dp import mechanism as mechanisms
+from core.dp.charge import Charge
+from core.dp.filters import AdmissionRule
 from core.ledger import governance, ledger
-from core.privacy import mechanism as mechanisms
-from core.privacy.charge import Charge
-from core.privacy.filters import AdmissionRule
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import pepper_from
+from core.platform.access.roles import Role
 
 RESULT: Final = Path(__file__).parent / "results" / "pages.json"
 ENTRIES, JOBS, DATASETS = 10_000, 1_000, 200

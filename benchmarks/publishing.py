@@ -13,12 +13,12 @@ import pyarrow as pa
 import torch
 
 from benchmarks.datasets import Codes, Table
-from core.domain.codec import decode
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import decode
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.idpgan.generator import draw, probabilities
 from models.randomness import KeyedStreams

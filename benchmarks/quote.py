@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import load_average, machine_facts
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.filters import AdmissionRule, Cap
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import make_plan
-from core.synthesis.quote import make_quote
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.filters import AdmissionRule, Cap
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.quote import make_quote
+from core.plan.spec import SynthesisSpec
 
 HERE = Path(__file__).parent
 RESULT = HERE / "results" / "quote.json"

@@ -25,12 +25,12 @@ from benchmarks.seeding import plan
 from benchmarks.servers import Stack, stack
 from core.clock import SystemClock
 from core.db.session import Database
+from core.dp import mechanism as mechanisms
+from core.dp.filters import AdmissionRule
 from core.ledger import governance, ledger_queries
 from core.ledger.entries import next_entry
+from core.ledger.hash_chain import Head
 from core.ledger.reservation import Balance, EntryKind, Movement, Reservation
-from core.privacy import mechanism as mechanisms
-from core.privacy.filters import AdmissionRule
-from core.signing.hash_chain import Head
 
 RESULT = Path(__file__).parent / "results" / "reservations.json"
 PROCESSES, CLIENTS = 4, 32

@@ -18,9 +18,9 @@ from psycopg.types.json import Json
 from benchmarks.seeding import plan
 from core.clock import SystemClock
 from core.db.session import Database
+from core.dp import mechanism as mechanisms
+from core.dp.charge import Charge
 from core.ledger import ledger
-from core.privacy import mechanism as mechanisms
-from core.privacy.charge import Charge
 
 LOCK = (
     "SELECT head_sequence, head_hash, epsilon_cap, delta_cap FROM budgets WHERE population_id = %s FOR UPDATE"

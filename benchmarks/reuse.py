@@ -16,12 +16,12 @@ from benchmarks.tables.methods import key_of
 from benchmarks.tables.ours import sample
 from benchmarks.tables.scores import distances
 from benchmarks.tables.sources import Split, split
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.counts import ReleasedCounts
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.reusing import EarlierCounts, epsilon_as_if, with_reuse
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.counts import ReleasedCounts
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.reusing import EarlierCounts, epsilon_as_if, with_reuse
+from core.plan.spec import SynthesisSpec
 from models.coding import codes_alone, ordered_columns
 from models.encoding import PrivateTable
 from models.idpgan.synthesizer import IdpganSynthesizer

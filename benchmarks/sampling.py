@@ -20,15 +20,15 @@ import numpy as np
 import onnx
 
 from benchmarks.machine import machine_facts
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.balanced_sampling import is_balanced
-from core.releases.bundle import Bundle, unpack
-from core.releases.formats import stream
-from core.releases.sampler import Sampler
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.bundle import Bundle, unpack
+from core.artifacts.sampling.balanced_sampling import is_balanced
+from core.artifacts.sampling.formats import stream
+from core.artifacts.sampling.sampler import Sampler
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.encoding import PrivateTable
 from models.idpgan.generator import Generator, make_generator

@@ -15,9 +15,9 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from core.domain.codec import encode
-from core.domain.columns import NumericColumn
-from core.domain.table import TableDomain
+from core.plan.domain.codec import encode
+from core.plan.domain.columns import NumericColumn
+from core.plan.domain.table import TableDomain
 
 Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]

@@ -8,19 +8,19 @@ from uuid import UUID, uuid4
 
 from benchmarks.quote import HERE
 from benchmarks.servers import Stack
-from core.access.directory import KeyDirectory
-from core.access.keys import pepper_from
-from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
 from core.db.tables import Dataset, Job
-from core.domain.table import TableDomain
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.filters import AdmissionRule
+from core.dp.guarantee import PrivacyGuarantee
 from core.ledger import governance
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.filters import AdmissionRule
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import pepper_from
+from core.platform.access.roles import Role
 
 DECLARED_SIZE = 32_561
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.results_file import merge, rounded
-from core.privacy.calibration import gaussian_noise_multiplier
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.stages import anchor_plan
+from core.dp.calibration import gaussian_noise_multiplier
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.stages import anchor_plan
 from models.counting.memory import MemoryCounter
 from models.counting.question import WHOLE_RECORD, CountQuestion
 from models.counting.units import unit_tags, weights_among

@@ -14,9 +14,9 @@ from benchmarks.images import datasets as images
 from benchmarks.images.idpgan import plan_of
 from benchmarks.publishing import trained
 from benchmarks.runs import DELTA
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.releases.bundle import Bundle, unpack
+from core.artifacts.bundle import Bundle, unpack
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from models.bundle import write_bundle
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams

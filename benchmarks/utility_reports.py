@@ -3,7 +3,7 @@
     python -m benchmarks.utility_reports [--of adult poker mnist fashion_mnist faces]
 
 A generator is trained on all training records at epsilon 1, of tables with few steps, of images the anchor alone, and measured by a report at each epsilon. The
-product's own seam measures (`models.reports.utility`, `core.reports.utility`); benchmarks may look at the exact terms
+product's own seam measures (`models.reports.utility`, `core.artifacts.reports.utility`); benchmarks may look at the exact terms
 beside it. The noise alone is drawn again under other keys, and the intervals are counted that hold the truth. Keys derive
 from seeds, so the output of a benchmark is NOT PRIVATE.
 """
@@ -25,11 +25,11 @@ from benchmarks.machine import load_average
 from benchmarks.results_file import merge
 from benchmarks.runs import DELTA
 from benchmarks.utility_report_releases import NAMES, Released, release
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.reports.utility import Measurement
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.report_planning import ReportSpec, make_report_plan
+from core.artifacts.reports.utility import Measurement
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.report_plan import ReportPlan
+from core.plan.report_planning import ReportSpec, make_report_plan
 from models.randomness import KeyedStreams
 from models.reports.public_side import PublicSide, public_side
 from models.reports.records import Records

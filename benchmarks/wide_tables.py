@@ -38,18 +38,18 @@ import torch
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
 from benchmarks.tables.methods import METHODS, Task
-from core.domain.codec import Codes, decode
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.storage.objects import open_store
-from core.storage.private_rows import PrivateShards
-from core.storage.sealing import SealedWriter
-from core.storage.stored_rows import open_writer, rows_context
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.data.objects import open_store
+from core.data.private_rows import PrivateShards
+from core.data.sealing import SealedWriter
+from core.data.stored_rows import open_writer, rows_context
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import Codes, decode
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.coding import ordered_columns
 from models.counting.streamed import StreamedCounter

@@ -17,7 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 CORE: Final = "core"
 PRIVATE_STEP: Final = "private step"
-DECISIVE: Final = ("core.privacy", "core.synthesis", "core.domain", "core.ledger", "core.jobs", PRIVATE_STEP)
+DECISIVE: Final = ("core.dp", "core.plan", "core.db", "core.ledger", "core.jobs", PRIVATE_STEP)
 """Where the noise and the charge are decided. More is trusted: docs/read-it-in-an-hour.md."""
 PRIVATE_STEP_MODULES: Final = ("models.private_step", "models.dp", "models.randomness")
 """The part of `models` that is a box of its own."""
@@ -50,7 +50,7 @@ _TO_THE_STEP: Final = (
 ORDER: Final = (
     Station("service.jobs.ordering", "takes the order, once for each idempotency key"),
     Station(
-        "core.synthesis.plan",
+        "core.plan.plan",
         "plans it outside any transaction: steps, sampling rate, noise",
         ("service.context", "service.quotes.planner"),
     ),
@@ -64,16 +64,16 @@ ORDER: Final = (
     Station("workers.training_child", "runs the plan in a child process", ("workers.runner",)),
     Station("models.private_step", "clips, sums and adds the planned noise, step by step", _TO_THE_STEP),
     Station(
-        "core.releases.certificate",
+        "core.artifacts.certificate",
         "states what ran and what the ledger charged, signed",
-        ("models.randomness", "workers.training_child", "workers.recording", "core.releases.execution"),
+        ("models.randomness", "workers.training_child", "workers.recording", "core.artifacts.execution"),
     ),
 )
 ROW: Final = (
     Station("service.datasets.upload", "receives the file"),
-    Station("core.storage.intake", "validates the row against the declared domain; it cannot read back"),
-    Station("core.storage.sealing", "encrypts it, with its neighbours, under the dataset's data key"),
-    Station("workers.training_child", "opens the rows, after the spend", ("core.storage.private_rows",)),
+    Station("core.data.intake.intake", "validates the row against the declared domain; it cannot read back"),
+    Station("core.data.sealing", "encrypts it, with its neighbours, under the dataset's data key"),
+    Station("workers.training_child", "opens the rows, after the spend", ("core.data.private_rows",)),
     Station(
         "models.private_step",
         "clips the row's gradient and adds it to the sum; `models.anchor` counts the row",
@@ -81,7 +81,7 @@ ROW: Final = (
     ),
     Station("models.dp.noise", "adds the noise; what follows is post-processing"),
     Station(
-        "core.releases.bundle",
+        "core.artifacts.bundle",
         "packs the generator, which was trained on noisy sums and counts alone",
         ("models.private_step", *reversed(_TO_THE_STEP), "workers.training_child"),
     ),
@@ -167,7 +167,7 @@ def _tree(path: Path) -> ast.Module:
 def _top_layers() -> list[list[str]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = project["tool"]["importlinter"]["contracts"]
-    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     return [layer.split(" | ") for layer in layers]
 
 

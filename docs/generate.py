@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.releases.certificate_schema import schema_text
-from core.releases.selection_form import selection_schema_text
-from core.reports.utility_form import utility_schema_text
+from core.artifacts.certificate_schema import schema_text
+from core.artifacts.reports.utility_form import utility_schema_text
+from core.artifacts.selection_form import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
 from docs.architecture_map import with_ways
 from docs.architecture_plot import architecture_plots

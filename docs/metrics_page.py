@@ -9,10 +9,10 @@ from prometheus_client.metrics_core import Metric
 from core.clock import SystemClock
 from core.db.tables.job import STATES
 from core.errors import BudgetRefused, Unavailable
-from core.health.figures import ChoreFigures, JobFigures, WorkerFigures
-from core.health.signs import Device
 from core.jobs.states import STAGES
-from core.notifications.repository import Undelivered
+from core.platform.health.figures import ChoreFigures, JobFigures, WorkerFigures
+from core.platform.health.signs import Device
+from core.platform.notifications.repository import Undelivered
 from service.metrics import deployment
 from service.metrics.recording import Recorder
 

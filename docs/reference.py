@@ -18,12 +18,12 @@ from pydantic import SecretStr
 import core
 import service
 import workers
+from core.artifacts.certificate_schema import schema_text
+from core.artifacts.reports.utility_form import utility_schema_text
+from core.artifacts.selection_form import selection_schema_text
 from core.errors import UnderstudyError
 from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
-from core.releases.certificate_schema import schema_text
-from core.releases.selection_form import selection_schema_text
-from core.reports.utility_form import utility_schema_text
-from core.settings import Settings
+from core.platform.settings import Settings
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
 from service.app import create_app

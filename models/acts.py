@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from core.synthesis.stages import ActsPlan
+from core.plan.stages import ActsPlan
 from models.dp.noise import GRID_BITS, rounded_sum_with_noise
 from models.randomness import KeyedStreams, Purpose
 

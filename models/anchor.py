@@ -32,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from core.synthesis.counting_rules import column_weights, table_weights
-from core.synthesis.stages import AnchorPlan
+from core.plan.counting_rules import column_weights, table_weights
+from core.plan.stages import AnchorPlan
 from models.counting.memory import counter_of
 from models.counting.question import Counter, CountQuestion, Counts
 from models.dp.count_noise import GRID, on_grid

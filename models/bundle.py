@@ -1,4 +1,4 @@
-"""Export: a trained generator becomes a bundle (the format is core.releases.bundle).
+"""Export: a trained generator becomes a bundle (the format is core.artifacts.bundle).
 
 The ONNX file of a table's generator is written layer by layer. That of an image generator comes from PyTorch's exporter
 and is then stripped of everything about the machine it ran on (stack traces with file names). Either way the same weights
@@ -14,10 +14,10 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from core.releases.bundle import Bundle, pack
-from core.releases.counts import MOST_BYTES
-from core.releases.manifest import ImageManifest, Manifest, TableManifest
-from core.releases.readme import render_readme
+from core.artifacts.bundle import Bundle, pack
+from core.artifacts.counts import MOST_BYTES
+from core.artifacts.manifest import ImageManifest, Manifest, TableManifest
+from core.artifacts.readme import render_readme
 from models.graphical.ancestral import AncestralNetwork
 from models.graphical.ancestral_onnx import ancestral_onnx
 from models.idpgan.generator import Generator

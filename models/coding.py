@@ -8,11 +8,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.domain.codec import Codes, codes_type, encode
-from core.domain.columns import OrderedColumn
-from core.domain.forbidden import forbidden_pairs
-from core.domain.images import LABEL, PIXELS, ImageDomain
-from core.domain.table import TableDomain
+from core.plan.domain.codec import Codes, codes_type, encode
+from core.plan.domain.columns import OrderedColumn
+from core.plan.domain.forbidden import forbidden_pairs
+from core.plan.domain.images import LABEL, PIXELS, ImageDomain
+from core.plan.domain.table import TableDomain
 from models.counting.units import unit_tags, weights_among
 from models.encoding import PrivateImages, PrivateTable
 

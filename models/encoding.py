@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.domain.codec import Codes
+from core.plan.domain.codec import Codes
 
 Forbidden = Callable[[], Mapping[tuple[int, int], npt.NDArray[np.bool_]]]
 """Computes (codes, codes) masks of the cells of two columns that public rules leave empty, by the pair of columns."""

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.domain.columns import LabelColumn, Modelled
-from core.domain.declared import Domain
-from core.domain.images import ImageDomain
-from core.releases.generator_check import GeneratorCheck
+from core.artifacts.sampling.generator_check import GeneratorCheck
+from core.plan.domain.columns import LabelColumn, Modelled
+from core.plan.domain.declared import Domain
+from core.plan.domain.images import ImageDomain
 from models.idpgan.variety import DRAWS
 from models.randomness import KeyedStreams, Purpose
 from models.sampled import Integers, outputs, records_of, uniforms_wanted

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from core.synthesis.image_anchor import ImageAnchorPlan
-from core.synthesis.learning import GRID as LEARNING_GRID
-from core.synthesis.plan import Plan
+from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.learning import GRID as LEARNING_GRID
+from core.plan.plan import Plan
 from models.dp.count_noise import GRID
 from models.dp.noise import GRID_BITS, grid_bits
 from models.images import sums

@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from core.domain.clean_labels import LONGEST_CATEGORY_BYTES
-from core.domain.codec import numbers_of
-from core.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn, UnitColumn
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.synthesis.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease
+from core.plan.domain.clean_labels import LONGEST_CATEGORY_BYTES
+from core.plan.domain.codec import numbers_of
+from core.plan.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn, UnitColumn
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease
 from models.coding import coded_table
 from models.dp.count_noise import GRID, on_grid, release_counts
 from models.encoding import PrivateTable

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.domain.columns import NumericColumn, TimeColumn
+from core.plan.domain.columns import NumericColumn, TimeColumn
 from models.learnt_bounds import octave_edges
 
 Floats = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ Integers = npt.NDArray[np.int64]
 
 _CHILDREN: Final = 8
 SIZES: Final = (512, 64, 8, 1)
-"""Leaves in a node of each level; as many levels as `core.synthesis.learning.LEVELS`."""
+"""Leaves in a node of each level; as many levels as `core.plan.learning.LEVELS`."""
 MOST_TICKS: Final = 2**18
 """Values of a column up to which each is a leaf."""
 _FEWEST_TOPS: Final = 32

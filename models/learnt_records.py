@@ -17,11 +17,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.domain.table import TableDomain
-from core.synthesis.counting_rules import groups_wanted
-from core.synthesis.learning import RECORDS, learns_records
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.plan.counting_rules import groups_wanted
+from core.plan.domain.table import TableDomain
+from core.plan.learning import RECORDS, learns_records
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 
 _UNLIKE: Final = 1 / 3
 """Total variation between records that are cut off and the others (docs/unit-records.md has what simulated stays give)."""

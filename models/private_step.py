@@ -7,7 +7,7 @@ from traceback import clear_frames
 import torch
 from torch import Tensor
 
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from models.acts import AdaptiveThresholds
 from models.critic.forms import PrivateNetwork, RecordForm, record_form
 from models.devices.data_parallel import DataParallelForm, supports_data_parallel

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from core.releases.counts import ReleasedCounts
+from core.artifacts.counts import ReleasedCounts
 from models.devices.placement import HOST, Placement
 from models.graphical.synthesizer import GraphicalSynthesizer
 from models.idpgan.synthesizer import IdpganSynthesizer

@@ -11,12 +11,12 @@ from typing import Final
 
 from torch import Tensor
 
-from core.releases.errors import ExecutionDiffers
-from core.releases.execution import Executed, require_as_planned
-from core.synthesis.image_anchor import ImageAnchorPlan
-from core.synthesis.marginals import MarginalsPlan
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.execution import Executed, require_as_planned
+from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.marginals import MarginalsPlan
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.anchor import place_of, sensitivity_of
 from models.randomness import Purpose
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import TypeIs
 
-from core.releases.codes_in_groups import CodesInGroups
+from core.artifacts.sampling.codes_in_groups import CodesInGroups
 from models.encoding import block_starts
 from models.idpgan.generator import draw, probabilities
 from models.idpgan.labels import drawn_labels

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 from scipy.special import gammaln
 
-from core.synthesis.stages import AnchorPlan
+from core.plan.stages import AnchorPlan
 from models.anchor import SCREENING, Pair, questions_of
 from models.counting.memory import counter_of
 from models.counting.question import Counter

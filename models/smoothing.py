@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.synthesis.counting_rules import smoothed_weight
+from core.plan.counting_rules import smoothed_weight
 
 LONGEST_SEGMENT: Final = 128
 """Codes of a segment at most: time grows with codes times this."""

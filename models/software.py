@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from core.synthesis.spec import GRAPHICAL
+from core.plan.spec import GRAPHICAL
 
 TAKING_PART: Final = (
     "cryptography", "numpy", "onnx", "onnxscript", "pyarrow", "pydantic", "safetensors", "scikit-learn", "scipy", "torch",

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from core.releases.counts import ReleasedCounts
-from core.synthesis.plan import Plan
+from core.artifacts.counts import ReleasedCounts
+from core.plan.plan import Plan
 from models.counting.question import Counter
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams

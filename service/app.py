@@ -13,9 +13,17 @@ from fastapi.telemetry import TelemetryConfig
 from opentelemetry.trace import Tracer
 from sqlalchemy.pool import QueuePool
 
-from core.access.directory import KeyDirectory
-from core.access.enrolments import Enrolments
-from core.access.errors import (
+from core.clock import Clock, SystemClock
+from core.data.intake.spool import remove_leftovers
+from core.data.objects import ObjectStore, open_store
+from core.db.errors import DatabaseBusy, DatabaseUnavailable
+from core.db.session import Database
+from core.errors import InternalError, InvalidInput, TooLarge
+from core.jobs.queue import CeleryQueue, Queue
+from core.plan.installed import takes_graphical_models
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.enrolments import Enrolments
+from core.platform.access.errors import (
     CsrfRefused,
     IssuerUnavailable,
     KeyMissing,
@@ -26,20 +34,12 @@ from core.access.errors import (
     SessionRefused,
     TokenRefused,
 )
-from core.access.keys import Entropy, pepper_from
-from core.access.sessions import BrowserSessions
-from core.access.throttle import LoginThrottle
-from core.clock import Clock, SystemClock
-from core.db.errors import DatabaseBusy, DatabaseUnavailable
-from core.db.session import Database
-from core.errors import InternalError, InvalidInput, TooLarge
-from core.jobs.queue import CeleryQueue, Queue
-from core.settings import Settings
-from core.storage.objects import ObjectStore, open_store
-from core.storage.spool import remove_leftovers
-from core.synthesis.installed import takes_graphical_models
+from core.platform.access.keys import Entropy, pepper_from
+from core.platform.access.sessions import BrowserSessions
+from core.platform.access.throttle import LoginThrottle
+from core.platform.settings import Settings
+from core.platform.witness.ledger_witness import LedgerWitness
 from core.tracing import tracer_for
-from core.witness.ledger_witness import LedgerWitness
 from service import health
 from service.auditing import dataset_trail
 from service.auditing import endpoints as auditing
@@ -271,7 +271,7 @@ def _make_context(
             capacity=PLANS_KEPT,
             at_once=PLANS_AT_ONCE,
             patience_seconds=PLANNING_PATIENCE_SECONDS,
-            graphical_models=takes_graphical_models(settings),
+            graphical_models=takes_graphical_models(settings.graphical_models),
         ),
         job_watch=JobWatch(
             database,

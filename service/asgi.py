@@ -7,14 +7,14 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from core.access.pepper import kept_pepper
 from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.db.errors import DatabaseUnavailable
 from core.db.session import Database
 from core.logs import configure_logs, get_logger
-from core.settings import Settings, read_settings
-from core.witness.ledger_witness import compare_at_start
+from core.platform.access.pepper import kept_pepper
+from core.platform.settings import Settings, read_settings
+from core.platform.witness.ledger_witness import compare_at_start
 from service.app import create_app
 
 PATIENCE_SECONDS: Final = 60.0

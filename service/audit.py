@@ -4,9 +4,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
-from core.audit import log
 from core.clock import Clock
+from core.ledger.audit import log
+from core.platform.access.roles import Principal
 from service.edge.audit_trail import actor_of, current_trail
 from service.edge.request_id import current_request_id
 

@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 from anyio import Semaphore
 
-from core.access.directory import KeyDirectory
-from core.access.enrolments import Enrolments
-from core.access.keys import Entropy
-from core.access.sessions import BrowserSessions
-from core.access.throttle import LoginThrottle
-from core.asking.answer import OpenedCounts
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.sampling.samples import Samples
 from core.clock import Clock
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.jobs.queue import Queue
-from core.releases.samples import Samples
-from core.settings import Settings
-from core.storage.objects import ObjectStore
-from core.witness.ledger_witness import LedgerWitness
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.enrolments import Enrolments
+from core.platform.access.keys import Entropy
+from core.platform.access.sessions import BrowserSessions
+from core.platform.access.throttle import LoginThrottle
+from core.platform.settings import Settings
+from core.platform.witness.ledger_witness import LedgerWitness
 from service.auth.authenticator import Authenticator
 from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits

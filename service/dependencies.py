@@ -19,7 +19,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
-from core.access.errors import (
+from core.platform.access.errors import (
     CsrfRefused,
     KeyMissing,
     KeyNarrowed,
@@ -27,7 +27,7 @@ from core.access.errors import (
     RoleMissing,
     ScopeMissing,
 )
-from core.access.roles import Principal
+from core.platform.access.roles import Principal
 from service.auth.authenticator import Proof
 from service.auth.cookie import (
     COOKIE,

@@ -16,10 +16,10 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.errors import UnderstudyError
 from core.logs import get_logger
-from core.storage.objects import ObjectStore
 from migrations.upgrade import alembic_config
 
 CHECK_SECONDS: Final = 2.0

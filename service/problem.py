@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
+from core.data.errors import StorageUnavailable
 from core.db.errors import DatabaseBusy
 from core.errors import (
     InternalError,
@@ -33,7 +34,6 @@ from core.errors import (
     Unsupported,
 )
 from core.logs import get_logger
-from core.storage.errors import StorageUnavailable
 from service.edge.audit_trail import current_trail
 from service.edge.request_id import current_request_id
 

@@ -11,13 +11,13 @@ import os
 import sys
 from pathlib import Path
 
-from core.access.directory import KeyDirectory
-from core.access.keys import KeyText, parse_key
-from core.access.pepper import kept_pepper
-from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
-from core.settings import Settings, read_settings
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import KeyText, parse_key
+from core.platform.access.pepper import kept_pepper
+from core.platform.access.roles import Role
+from core.platform.settings import Settings, read_settings
 
 
 class KeysFileInvalid(ValueError):

@@ -18,12 +18,12 @@ import argparse
 import sys
 from contextlib import closing
 
-from core.access.pepper import kept_pepper
+from core.artifacts.signing import keyring
 from core.clock import SystemClock
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
-from core.settings import Settings, read_settings
-from core.signing import keyring
-from core.storage.rotation import remaining, rotate
+from core.platform.access.pepper import kept_pepper
+from core.platform.rotation import remaining, rotate
+from core.platform.settings import Settings, read_settings
 
 
 def main(arguments: list[str] | None = None, *, settings: Settings | None = None) -> int:

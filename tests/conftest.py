@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 from xdist.remote import Producer
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from tests.distribution import Together, longest_first
 from tests.in_memory import in_memory
 from tests.interruption import end_what_is_left, end_with_parent

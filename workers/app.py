@@ -25,8 +25,8 @@ from celery.signals import celeryd_init, setup_logging, worker_process_init, wor
 
 from core.clock import SystemClock
 from core.crashes import leave_no_core
+from core.data.objects import open_store
 from core.db.session import Database
-from core.health.signs import SIGN_SECONDS, HealthReporter
 from core.jobs.queue import (
     COUNTING_TASK,
     REPORT_TASK,
@@ -35,9 +35,9 @@ from core.jobs.queue import (
     broker_transport_options,
 )
 from core.logs import configure_logs, get_logger, is_request_id
-from core.settings import Settings, read_settings
-from core.storage.objects import open_store
-from core.synthesis.installed import graphical_models_installed
+from core.plan.installed import graphical_models_installed
+from core.platform.health.signs import SIGN_SECONDS, HealthReporter
+from core.platform.settings import Settings, read_settings
 from core.tracing import tracer_for
 from workers.devices import devices
 from workers.owner_reports import OwnerReporter

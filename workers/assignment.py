@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from core.data.errors import ObjectMissing
+from core.data.master_keys import MasterKeys
+from core.data.sealing import open_bytes
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
-from core.domain.declared import Domain, domain_from_json
 from core.jobs.claims import Claim, held_claim
-from core.storage.errors import ObjectMissing
-from core.storage.master_keys import MasterKeys
-from core.storage.sealing import open_bytes
+from core.plan.domain.declared import Domain, domain_from_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

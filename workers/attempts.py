@@ -27,13 +27,13 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from core.clock import Clock, FixedClock
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost
 from core.jobs.queue import Queue
 from core.logs import get_logger
-from core.settings import Settings
-from core.storage.objects import ObjectStore
+from core.platform.settings import Settings
 from workers.leases import Heartbeat
 from workers.outcomes import Outcome
 from workers.runner import WorkName

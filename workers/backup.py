@@ -21,9 +21,9 @@ from typing import Final
 
 from sqlalchemy import URL, make_url
 
-from core.settings import Settings, read_settings
-from core.storage.errors import ObjectMissing
-from core.storage.objects import ObjectStore, open_store
+from core.data.errors import ObjectMissing
+from core.data.objects import ObjectStore, open_store
+from core.platform.settings import Settings, read_settings
 
 DUMP: Final = "database.dump"
 OBJECTS: Final = "objects"

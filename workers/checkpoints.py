@@ -13,13 +13,13 @@ from uuid import UUID
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from core.data.errors import ObjectMissing, SealBroken
+from core.data.objects import ObjectStore
+from core.data.sealing import open_bytes, seal_bytes
 from core.db.session import Database
 from core.jobs import claims
 from core.jobs.claims import Claim
 from core.logs import get_logger
-from core.storage.errors import ObjectMissing, SealBroken
-from core.storage.objects import ObjectStore
-from core.storage.sealing import open_bytes, seal_bytes
 from models.release_recorder import CertificateRecorder
 from workers.object_keys import checkpoint_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery

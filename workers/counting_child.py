@@ -9,11 +9,11 @@ never run.
 import secrets
 from uuid import UUID
 
+from core.data.objects import ObjectStore
+from core.data.private_rows import PrivateShards
 from core.db.session import Database
-from core.domain.table import TableDomain
-from core.settings import Settings
-from core.storage.objects import ObjectStore
-from core.storage.private_rows import PrivateShards
+from core.plan.domain.table import TableDomain
+from core.platform.settings import Settings
 from models.counting.streamed import count_shard
 from workers.assignment import read_assignment
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from core.health.signs import Device
+from core.platform.health.signs import Device
 
 _PROGRAM: Final = "nvidia-smi"
 _QUESTION: Final = ("--query-gpu=index,memory.used,memory.total", "--format=csv,noheader,nounits")

@@ -2,7 +2,7 @@
 
 The hash chain shows a change inside a ledger. But a database restored from an old backup is consistent in itself and has
 merely forgotten what was spent. So signed heads are noted in the object store and in the operator's second place, before
-private rows are opened (core.witness.ledger_witness) and here, and the chain must pass through all of them. Publications are noted
+private rows are opened (core.platform.witness.ledger_witness) and here, and the chain must pass through all of them. Publications are noted
 too, and every certified bundle in the object store quotes the link that paid for it: the database must know them all. A
 ledger that does not verify is frozen, and every audit reports it until a person has dealt with it.
 
@@ -29,11 +29,14 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from core.audit import linking
-from core.audit import repository as audit_repository
-from core.audit.chain import AuditCheck
-from core.audit.log import append
+from core.artifacts.bundle import CERTIFICATE
+from core.artifacts.signing import keyring
+from core.artifacts.signing.contexts import CERTIFICATE as CERTIFIED
+from core.artifacts.signing.signed import Signer
 from core.clock import Clock, SystemClock
+from core.data.errors import ObjectMissing
+from core.data.master_keys import MasterKeys
+from core.data.objects import ObjectStore, open_store
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
@@ -41,27 +44,29 @@ from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.states import JobState
 from core.ledger import repository as ledger_repository
+from core.ledger.audit import linking
+from core.ledger.audit import repository as audit_repository
+from core.ledger.audit.chain import AuditCheck
+from core.ledger.audit.log import append
+from core.ledger.hash_chain import ChainCheck, Head
 from core.ledger.repository import unpaid
 from core.logs import configure_logs, get_logger
-from core.releases.bundle import CERTIFICATE
-from core.settings import Settings, read_settings
-from core.signing import keyring
-from core.signing.contexts import CERTIFICATE as CERTIFIED
-from core.signing.hash_chain import ChainCheck, Head
-from core.signing.signed import Signer
-from core.storage.errors import ObjectMissing
-from core.storage.master_keys import MasterKeys
-from core.storage.objects import ObjectStore, open_store
-from core.witness.ledger_witness import ACTOR, LedgerWitness, freeze_broken, report_broken
-from core.witness.signed_heads import Acceptance, signed_acceptance, signed_audit_head, signed_ledger_head
-from core.witness.verification import (
+from core.platform.settings import Settings, read_settings
+from core.platform.witness.ledger_witness import ACTOR, LedgerWitness, freeze_broken, report_broken
+from core.platform.witness.signed_heads import (
+    Acceptance,
+    signed_acceptance,
+    signed_audit_head,
+    signed_ledger_head,
+)
+from core.platform.witness.verification import (
     POPULATION_MISSING,
     check_audit,
     check_ledger,
     strange_heads,
     strange_jobs,
 )
-from core.witness.witness_store import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
+from core.platform.witness.witness_store import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
 from workers.object_keys import BUNDLE
 
 _BUNDLE: Final = "a certified bundle is stored that the ledger has not paid for"

@@ -13,16 +13,16 @@ from typing import Any, Final
 
 from torch import Tensor
 
+from core.artifacts.bundle import MANIFEST, unpack
+from core.artifacts.errors import BundleInvalid, ExecutionDiffers
+from core.artifacts.execution import SCHEMA
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.release import Release
-from core.domain.declared import Domain
-from core.domain.images import ImageDomain
 from core.jobs import claims
-from core.releases.bundle import MANIFEST, unpack
-from core.releases.errors import BundleInvalid, ExecutionDiffers
-from core.releases.execution import SCHEMA
-from core.storage.objects import ObjectStore
-from core.synthesis.report_plan import ReportPlan
+from core.plan.domain.declared import Domain
+from core.plan.domain.images import ImageDomain
+from core.plan.report_plan import ReportPlan
 from models.dp.count_noise import GRID
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose

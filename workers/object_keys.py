@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 from uuid import UUID, uuid5
 
-from core.jobs.failure_notes import failure_note_key
+from core.data.failure_notes import failure_note_key
 
 BUNDLE: Final = re.compile(r"releases/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/bundle-\d+\.zip")
 """The form of `bundle_key`."""

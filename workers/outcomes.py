@@ -11,10 +11,10 @@ from typing import Final
 
 from obstore.exceptions import BaseError as StoreError
 
+from core.data.errors import ObjectMissing
+from core.data.objects import is_out_of_memory
 from core.errors import Unavailable
 from core.jobs.errors import LeaseLost
-from core.storage.errors import ObjectMissing
-from core.storage.objects import is_out_of_memory
 
 MACHINERY_FAILED: Final = "infrastructure-failed"
 """Failure code of a job whose attempts were used up by the database or the object store."""

@@ -13,23 +13,23 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from core.artifacts.bundle import unpack
+from core.artifacts.errors import BundleInvalid
+from core.artifacts.reports.columns import coded_rows, columns_of
+from core.artifacts.reports.owner_contents import measure
+from core.artifacts.reports.owner_files import report_key, write_report
+from core.artifacts.reports.owner_orders import REPORTS
+from core.artifacts.reports.owner_page import Subject, most_bytes, render, render_failure
+from core.artifacts.sampling.sampler import Sampler
+from core.data.errors import ObjectMissing
+from core.data.master_keys import MasterKeys
+from core.data.objects import ObjectStore
+from core.data.private_rows import open_private_rows
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
-from core.domain.table import TableDomain
-from core.releases.bundle import unpack
-from core.releases.errors import BundleInvalid
-from core.releases.sampler import Sampler
-from core.reports.columns import coded_rows, columns_of
-from core.reports.owner_contents import measure
-from core.reports.owner_files import report_key, write_report
-from core.reports.owner_orders import REPORTS
-from core.reports.owner_page import Subject, most_bytes, render, render_failure
-from core.settings import Settings
-from core.storage.errors import ObjectMissing
-from core.storage.master_keys import MasterKeys
-from core.storage.objects import ObjectStore
-from core.storage.private_rows import open_private_rows
+from core.plan.domain.table import TableDomain
+from core.platform.settings import Settings
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
 from workers.process_limits import limit_memory
 

@@ -11,10 +11,8 @@ from uuid import UUID
 import structlog
 from obstore.exceptions import BaseError as StoreError
 
-from core.clock import Clock
-from core.logs import get_logger
-from core.reports.owner_files import report_key
-from core.reports.owner_orders import (
+from core.artifacts.reports.owner_files import report_key
+from core.artifacts.reports.owner_orders import (
     ReportClaim,
     claim_report,
     fail_report,
@@ -22,6 +20,8 @@ from core.reports.owner_orders import (
     hand_back_report,
     renew_report,
 )
+from core.clock import Clock
+from core.logs import get_logger
 from workers.attempts import JobRunner
 from workers.leases import Heartbeat
 from workers.outcomes import Outcome

@@ -11,28 +11,28 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from core.asking.release_notes import release_notes
+from core.artifacts.asking.release_notes import release_notes
+from core.artifacts.bundle import artefacts_of, files_of, pack, unpack
+from core.artifacts.certificate import make_certificate, sign_certificate
+from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.execution import SCHEMA, Executed, require_as_planned
+from core.artifacts.readme import render_readme
+from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
+from core.artifacts.sampling.generator_check import GeneratorCheck
+from core.artifacts.selection_certificate import of_selection, sign_selection_certificate
+from core.artifacts.selection_execution import SelectionExecuted
+from core.artifacts.signing import keyring
 from core.clock import Clock
+from core.data.master_keys import MasterKeys
+from core.data.objects import ObjectStore
 from core.db.session import Database
-from core.domain.declared import domain_from_json
 from core.jobs.claims import Claim
 from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
-from core.releases.bundle import artefacts_of, files_of, pack, unpack
-from core.releases.certificate import make_certificate, sign_certificate
-from core.releases.errors import ExecutionDiffers
-from core.releases.execution import SCHEMA, Executed, require_as_planned
-from core.releases.generator_check import GeneratorCheck
-from core.releases.readme import render_readme
-from core.releases.selection_certificate import of_selection, sign_selection_certificate
-from core.releases.selection_execution import SelectionExecuted
-from core.reports.utility import Measurement, make_charged_report, sign_charged_report
-from core.signing import keyring
-from core.storage.master_keys import MasterKeys
-from core.storage.objects import ObjectStore
-from core.synthesis.plan import Plan
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.selection import SelectionPlan
+from core.plan.domain.declared import domain_from_json
+from core.plan.plan import Plan
+from core.plan.report_plan import ReportPlan
+from core.plan.selection import SelectionPlan
 from workers.object_keys import bundle_key, measurement_key, release_id_of
 
 

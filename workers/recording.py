@@ -12,12 +12,12 @@ from typing import Any, Final
 import core
 import models
 import workers
-from core.releases.errors import ExecutionDiffers
-from core.releases.execution import SCHEMA
-from core.releases.generator_check import MEMBER, GeneratorCheck
-from core.releases.selection_execution import SelectionExecuted
-from core.synthesis.plan import Plan
-from core.synthesis.selection import SelectionPlan
+from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.execution import SCHEMA
+from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
+from core.artifacts.selection_execution import SelectionExecuted
+from core.plan.plan import Plan
+from core.plan.selection import SelectionPlan
 from models.grids import noise_grid
 from models.release_recorder import CertificateRecorder
 from models.software import software_of

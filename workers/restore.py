@@ -18,9 +18,9 @@ from typing import Final
 
 from sqlalchemy import text
 
+from core.data.objects import ObjectStore, open_store
 from core.db.session import Database
-from core.settings import Settings, read_settings
-from core.storage.objects import ObjectStore, open_store
+from core.platform.settings import Settings, read_settings
 from workers import ledger_audit
 from workers.backup import DUMP, OBJECTS, CommandFailed, run_tool
 

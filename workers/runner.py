@@ -18,10 +18,10 @@ from uuid import UUID
 
 import structlog
 
+from core.data.objects import ObjectStore, open_store
 from core.db.session import Database
 from core.logs import configure_logs, get_logger
-from core.settings import Settings, read_settings
-from core.storage.objects import ObjectStore, open_store
+from core.platform.settings import Settings, read_settings
 from workers.outcomes import AttemptEnded, ExitCode
 from workers.process_limits import close_side_doors, die_with_parent, fall_silent
 

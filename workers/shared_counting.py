@@ -21,12 +21,12 @@ import numpy as np
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from core.domain.forbidden import forbidden_pairs
-from core.domain.table import TableDomain
+from core.data.errors import ObjectMissing, SealBroken
+from core.data.objects import ObjectStore
+from core.data.sealing import open_bytes, seal_bytes
 from core.logs import get_logger
-from core.storage.errors import ObjectMissing, SealBroken
-from core.storage.objects import ObjectStore
-from core.storage.sealing import open_bytes, seal_bytes
+from core.plan.domain.forbidden import forbidden_pairs
+from core.plan.domain.table import TableDomain
 from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts, Groups
 from models.counting.streamed import add_counts, count_shard
@@ -46,7 +46,7 @@ class Round:
         number: From 1, in the order of the training's questions.
         shards: Number of shards.
         shard_bytes: Smallest size of a shard.
-        cut: Where shards begin and end; a helper that cuts otherwise must not count (`core.storage.private_rows.PrivateShards.cut`).
+        cut: Where shards begin and end; a helper that cuts otherwise must not count (`core.data.private_rows.PrivateShards.cut`).
         weighted: Whether the weights of the records are on the board.
         questions: The tables to count.
     """

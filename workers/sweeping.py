@@ -16,7 +16,9 @@ from obstore.exceptions import BaseError as StoreError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from core.artifacts.reports.owner_orders import QUEUED, RUNNING
 from core.clock import Clock
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
@@ -25,9 +27,7 @@ from core.db.tables.release import Release
 from core.db.tables.waiting_rows import WaitingRows
 from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
-from core.reports.owner_orders import QUEUED, RUNNING
-from core.storage.objects import ObjectStore
-from core.witness.witness_store import publication_key
+from core.platform.witness.witness_store import publication_key
 from workers.object_keys import BUNDLE, count_folder, leftovers, release_id_of
 
 RECENT: Final = timedelta(days=1)

@@ -14,7 +14,9 @@ import structlog
 from obstore.exceptions import BaseError as StoreError
 from opentelemetry.trace import SpanKind, Tracer
 
+from core.artifacts.reports.utility import report_id_of
 from core.clock import Clock
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.errors import Unavailable, UnderstudyError
 from core.jobs import claims, endings, repository
@@ -25,12 +27,10 @@ from core.jobs.states import ENDED, Cause
 from core.jobs.turns import next_in_turn, should_make_room
 from core.ledger.errors import PopulationFrozen
 from core.logs import get_logger
-from core.reports.utility import report_id_of
-from core.settings import Settings
-from core.storage.objects import ObjectStore
-from core.synthesis.report_plan import ReportPlan
+from core.plan.report_plan import ReportPlan
+from core.platform.settings import Settings
+from core.platform.witness.ledger_witness import LedgerWitness
 from core.tracing import no_tracer, span
-from core.witness.ledger_witness import LedgerWitness
 from workers.attempts import Command, JobRunner
 from workers.devices import claimed_gpus
 from workers.leases import Heartbeat, this_process

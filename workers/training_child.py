@@ -17,26 +17,26 @@ import pyarrow as pa
 import structlog
 import torch
 
+from core.artifacts.bundle import unpack_counts
+from core.artifacts.counts import ReleasedCounts
+from core.artifacts.errors import BundleInvalid
+from core.data.errors import ObjectMissing
+from core.data.failure_notes import write_failure_note
+from core.data.objects import ObjectStore
+from core.data.private_rows import PrivateShards, open_private_rows
 from core.db.session import Database
 from core.db.tables.release import Release
-from core.domain.declared import Domain
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.jobs.failure_notes import write_failure_note
 from core.logs import get_logger
-from core.releases.bundle import unpack_counts
-from core.releases.counts import ReleasedCounts
-from core.releases.errors import BundleInvalid
-from core.settings import Settings
-from core.storage.errors import ObjectMissing
-from core.storage.objects import ObjectStore
-from core.storage.private_rows import PrivateShards, open_private_rows
-from core.synthesis.errors import SynthesizerNotInstalled
-from core.synthesis.installed import require_installed
-from core.synthesis.plan import Plan
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.reused import ReusedCounts
-from core.synthesis.selection import SelectionPlan
+from core.plan.domain.declared import Domain
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.errors import SynthesizerNotInstalled
+from core.plan.installed import require_installed
+from core.plan.plan import Plan
+from core.plan.report_plan import ReportPlan
+from core.plan.reused import ReusedCounts
+from core.plan.selection import SelectionPlan
+from core.platform.settings import Settings
 from models.bundle import write_bundle
 from models.coding import coded_images, coded_table
 from models.counting.streamed import StreamedCounter, only_counts

@@ -24,24 +24,24 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, NoReturn
 
-from core.audit.linking import link_waiting
+from core.artifacts.reports.owner_orders import overdue_reports
 from core.clock import Clock, SystemClock
 from core.crashes import leave_no_core
-from core.datasets.deletion import finish_deletions
+from core.data.objects import ObjectStore, open_store
+from core.data.uploads.ending import sweep_uploads
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
-from core.governance.requests import expire_grants, expire_requests
-from core.health.signs import HealthReporter
 from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
+from core.ledger.audit.linking import link_waiting
 from core.logs import configure_logs, get_logger
-from core.notifications.dispatch import Dispatcher, Transport
-from core.notifications.mail import MailTransport
-from core.notifications.mail_settings import mail_server
-from core.notifications.webhook import WebhookTransport
-from core.reports.owner_orders import overdue_reports
-from core.settings import Settings, read_settings
-from core.storage.objects import ObjectStore, open_store
-from core.uploads.ending import sweep_uploads
-from core.witness.ledger_witness import LedgerWitness
+from core.platform.budget_requests.requests import expire_grants, expire_requests
+from core.platform.deletion import finish_deletions
+from core.platform.health.signs import HealthReporter
+from core.platform.notifications.dispatch import Dispatcher, Transport
+from core.platform.notifications.mail import MailTransport
+from core.platform.notifications.mail_settings import mail_server
+from core.platform.notifications.webhook import WebhookTransport
+from core.platform.settings import Settings, read_settings
+from core.platform.witness.ledger_witness import LedgerWitness
 from workers.leases import is_dead
 from workers.ledger_audit import LedgerAudit
 from workers.sweeping import sweep_orphans, sweep_recent

@@ -63,7 +63,7 @@ def fit_mean_embedding(
     Args:
         images: private.
         streams: of the job.
-        noise_multiplier: of the one release; `core.privacy.calibration.gaussian_noise_multiplier` gives it.
+        noise_multiplier: of the one release; `core.dp.calibration.gaussian_noise_multiplier` gives it.
         options: public.
     """
     height, width, channels = images.shape

@@ -11,8 +11,8 @@ All else is the product's: Poisson sampling, clipping, noise, Adam, generator, r
 from benchmarks.baselines.auxiliary_critic import AuxiliaryCritic
 from benchmarks.baselines.auxiliary_form import AuxiliaryForm
 from benchmarks.baselines.public_threshold import PUBLIC_STREAM, PublicImages, PublicThreshold
-from core.synthesis.groups import critic_channels
-from core.synthesis.plan import Plan
+from core.plan.groups import critic_channels
+from core.plan.plan import Plan
 from models.encoding import PrivateImages
 from models.idpgan.image_training import ImageTraining
 from models.private_step import PrivateCritic

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from models.critic.forms import PrivateNetwork, record_form
 from models.dp.clipping import Layout, each_block_alone
 from models.randomness import KeyedStreams, Purpose

@@ -30,8 +30,8 @@ from benchmarks.images.private_gans import PRIVATE_GANS, private_gan
 from benchmarks.images.score import record
 from benchmarks.images.wasserstein_gan import Settings, train_wgan_gp
 from benchmarks.machine import load_average
-from core.privacy.calibration import gaussian_noise_multiplier
-from core.privacy.guarantee import PrivacyGuarantee
+from core.dp.calibration import gaussian_noise_multiplier
+from core.dp.guarantee import PrivacyGuarantee
 from models.critic.conv_network import ConvCritic
 from models.randomness import KeyedStreams, Purpose
 

@@ -24,9 +24,9 @@ from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import DELTA, drawn
 from benchmarks.images.idpgan import PARTS, plan_of
 from benchmarks.results_file import RESULTS
-from core.privacy.calibration import gaussian_noise_multiplier
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan
+from core.dp.calibration import gaussian_noise_multiplier
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan
 from models.idpgan.image_training import ImageTraining
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainedImageGenerator

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.datasets import HERE, data_folder
-from core.domain.images import ImageDomain
+from core.plan.domain.images import ImageDomain
 from models.encoding import PrivateImages
 
 NAMES = ("mnist", "fashion_mnist", "faces")

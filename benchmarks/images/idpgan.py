@@ -20,10 +20,10 @@ from benchmarks.images.drawing import DELTA, drawn
 from benchmarks.images.measures import HEADLINE, MADE, Effort
 from benchmarks.images.score import record
 from benchmarks.machine import load_average
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.devices.placement import HOST, Placement, placed, settle
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams

@@ -23,10 +23,10 @@ from benchmarks.images.datasets import NAMES, ImageSet, load
 from benchmarks.images.score import FILE, key_of
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
-from core.privacy import gaussian
-from core.privacy.calibration import sampled_gaussian_guess, smallest_scale
-from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.mechanism import Gaussian, PoissonSampled, Repeated
+from core.dp import gaussian
+from core.dp.calibration import sampled_gaussian_guess, smallest_scale
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Gaussian, PoissonSampled, Repeated
 from models.dp.poisson import UnitSampler
 from models.randomness import KeyedStreams, Purpose
 

@@ -16,7 +16,7 @@ from benchmarks.images.datasets import ImageSet, Pictures
 from benchmarks.images.drawing import drawn
 from benchmarks.images.idpgan import plan_of
 from benchmarks.images.measures import MADE
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
 

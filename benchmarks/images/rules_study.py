@@ -25,11 +25,11 @@ from benchmarks.images.drawing import DELTA
 from benchmarks.images.idpgan import plan_of
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
-from core.domain.images import ImageDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.images import ImageDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.critic.label_network import LabelCritic
 from models.idpgan.image_training import ImageTraining
 from models.randomness import KeyedStreams

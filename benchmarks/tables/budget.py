@@ -4,8 +4,8 @@ import math
 
 from scipy.optimize import minimize_scalar
 
-from core.privacy.gaussian import largest_mu
-from core.privacy.guarantee import PrivacyGuarantee
+from core.dp.gaussian import largest_mu
+from core.dp.guarantee import PrivacyGuarantee
 
 _HALVINGS = 100
 

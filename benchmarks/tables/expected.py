@@ -15,11 +15,11 @@ from benchmarks.results_file import merge, rounded
 from benchmarks.tables.methods import Task, make
 from benchmarks.tables.scores import distances
 from benchmarks.tables.sources import SOURCES, split
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import make_plan
-from core.synthesis.quote import expected_error_in
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import make_plan
+from core.plan.quote import expected_error_in
+from core.plan.spec import SynthesisSpec
 from models.coding import codes_alone, ordered_columns
 
 NAME = "expected_error"

@@ -7,13 +7,13 @@ import numpy as np
 
 from benchmarks.datasets import Codes
 from benchmarks.tables.methods import Task, key_of
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams

@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.datasets import HERE, Codes, data_folder
-from core.domain.cleaned import TextRules
-from core.domain.cleaning import clean_column
-from core.domain.codec import encode
-from core.domain.schema import sample_schema
-from core.domain.table import TableDomain
+from core.plan.domain.cleaned import TextRules
+from core.plan.domain.cleaning import clean_column
+from core.plan.domain.codec import encode
+from core.plan.domain.schema import sample_schema
+from core.plan.domain.table import TableDomain
 
 SIZES: Final = ("full", "500", "2000", "10000")
 _HELD_OUT: Final = 5

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.db.tables.job import Job
+from core.dp import mechanism as mechanisms
 from core.errors import UnderstudyError
 from core.jobs import repository
 from core.jobs.endings import end, end_cancelled, give_up, move
@@ -19,8 +20,7 @@ from core.ledger import ledger, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
-from core.privacy import mechanism as mechanisms
-from core.synthesis.selection import OrderedPlan, ordered_plan_from_json
+from core.plan.selection import OrderedPlan, ordered_plan_from_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

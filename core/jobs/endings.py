@@ -19,10 +19,12 @@ from uuid import UUID
 from sqlalchemy.orm import Session, object_session
 
 from core.clock import Clock
+from core.db.outbox import notify_job, notify_release
 from core.db.session import on_commit
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.db.tables.utility_report import UtilityReport
+from core.dp.charge import Charge, charge_of
 from core.jobs import repository
 from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
@@ -30,9 +32,7 @@ from core.jobs.leases import JOBS, has_live_worker
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
-from core.notifications.outbox import tell_job, tell_release
-from core.privacy.charge import Charge, charge_of
-from core.synthesis.selection import ordered_plan_from_json
+from core.plan.selection import ordered_plan_from_json
 
 # A training child imports this module and sends nothing: it starts without the broker's libraries.
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def finish(
         created_at=now,
     )
     repository.add(session, release)
-    tell_release(session, release, at=now)
+    notify_release(session, release, at=now)
     return release
 
 
@@ -269,7 +269,7 @@ def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = N
     job.failure_code = failure_code
     session = object_session(job)
     assert session is not None, "its row is locked, in a transaction"
-    tell_job(session, job, at=at)
+    notify_job(session, job, at=at)
 
 
 def move(job: Job, state: JobState) -> None:

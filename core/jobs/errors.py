@@ -63,3 +63,17 @@ class IllegalTransition(InternalError):
 
     code = "illegal-job-transition"
     title = "A job cannot go there from here"
+
+
+class DatasetDeleted(Conflict):
+    """The rows of the dataset were destroyed on request; its public facts and its ledger remain."""
+
+    code = "dataset-deleted"
+    title = "The dataset was deleted"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The rows of this dataset were destroyed and cannot be restored.",
+            remedy="Declare a new dataset; with parent_dataset_id it shares this one's budget, including"
+            " what is already spent.",
+        )

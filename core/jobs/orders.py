@@ -8,24 +8,22 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.datasets.errors import DatasetDeleted
+from core.db.outbox import EventKind, notify_population
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
-from core.domain.document import LEARN
+from core.dp import mechanism as mechanisms
+from core.dp.charge import charge_of
 from core.jobs import repository
-from core.jobs.errors import DatasetNotReady, PlanDoesNotFit
+from core.jobs.errors import DatasetDeleted, DatasetNotReady, PlanDoesNotFit
 from core.jobs.queue import Queue
 from core.jobs.states import JobState
 from core.ledger import ledger
 from core.logs import current_request_id
-from core.notifications.kinds import Kind
-from core.notifications.outbox import tell_population
-from core.privacy import mechanism as mechanisms
-from core.privacy.charge import charge_of
-from core.synthesis.plan import Plan
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.selection import OrderedPlan
+from core.plan.domain.document import LEARN
+from core.plan.plan import Plan
+from core.plan.report_plan import ReportPlan
+from core.plan.selection import OrderedPlan
 from core.tracing import current_trace_context
 
 LOW_SHARE: Final = 0.2
@@ -106,7 +104,7 @@ def place_order(
     repository.add(session, job)
     carrier = admission.carried_by
     if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
-        tell_population(session, Kind.BUDGET_LOW, dataset.population_id, at=now)
+        notify_population(session, EventKind.BUDGET_LOW, dataset.population_id, at=now)
     on_commit(session, partial(queue.enqueue_training, job_id))
     return job
 

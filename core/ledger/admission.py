@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from core.dp.charge import FEMTO, MICRO, Charge
+from core.dp.filters import Admission, Cap, Room, admit
 from core.errors import BudgetRefused
 from core.ledger.errors import CapBelowSpent
-from core.privacy.charge import FEMTO, MICRO, Charge
-from core.privacy.filters import Admission, Cap, Room, admit
 
 BASIC: Final = "basic"
 _PLACES: Final = {MICRO: 6, FEMTO: 15}

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
 
+from core.ledger.hash_chain import ChainLink, HashChain, Head
 from core.ledger.reservation import Balance, Movement
-from core.signing.hash_chain import ChainLink, HashChain, Head
 
 SCHEMA: Final = "understudy.ledger-entry/2"
 FIRST_SCHEMA: Final = "understudy.ledger-entry/1"

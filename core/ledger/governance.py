@@ -7,18 +7,17 @@ from uuid import UUID, uuid4
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
+from core.db.outbox import EventKind, notify_population
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
+from core.dp.filters import Admission, AdmissionRule, Cap
 from core.ledger import budget_lock, entries, repository
 from core.ledger.admission import require_cap_above
 from core.ledger.budget_lock import append_decision, current_balances
 from core.ledger.entries import GrantState
 from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen, ReasonRequired
+from core.ledger.hash_chain import NO_HASH
 from core.ledger.repository import cap_on
-from core.notifications.kinds import Kind
-from core.notifications.outbox import tell_population
-from core.privacy.filters import Admission, AdmissionRule, Cap
-from core.signing.hash_chain import NO_HASH
 
 
 def open_population(session: Session, *, rule: AdmissionRule, clock: Clock) -> UUID:
@@ -152,7 +151,7 @@ def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock
     if budget.frozen_at is not None:
         return False
     repository.set_frozen(session, population_id, frozen_at=clock.now())
-    tell_population(session, Kind.DATASET_FROZEN, population_id, at=clock.now())
+    notify_population(session, EventKind.DATASET_FROZEN, population_id, at=clock.now())
     if repository.frozen_in_chain(session, population_id):
         return True  # The row was cleared by hand; it agrees with the chain again.
     with suppress(LedgerBroken):

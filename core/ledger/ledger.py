@@ -12,6 +12,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
+from core.dp.charge import Charge
+from core.dp.filters import Admission
 from core.ledger import budget_lock, repository
 from core.ledger.admission import require_room
 from core.ledger.budget_lock import LockedBudget, append_movement, current_balances
@@ -25,8 +27,6 @@ from core.ledger.errors import (
     PopulationFrozen,
 )
 from core.ledger.reservation import NOTHING, Balance, EntryKind, Movement, Reservation, bounded, fold
-from core.privacy.charge import Charge
-from core.privacy.filters import Admission
 
 
 def reserve(

@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
 from core.db.tables.ledger_entry import MOVEMENTS, LedgerEntry
+from core.dp.charge import FEMTO, MICRO, Charge, total
+from core.dp.filters import Admission, AdmissionRule, Cap, Room, admit
 from core.errors import BudgetRefused
 from core.ledger import repository
 from core.ledger.admission import BASIC, decimal_text
@@ -24,6 +26,7 @@ from core.ledger.errors import (
     PopulationFrozen,
     ReservationNotFound,
 )
+from core.ledger.hash_chain import ChainCheck, Head
 from core.ledger.ledger_state import LedgerState, verify_entries
 from core.ledger.repository import BudgetRow, cap_on, entry_of, grant_cap
 from core.ledger.reservation import (
@@ -37,9 +40,6 @@ from core.ledger.reservation import (
     fold,
     fold_all,
 )
-from core.privacy.charge import FEMTO, MICRO, Charge, total
-from core.privacy.filters import Admission, AdmissionRule, Cap, Room, admit
-from core.signing.hash_chain import ChainCheck, Head
 
 NEWEST_STEPS: Final = 1000
 

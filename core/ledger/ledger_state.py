@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
+from core.dp.errors import InvalidGuarantee
+from core.dp.filters import AdmissionRule, Cap, admit
 from core.ledger.entries import LEDGER_CHAIN, Decision, DecisionKind, Entry, GrantState
 from core.ledger.errors import IllegalFold
+from core.ledger.hash_chain import ChainCheck, Head
 from core.ledger.reservation import EMPTY_BALANCE, Balance, EntryKind, Movement, Reservation, fold_into
-from core.privacy.errors import InvalidGuarantee
-from core.privacy.filters import AdmissionRule, Cap, admit
-from core.signing.hash_chain import ChainCheck, Head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
 from core.db.tables.ledger_entry import LedgerEntry
+from core.dp.charge import Charge
+from core.dp.filters import AdmissionRule, Cap
 from core.ledger.entries import Decision, DecisionKind, Entry
 from core.ledger.errors import GrantNotFound, PopulationNotFound, ReservationNotFound
+from core.ledger.hash_chain import Head
 from core.ledger.reservation import EMPTY_BALANCE, Balance, EntryKind, Movement
-from core.privacy.charge import Charge
-from core.privacy.filters import AdmissionRule, Cap
-from core.signing.hash_chain import Head
 
 _MOVEMENT = (
     LedgerEntry.kind,

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Final, Self
 from uuid import UUID
 
+from core.dp.charge import ORDERS, Charge, total
 from core.ledger.errors import IllegalFold
-from core.privacy.charge import ORDERS, Charge, total
 
 NOTHING: Final = total(())
 

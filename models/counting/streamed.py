@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from core.domain.codec import Codes, codes_type, encode_place
-from core.domain.forbidden import forbidden_pairs
-from core.domain.table import TableDomain
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.plan.domain.codec import Codes, codes_type, encode_place
+from core.plan.domain.forbidden import forbidden_pairs
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts
 from models.counting.tally import Tally

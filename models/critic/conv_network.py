@@ -5,8 +5,8 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.groups import groups_of_shapes
-from core.synthesis.options import IdpganOptions
+from core.plan.groups import groups_of_shapes
+from core.plan.options import IdpganOptions
 from models.critic.convolution import Convolution, Geometry
 from models.critic.network import Activation, LeakyReLU, draw_weights
 from models.randomness import KeyedStreams

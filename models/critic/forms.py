@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
-from core.synthesis.options import IdpganOptions
+from core.plan.options import IdpganOptions
 from models.critic.clipped_form import ClippedForm
 from models.critic.closed_form import ClosedForm
 from models.critic.conv_form import ConvForm

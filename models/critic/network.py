@@ -7,8 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.groups import group_count
-from core.synthesis.options import IdpganOptions
+from core.plan.groups import group_count
+from core.plan.options import IdpganOptions
 from models.randomness import KeyedStreams, Purpose
 
 _aten = torch.ops.aten

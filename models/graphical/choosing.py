@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from core.synthesis.marginals import Clique
+from core.plan.marginals import Clique
 from models.graphical.tree_size import tree_cells
 
 Floats = npt.NDArray[np.float64]

@@ -8,10 +8,10 @@ before a row is read. The estimator is mbi's, on JAX; it sees noisy counts alone
 import numpy as np
 from torch import Tensor
 
-from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
-from core.synthesis.errors import InvalidSpec
-from core.synthesis.marginals import Clique, GraphicalOptions, MarginalsPlan, marginal_shape
-from core.synthesis.plan import Plan
+from core.artifacts.counts import CountTable, ReleasedCounts, in_steps, step_for
+from core.plan.errors import InvalidSpec
+from core.plan.marginals import Clique, GraphicalOptions, MarginalsPlan, marginal_shape
+from core.plan.plan import Plan
 from models.counting.question import Counter
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages, PrivateTable

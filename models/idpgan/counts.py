@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
-from core.synthesis.counting_rules import column_weights
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.artifacts.counts import CountTable, ReleasedCounts, in_steps, step_for
+from core.plan.counting_rules import column_weights
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments
 from models.counting.question import Counter
 from models.encoding import PrivateTable

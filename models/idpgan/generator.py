@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.options import IdpganOptions
+from core.plan.options import IdpganOptions
 from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.grouping import Groups

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.synthesis.image_anchor import ImageAnchorPlan
-from core.synthesis.plan import Plan
+from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.plan import Plan
 from models.encoding import PrivateImages
 from models.idpgan.checkpoint import inside, under
 from models.idpgan.labels import noisy_law

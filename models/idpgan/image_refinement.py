@@ -5,7 +5,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.options import IdpganOptions
+from core.plan.options import IdpganOptions
 from models.critic.label_network import LabelCritic
 from models.devices.placement import move_tensors
 from models.idpgan.checkpoint import load_module, under

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.groups import critic_channels
-from core.synthesis.plan import Plan
+from core.plan.groups import critic_channels
+from core.plan.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
 from models.devices.placement import HOST, Placement

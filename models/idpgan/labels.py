@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.synthesis.stages import LabelPlan
+from core.plan.stages import LabelPlan
 from models.dp.discrete import discrete_gaussians
 from models.encoding import PrivateTable
 from models.idpgan.targets import positive_law, project_to_simplex

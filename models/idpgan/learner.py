@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.options import IdpganOptions
+from core.plan.options import IdpganOptions
 from models.devices.placement import CPU
 from models.idpgan.adam import Adam
 from models.idpgan.checkpoint import inside, load_module, under

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor, nn
 
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.network import Critic
 from models.devices.errors import OtherDevice

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.releases.counts import ReleasedCounts
-from core.synthesis.counting_rules import counts_by_class, groups_wanted, noise_of_tables
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.artifacts.counts import ReleasedCounts
+from core.plan.counting_rules import counts_by_class, groups_wanted, noise_of_tables
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.anchor import (
     MomentLayout,
     Moments,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.options import IdpganOptions
-from core.synthesis.rules import MOST_LOGITS
+from core.plan.options import IdpganOptions
+from core.plan.rules import MOST_LOGITS
 from models.devices.placement import move_tensors
 from models.grouping import Groups
 from models.idpgan.generator import probabilities

@@ -8,7 +8,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from core.releases.manifest import MIXTURE_OUTPUTS
+from core.artifacts.manifest import MIXTURE_OUTPUTS
 from models.idpgan.generator_onnx import IR_VERSION, ROWS
 from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
@@ -32,7 +32,7 @@ there are is left to the constant, for it follows from noisy counts."""
 def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
     """Return the serialised model: `latent` and `label` in, `logits` as the mixture gives them out; the number of rows is free.
 
-    Further outputs, the same for any input, are the tables behind it (`core.releases.mixture_rows`).
+    Further outputs, the same for any input, are the tables behind it (`core.artifacts.sampling.mixture_rows`).
 
     Args:
         mixture: on the CPU, float32.

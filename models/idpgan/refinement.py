@@ -5,7 +5,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.synthesis.options import IdpganOptions
+from core.plan.options import IdpganOptions
 from models.devices.placement import move_tensors
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from core.releases.counts import ReleasedCounts
-from core.synthesis.counting_rules import column_weights
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.artifacts.counts import ReleasedCounts
+from core.plan.counting_rules import column_weights
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair, in_order, moments_of
 from models.grouping import Groups, group_counts
 

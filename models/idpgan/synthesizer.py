@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from core.releases.counts import ReleasedCounts
-from core.synthesis.plan import Plan
+from core.artifacts.counts import ReleasedCounts
+from core.plan.plan import Plan
 from models.counting.question import Counter
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages, PrivateTable

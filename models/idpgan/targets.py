@@ -20,8 +20,8 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from core.synthesis.counting_rules import column_weights
-from core.synthesis.stages import AnchorPlan
+from core.plan.counting_rules import column_weights
+from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
 from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of

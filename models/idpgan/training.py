@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor, nn
 
-from core.releases.counts import ReleasedCounts
-from core.synthesis.plan import Plan
+from core.artifacts.counts import ReleasedCounts
+from core.plan.plan import Plan
 from models.counting.question import Counter
 from models.critic.network import Critic
 from models.devices.placement import HOST, Placement

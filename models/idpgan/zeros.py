@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from core.domain.forbidden import Pair, whole_groups
+from core.plan.domain.forbidden import Pair, whole_groups
 from models.anchor import MomentLayout
 from models.grouping import Groups
 

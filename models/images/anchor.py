@@ -19,7 +19,7 @@ import math
 import numpy as np
 import torch
 
-from core.synthesis.image_anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
+from core.plan.image_anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
 from models.encoding import PrivateImages
 from models.images import centres as cells
 from models.images.basis import class_centres, directions

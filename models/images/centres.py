@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.synthesis.image_anchor import ImageAnchorPlan
+from core.plan.image_anchor import ImageAnchorPlan
 from models.images.basis import variances
 from models.images.exact import RESIDUAL_BITS, Floats, nearest
 from models.images.moments import SecondMoments, Sums

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.synthesis.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
+from core.plan.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
 from models.idpgan.targets import positive_law, project_to_simplex
 from models.images.basis import class_means, class_sizes, pixel_basis, ring_energies, variances
 from models.images.exact import RESIDUAL_BITS, Floats

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.domain.codec import Codes
-from core.domain.declared import Domain, domain_from_json
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.releases.bundle import Bundle
-from core.synthesis.report_columns import cardinalities, measurable
-from core.synthesis.report_plan import PAIR_BINS, ReportPlan
+from core.artifacts.bundle import Bundle
+from core.plan.domain.codec import Codes
+from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.report_columns import cardinalities, measurable
+from core.plan.report_plan import PAIR_BINS, ReportPlan
 from models.reports.records import Records
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ def public_side(bundle: Bundle, plan: ReportPlan) -> PublicSide:
 
 def _drawn(bundle: Bundle, domain: TableDomain | ImageDomain, rows: int) -> Records:
     # They import the ONNX runtime, which trainings do not need.
-    from core.releases.image_sampler import ImageSampler
-    from core.releases.sampler import Sampler
+    from core.artifacts.sampling.image_sampler import ImageSampler
+    from core.artifacts.sampling.sampler import Sampler
 
     rng = np.random.Generator(np.random.PCG64(SEED))
     if isinstance(domain, TableDomain):

@@ -1,7 +1,7 @@
 """Permute-and-flip, sampled exactly in integers and rationals, so its distribution is the one that the accountant assumes.
 
 McKenna and Sheldon 2020, "Permute-and-Flip: A New Mechanism for Differentially Private Selection", algorithm 1.
-`core.privacy.mechanism.PermuteAndFlip` says what may be counted and why the exponent has no factor 1/2.
+`core.dp.mechanism.PermuteAndFlip` says what may be counted and why the exponent has no factor 1/2.
 """
 
 from collections.abc import Sequence

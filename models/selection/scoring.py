@@ -2,7 +2,7 @@
 
 The sample and the classifier are post-processing of a differentially private generator; only the counting reads private
 rows. A unit counts once, by its first record, so it adds 0 or 1 to the errors of each candidate, whatever the other units
-are, as `core.privacy.mechanism.PermuteAndFlip` requires.
+are, as `core.dp.mechanism.PermuteAndFlip` requires.
 """
 
 from dataclasses import dataclass

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, Self
 
-from core.synthesis.plan import Plan
-from core.synthesis.selection import SelectionPlan
+from core.plan.plan import Plan
+from core.plan.selection import SelectionPlan
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.registry import make_synthesizer

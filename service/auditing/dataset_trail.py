@@ -11,7 +11,6 @@ from uuid import UUID
 from fastapi import APIRouter
 from sqlalchemy import CompoundSelect, String, cast, func, literal, select, union_all
 
-from core.access.roles import Role
 from core.db.tables.audit_event import AuditEvent
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
@@ -21,6 +20,7 @@ from core.db.tables.owner_report import OwnerReport
 from core.db.tables.release import Release
 from core.db.tables.upload import Upload
 from core.db.tables.utility_report import UtilityReport
+from core.platform.access.roles import Role
 from service.auditing.endpoints import BeforeSequence
 from service.auditing.schemas import TrailEvent, TrailPage
 from service.datasets import repository as datasets

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
-from core.audit import repository
-from core.audit.linking import link_waiting
-from core.audit.repository import AuditFilter
-from core.signing import keyring
-from core.witness.signed_heads import signed_audit_head
-from core.witness.verification import check_audit
-from core.witness.witness_store import Witnesses
+from core.artifacts.signing import keyring
+from core.ledger.audit import repository
+from core.ledger.audit.linking import link_waiting
+from core.ledger.audit.repository import AuditFilter
+from core.platform.witness.signed_heads import signed_audit_head
+from core.platform.witness.verification import check_audit
+from core.platform.witness.witness_store import Witnesses
 from service.audit import record
 from service.auditing.exporting import MEDIA_TYPES, ExportFormat, export_pieces
 from service.auditing.schemas import AuditEventView, AuditPage, AuditVerification

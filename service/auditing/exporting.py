@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from core.audit import repository
-from core.audit.chain import Link
-from core.audit.repository import AuditFilter
+from core.artifacts.signing.contexts import AUDIT_EXPORT
+from core.artifacts.signing.signed import Signer
+from core.canonical import canonical
 from core.db.session import Database
-from core.signing.canonical import canonical
-from core.signing.contexts import AUDIT_EXPORT
-from core.signing.hash_chain import Head
-from core.signing.signed import Signer
+from core.ledger.audit import repository
+from core.ledger.audit.chain import Link
+from core.ledger.audit.repository import AuditFilter
+from core.ledger.hash_chain import Head
 from service.releases.streaming import Pieces
 
 BATCH: Final = 1000

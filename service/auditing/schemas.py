@@ -5,9 +5,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field
 
-from core.audit.chain import AuditCheck
 from core.db.tables.audit_event import AuditEvent
 from core.db.tables.audit_link import AuditLink
+from core.ledger.audit.chain import AuditCheck
 
 
 class AuditEventView(BaseModel):

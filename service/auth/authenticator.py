@@ -5,15 +5,15 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.access.directory import KeyDirectory, Known
-from core.access.errors import KeyRefused
-from core.access.keys import KeyText, parse_key
-from core.access.last_use import LastUse
-from core.access.recent import Recent
-from core.access.roles import Principal
-from core.access.sessions import BrowserSessions
 from core.clock import Clock
 from core.db.session import Database
+from core.platform.access.directory import KeyDirectory, Known
+from core.platform.access.errors import KeyRefused
+from core.platform.access.keys import KeyText, parse_key
+from core.platform.access.last_use import LastUse
+from core.platform.access.recent import Recent
+from core.platform.access.roles import Principal
+from core.platform.access.sessions import BrowserSessions
 from service.auth.tokens import Tokens, looks_like_token
 
 

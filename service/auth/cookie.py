@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 
-from core.access.errors import CsrfRefused
-from core.settings import Settings
+from core.platform.access.errors import CsrfRefused
+from core.platform.settings import Settings
 
 # Browsers accept a cookie with this prefix only if it is Secure and host-only.
 COOKIE: Final = "__Host-understudy-session"

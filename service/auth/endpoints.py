@@ -6,7 +6,8 @@ from uuid import UUID
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
-from core.access.errors import (
+from core.db.session import on_commit
+from core.platform.access.errors import (
     ExpiryRefused,
     KeyBeyondMaker,
     KeyEnded,
@@ -15,9 +16,8 @@ from core.access.errors import (
     RecoveryHold,
     TokenMakesNoKeys,
 )
-from core.access.names import names_of
-from core.access.roles import Role
-from core.db.session import on_commit
+from core.platform.access.names import names_of
+from core.platform.access.roles import Role
 from service.audit import record
 from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
 from service.context import AppContext

@@ -4,8 +4,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 
-from core.access.directory import principal_of
-from core.access.errors import (
+from core.db.session import on_commit
+from core.db.tables.enrolment import Enrolment
+from core.platform.access.directory import principal_of
+from core.platform.access.errors import (
     CsrfRefused,
     EnrolmentEnded,
     EnrolmentNotFound,
@@ -13,11 +15,9 @@ from core.access.errors import (
     ExpiryRefused,
     LoginThrottled,
 )
-from core.access.keys import parse_enrolment_token
-from core.access.names import names_of
-from core.access.roles import Role
-from core.db.session import on_commit
-from core.db.tables.enrolment import Enrolment
+from core.platform.access.keys import parse_enrolment_token
+from core.platform.access.names import names_of
+from core.platform.access.roles import Role
 from service.audit import record
 from service.auth.authenticator import Proof
 from service.auth.cookie import require_own_page

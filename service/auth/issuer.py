@@ -15,9 +15,9 @@ import httpx
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from core.access.errors import IssuerUnavailable
 from core.clock import Clock
 from core.logs import get_logger
+from core.platform.access.errors import IssuerUnavailable
 
 # One asymmetric algorithm per key type. Secrets shared with the provider are never used for verification.
 ALGORITHM_OF: Final[Mapping[tuple[str, str], str]] = {

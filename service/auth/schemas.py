@@ -7,10 +7,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from core.access.keys import KeyText
-from core.access.roles import Principal, Role, Via
-from core.access.scopes import Scope
 from core.db.tables.api_key import ApiKey
+from core.platform.access.keys import KeyText
+from core.platform.access.roles import Principal, Role, Via
+from core.platform.access.scopes import Scope
 from service.principals.schemas import DisplayName
 from service.wire import Moment, Name
 

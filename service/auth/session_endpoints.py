@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Request, Response
 
-from core.access.errors import CsrfRefused, KeyRefused, LoginThrottled
-from core.access.keys import parse_key
-from core.access.roles import Via
 from core.db.session import on_commit
+from core.platform.access.errors import CsrfRefused, KeyRefused, LoginThrottled
+from core.platform.access.keys import parse_key
+from core.platform.access.roles import Via
 from service.audit import record
 from service.auth.cookie import clear_cookie, presented_cookie, require_own_page, set_cookie
 from service.auth.schemas import Login, SessionView

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from core.access.roles import Role
-from core.access.scopes import Scope
+from core.platform.access.roles import Role
+from core.platform.access.scopes import Scope
 
 
 class Reach(StrEnum):

@@ -11,9 +11,9 @@ from uuid import UUID, uuid5
 
 import jwt
 
-from core.access.errors import TokenRefused
-from core.access.roles import Principal, Role, Via
 from core.clock import Clock
+from core.platform.access.errors import TokenRefused
+from core.platform.access.roles import Principal, Role, Via
 from service.auth.issuer import Issuer
 
 LEEWAY_SECONDS: Final = 60

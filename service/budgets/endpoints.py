@@ -6,10 +6,10 @@ from uuid import UUID
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
+from core.dp.errors import InvalidGuarantee
+from core.dp.remaining import gaussian_charge
 from core.ledger import governance, ledger_queries
 from core.ledger.errors import BudgetNotSet, CapBelowSpent, GrantNotFound, LedgerBroken, ReasonRequired
-from core.privacy.errors import InvalidGuarantee
-from core.privacy.remaining import gaussian_charge
 from service.audit import record
 from service.budgets.outlook import look
 from service.budgets.schemas import BudgetOrder, BudgetView, Reason, WhatIf, WhatIfView

@@ -10,13 +10,13 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal, Role
 from core.db.tables.grant import Grant
+from core.dp.charge import Charge
+from core.dp.filters import Admission, AdmissionRule, Cap
+from core.dp.remaining import remaining_epsilon
 from core.errors import Conflict
 from core.ledger import ledger_queries, repository
-from core.privacy.charge import Charge
-from core.privacy.filters import Admission, AdmissionRule, Cap
-from core.privacy.remaining import remaining_epsilon
+from core.platform.access.roles import Principal, Role
 from service.grants.choosing import choose
 
 

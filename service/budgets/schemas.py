@@ -6,9 +6,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.dp.guarantee import SMALLEST_DELTA, SMALLEST_EPSILON
+from core.dp.remaining import remaining_epsilon
 from core.ledger.ledger_queries import Summary
-from core.privacy.guarantee import SMALLEST_DELTA, SMALLEST_EPSILON
-from core.privacy.remaining import remaining_epsilon
 from service.wire import Prose
 
 Epsilon = Annotated[float, Field(ge=SMALLEST_EPSILON, le=1000, allow_inf_nan=False, strict=True)]

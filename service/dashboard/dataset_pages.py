@@ -8,11 +8,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
+from core.dp.charge import MICRO
 from core.errors import NotFound
-from core.governance.states import RequestState
 from core.ledger import ledger_queries
 from core.ledger.ledger_queries import entry_json
-from core.privacy.charge import MICRO
+from core.platform.budget_requests.states import RequestState
 from service.auditing.dataset_trail import list_dataset_audit_events
 from service.budgets.endpoints import (
     ask_what_if,

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
 
-from core.governance.states import RequestState
+from core.platform.budget_requests.states import RequestState
 from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset
 from service.budgets.schemas import BudgetOrder, Reason, WhatIf
 from service.dashboard.errors import FormInvalid

@@ -13,9 +13,9 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 from fastapi.exceptions import RequestValidationError
 
-from core.domain.confirmation import MARK
-from core.domain.declared import domain_from_json
-from core.domain.spreadsheet import formula_places
+from core.plan.domain.confirmation import MARK
+from core.plan.domain.declared import domain_from_json
+from core.plan.domain.spreadsheet import formula_places
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.rendering import page, sent_on

@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote, urlsplit
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from core.access.errors import KeyRefused, LoginThrottled
+from core.platform.access.errors import KeyRefused, LoginThrottled
 from service.auth.cookie import presented_cookie, require_proof_of_origin
 from service.auth.schemas import Login
 from service.auth.session_endpoints import close_session, create_session

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Final
 
-from core.synthesis.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
+from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
 from service.wire import coarse
 
 _MINUTE: Final = 60

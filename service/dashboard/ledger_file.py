@@ -9,9 +9,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.domain.spreadsheet import plain_cell
 from core.ledger import ledger_queries
 from core.ledger.ledger_queries import entry_json
+from core.plan.domain.spreadsheet import plain_cell
 from service.budgets.endpoints import read_ledger
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
 
-from core.synthesis.options import ABLATIONS, IdpganRequest
+from core.plan.options import ABLATIONS, IdpganRequest
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form
 from service.edge.json_body import read_json

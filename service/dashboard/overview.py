@@ -7,8 +7,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.governance.states import RequestState
 from core.ledger import ledger_queries
+from core.platform.budget_requests.states import RequestState
 from service.auth.enrolment_endpoints import list_enrolments
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView

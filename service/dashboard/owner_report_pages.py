@@ -6,8 +6,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.domain.declared import domain_from_json
-from core.domain.table import TableDomain
+from core.plan.domain.declared import domain_from_json
+from core.plan.domain.table import TableDomain
 from service.dashboard.rendering import sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.schemas import DatasetView

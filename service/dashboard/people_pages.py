@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials
 
-from core.access.errors import EnrolmentRefused, KeyRefused, LoginThrottled, TokenRefused
-from core.access.roles import Role
+from core.platform.access.errors import EnrolmentRefused, KeyRefused, LoginThrottled, TokenRefused
+from core.platform.access.roles import Role
 from service.auth.cookie import require_proof_of_origin
 from service.auth.enrolment_endpoints import accept_enrolment, cancel_enrolment, list_enrolments
 from service.dashboard.errors import FormInvalid

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.access.errors import CsrfRefused
+from core.platform.access.errors import CsrfRefused
 from service.auth.cookie import presented_cookie
 from service.dashboard.errors import FormInvalid
 from service.dashboard.multipart import MOST_HEADERS, FileForm, boundary_of

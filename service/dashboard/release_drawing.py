@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.domain.calendar import day_text, second_text
-from core.domain.codec import encode
-from core.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.releases.samples import ImageSamples, Samples, TableSamples
+from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples
+from core.plan.domain.calendar import day_text, second_text
+from core.plan.domain.codec import encode
+from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 
 ROWS: Final = 2000
 OF_A_LABEL: Final = 8

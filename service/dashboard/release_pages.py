@@ -8,10 +8,10 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 from sqlalchemy.orm import Session
 
-from core.asking.question import LONGEST
+from core.artifacts.asking.question import LONGEST
+from core.artifacts.bundle import COUNTS
+from core.artifacts.sampling.generator_check import MEMBER
 from core.errors import Conflict, InvalidInput, UnderstudyError
-from core.releases.bundle import COUNTS
-from core.releases.generator_check import MEMBER
 from service.dashboard import certificate_text, domain_text
 from service.dashboard.overview import dataset_names
 from service.dashboard.owner_report_pages import owner_part

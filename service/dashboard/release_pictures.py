@@ -5,7 +5,7 @@ from collections import OrderedDict
 from typing import Final
 from uuid import UUID
 
-from core.releases.samples import Samples, open_samples
+from core.artifacts.sampling.samples import Samples, open_samples
 from service.context import AppContext
 from service.dashboard.release_drawing import Pictures, draw
 from service.edge.concurrency import ConcurrencyLimit

@@ -8,9 +8,9 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator
 
-from core.access.errors import KeyNotFound
-from core.audit.repository import AuditFilter
-from core.health import figures
+from core.ledger.audit.repository import AuditFilter
+from core.platform.access.errors import KeyNotFound
+from core.platform.health import figures
 from service.auditing.endpoints import (
     BeforeSequence,
     export_audit_log,

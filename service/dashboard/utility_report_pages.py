@@ -10,10 +10,10 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Response
 from markupsafe import Markup, escape
 
-from core.domain.declared import domain_from_json
-from core.domain.images import ImageDomain
 from core.ledger.entries import GrantState
-from core.synthesis.report_columns import declared_target, measurable, predictable
+from core.plan.domain.declared import domain_from_json
+from core.plan.domain.images import ImageDomain
+from core.plan.report_columns import declared_target, measurable, predictable
 from service.dashboard.forms import Form, order
 from service.dashboard.overview import dataset_names
 from service.dashboard.rendering import page, sent_on

@@ -15,10 +15,10 @@ from uuid import UUID
 from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
-from core.access.errors import CsrfRefused, KeyMissing
-from core.access.names import names_of
-from core.access.roles import Principal
 from core.errors import Forbidden
+from core.platform.access.errors import CsrfRefused, KeyMissing
+from core.platform.access.names import names_of
+from core.platform.access.roles import Principal
 from service.auth.authenticator import Proof
 from service.auth.cookie import SAFE_METHODS, presented_cookie, require_proof_of_origin
 from service.context import AppContext

@@ -4,12 +4,12 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
 from core.clock import Clock
 from core.db.tables.dataset import Dataset
-from core.domain.declared import Domain, domain_from_json
 from core.ledger import governance
-from core.quotas import room
+from core.plan.domain.declared import Domain, domain_from_json
+from core.platform.access.roles import Principal
+from core.platform.quotas import room
 from service.datasets import repository
 from service.datasets.errors import UnitDiffers
 from service.datasets.schemas import DatasetOrder

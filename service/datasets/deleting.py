@@ -4,8 +4,8 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from core.datasets.deletion import finish_deletions, mark_deleted
 from core.db.session import on_commit
+from core.platform.deletion import finish_deletions, mark_deleted
 from service.audit import record
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound

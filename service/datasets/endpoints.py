@@ -6,14 +6,14 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 
-from core.access.errors import RateExceeded, RecoveryHold
-from core.datasets import waiting
+from core.data import errors as upload_errors
+from core.data import waiting
+from core.data.intake.intake_report import MAX_REFUSED
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
-from core.domain.errors import DomainInvalid, DomainMismatch, DomainUnconfirmed
-from core.quotas.errors import QuotaExceeded
-from core.storage import errors as upload_errors
-from core.storage.intake_report import MAX_REFUSED
+from core.plan.domain.errors import DomainInvalid, DomainMismatch, DomainUnconfirmed
+from core.platform.access.errors import RateExceeded, RecoveryHold
+from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.datasets import repository
 from service.datasets.declaring import declare

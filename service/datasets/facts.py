@@ -5,8 +5,8 @@ from typing import Self
 from uuid import UUID
 
 from core.db.tables.dataset import Dataset
-from core.domain.declared import Domain, domain_from_json
-from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.plan.domain.declared import Domain, domain_from_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from core.access import visibility
-from core.access.roles import Principal
-from core.access.visibility import seen_by
-from core.datasets import waiting
+from core.data import waiting
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
+from core.platform.access import visibility
+from core.platform.access.roles import Principal
+from core.platform.access.visibility import seen_by
 from service.datasets.errors import DatasetNotFound
 from service.paging import page_of
 

@@ -7,10 +7,10 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.db.tables.dataset import Dataset
-from core.domain.declared import domain_from_json
-from core.domain.spreadsheet import formula_places
-from core.privacy.adjacency import Adjacency
-from core.privacy.filters import AdmissionRule
+from core.dp.adjacency import Adjacency
+from core.dp.filters import AdmissionRule
+from core.plan.domain.declared import domain_from_json
+from core.plan.domain.spreadsheet import formula_places
 from service.wire import Document, Name, coarse
 
 MAX_DECLARED_SIZE = 10**12

@@ -6,7 +6,7 @@ points the row at the object. Nothing references the object before that commit. 
 removed; a crash leaves at most an unreferenced object, sealed under a key that was never stored.
 
 If more rows are refused than the owner allows, the remaining rows are stored separately and await the owner's decision
-(`core.datasets.waiting`). A later upload replaces waiting rows.
+(`core.data.waiting`). A later upload replaces waiting rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,17 +15,17 @@ from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
-from core.datasets import waiting
+from core.data import waiting
+from core.data.intake.intake import store_rows
+from core.data.intake.intake_report import MAX_REFUSED, IntakeReport, too_many_refused
+from core.data.intake.unit_limit import UnitLimit
+from core.data.intake.unpacking import IntakeLimits
+from core.data.sealing import new_data_key
 from core.db.session import on_commit
 from core.db.tables.waiting_rows import WaitingRows
-from core.domain.declared import Domain, domain_from_json
-from core.quotas import room
-from core.storage.intake import store_rows
-from core.storage.intake_report import MAX_REFUSED, IntakeReport, too_many_refused
-from core.storage.sealing import new_data_key
-from core.storage.unit_limit import UnitLimit
-from core.storage.unpacking import IntakeLimits
+from core.plan.domain.declared import Domain, domain_from_json
+from core.platform.access.roles import Principal
+from core.platform.quotas import room
 from service.audit import record
 from service.context import AppContext
 from service.datasets import repository

@@ -9,11 +9,11 @@ from contextlib import closing
 from pydantic import ValidationError
 
 from core.clock import SystemClock
+from core.data.objects import open_store
 from core.db.session import Database
 from core.logs import configure_logs
-from core.secrets import WeakSecrets
-from core.settings import Settings, read_settings
-from core.storage.objects import open_store
+from core.platform.secrets import WeakSecrets
+from core.platform.settings import Settings, read_settings
 from service.diagnosis.examination import Examination
 from service.diagnosis.findings import Finding, finding
 from service.diagnosis.report import Report

@@ -16,18 +16,18 @@ from obstore.exceptions import BaseError as StoreError
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from core.artifacts.signing import keyring
 from core.clock import Clock
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.budget import Budget
-from core.health import figures
 from core.ledger import ledger_queries
-from core.notifications.mail_settings import mail_server
-from core.notifications.repository import undelivered
-from core.settings import Settings
-from core.signing import keyring
-from core.storage.objects import ObjectStore
-from core.witness.verification import NOT_OURS, POPULATION_MISSING, forgotten
-from core.witness.witness_store import Witnesses
+from core.platform.health import figures
+from core.platform.notifications.mail_settings import mail_server
+from core.platform.notifications.repository import undelivered
+from core.platform.settings import Settings
+from core.platform.witness.verification import NOT_OURS, POPULATION_MISSING, forgotten
+from core.platform.witness.witness_store import Witnesses
 from migrations.upgrade import fault_of
 from service import probes
 from service.diagnosis.findings import Finding, finding

@@ -8,15 +8,15 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from core.access import repository as access
 from core.db.tables.audit_event import AuditEvent
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
-from core.governance import members
 from core.ledger import ledger_queries
-from core.witness.verification import LedgerCheck
+from core.platform.access import members
+from core.platform.access import repository as access
+from core.platform.witness.verification import LedgerCheck
 from service.budgets.schemas import BudgetView
 from service.dashboard import certificate_text
 from service.datasets import repository as datasets

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
-from core.signing import keyring
-from core.signing.contexts import DOSSIER
-from core.witness.signed_heads import signed_ledger_head
-from core.witness.verification import check_ledger
-from core.witness.witness_store import Witnesses
+from core.artifacts.signing import keyring
+from core.artifacts.signing.contexts import DOSSIER
+from core.platform.witness.signed_heads import signed_ledger_head
+from core.platform.witness.verification import check_ledger
+from core.platform.witness.witness_store import Witnesses
 from service.audit import record
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound

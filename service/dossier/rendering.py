@@ -12,7 +12,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core.signing.canonical import canonical
+from core.canonical import canonical
 from service.budgets.schemas import BudgetView
 from service.dashboard import domain_text, labels
 from service.dashboard.budget_bar import bar_of

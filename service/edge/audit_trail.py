@@ -19,12 +19,12 @@ from uuid import UUID
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.access.roles import Principal
-from core.audit import log
 from core.clock import Clock
 from core.db.session import Database
 from core.errors import BudgetRefused, UnderstudyError
+from core.ledger.audit import log
 from core.logs import get_logger
+from core.platform.access.roles import Principal
 from service.edge.request_id import current_request_id
 
 ANONYMOUS: Final = "anonymous"

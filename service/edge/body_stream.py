@@ -13,8 +13,8 @@ import anyio
 import anyio.from_thread
 from starlette.requests import ClientDisconnect, Request
 
+from core.data.errors import UploadTooLarge
 from core.errors import InvalidInput
-from core.storage.errors import UploadTooLarge
 
 SILENCE_SECONDS = 60.0
 # Slower than a modem; no genuine upload is this slow.

@@ -14,9 +14,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core.data.errors import StorageUnavailable
 from core.errors import InternalError, UnderstudyError
 from core.logs import get_logger
-from core.storage.errors import StorageUnavailable
 from service.problem import response_to
 
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})

@@ -21,8 +21,8 @@ from uuid import UUID
 from redis import Redis
 from redis.exceptions import RedisError
 
-from core.access.errors import RateExceeded
 from core.logs import get_logger
+from core.platform.access.errors import RateExceeded
 
 LEASE_SECONDS: Final = 0.05
 LEASE_KEPT_SECONDS: Final = 1.0

@@ -6,9 +6,9 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.db.tables.grant import Grant
-from core.governance.errors import GrantAmbiguous, NoGrant
 from core.ledger import ledger_queries
 from core.ledger.errors import BudgetNotSet, GrantClosed, GrantNotFound, PopulationFrozen
+from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
 
 
 def choose(

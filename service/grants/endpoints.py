@@ -8,12 +8,12 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
 from core.db.tables.grant import Grant
 from core.ledger import governance, ledger_queries
 from core.ledger.entries import GrantState
 from core.ledger.errors import GrantNotFound
 from core.ledger.ledger_queries import GrantBalance
+from core.platform.access.roles import Principal
 from service.audit import record
 from service.datasets.errors import DatasetNotFound
 from service.datasets.repository import visible

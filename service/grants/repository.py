@@ -8,12 +8,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.ledger import ledger_queries
 from core.ledger.entries import GrantState
 from core.ledger.errors import GrantNotFound
+from core.platform.access.roles import Principal
 from service.datasets.repository import governed_by, overseen_by, visible_to
 from service.paging import page_of
 

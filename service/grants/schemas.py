@@ -7,9 +7,9 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from core.db.tables.grant import Grant
+from core.dp.remaining import remaining_epsilon
 from core.ledger.entries import GrantState
 from core.ledger.ledger_queries import GrantBalance, amounts
-from core.privacy.remaining import remaining_epsilon
 
 
 class GrantView(BaseModel):

@@ -10,16 +10,15 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from sqlalchemy.orm import Session
 
-from core.access.errors import RateExceeded
-from core.access.roles import Principal, Role
 from core.clock import Clock
-from core.datasets.errors import DatasetDeleted
 from core.db.tables.job import Job
 from core.errors import BudgetRefused
-from core.governance.errors import GrantAmbiguous, NoGrant
 from core.jobs import endings
-from core.jobs.errors import DatasetNotReady, JobEnded, JobNotFound
+from core.jobs.errors import DatasetDeleted, DatasetNotReady, JobEnded, JobNotFound
 from core.ledger.errors import GrantClosed, GrantRefused, LedgerBroken, PopulationFrozen
+from core.platform.access.errors import RateExceeded
+from core.platform.access.roles import Principal, Role
+from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
 from service.audit import record
 from service.dependencies import (
     CurrentPrincipal,

@@ -6,9 +6,9 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from core.access.errors import RecoveryHold
+from core.data.failure_notes import newest_failure_note
 from core.jobs.errors import JobNotFound
-from core.jobs.failure_notes import newest_failure_note
+from core.platform.access.errors import RecoveryHold
 from service.audit import record
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.jobs import repository

@@ -10,13 +10,13 @@ from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
+from core.data.sealing import seal_bytes
 from core.db.tables.dataset import Dataset
 from core.jobs.orders import place_order
 from core.ledger import ledger_queries
-from core.quotas import room
-from core.storage.sealing import seal_bytes
-from core.synthesis.selection import OrderedPlan
+from core.plan.selection import OrderedPlan
+from core.platform.access.roles import Principal
+from core.platform.quotas import room
 from service import idempotency
 from service.audit import concerns, record
 from service.context import AppContext

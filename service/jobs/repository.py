@@ -8,13 +8,13 @@ from uuid import UUID
 from sqlalchemy import Row, Select, bindparam, select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal, Role
-from core.access.visibility import seen_by
+from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
-from core.releases.generator_check import MEMBER
+from core.platform.access.roles import Principal, Role
+from core.platform.access.visibility import seen_by
 from service.datasets.repository import visible_to
 from service.paging import page_of
 

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.releases.generator_check import CODE, REMEDY, GeneratorCheck
-from core.reports.utility import report_id_of
-from core.synthesis.report_plan import KIND as REPORT
+from core.artifacts.reports.utility import report_id_of
+from core.artifacts.sampling.generator_check import CODE, REMEDY, GeneratorCheck
+from core.plan.report_plan import KIND as REPORT
 from service.jobs.progress import ShownJob, eta_seconds_of, percent_of, state_of, steps_of
 from service.wire import coarse
 

@@ -24,12 +24,12 @@ import anyio.to_thread
 from sqlalchemy import Row
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from core.access.roles import Principal
 from core.clock import Clock
 from core.db.session import Database
 from core.errors import Forbidden, NotFound, Unauthenticated, UnderstudyError
 from core.jobs.states import ENDED
 from core.logs import get_logger
+from core.platform.access.roles import Principal
 from service.edge.concurrency import ServiceBusy, ShareUsedUp
 from service.jobs import repository
 from service.jobs.schemas import JobView

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from core.domain.table import TableDomain
-from core.synthesis.reusing import told_of
+from core.plan.domain.table import TableDomain
+from core.plan.reusing import told_of
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.datasets.facts import DatasetFacts

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.synthesis.reusing import CountsTold
+from core.plan.reusing import CountsTold
 from service.wire import coarse
 
 

@@ -25,11 +25,11 @@ from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.budget import Budget
 from core.errors import Unavailable
-from core.health import figures
-from core.health.figures import ChoreFigures, JobFigures, WorkerFigures
 from core.ledger import ledger_queries
 from core.ledger.ledger_queries import Summary
-from core.notifications.repository import Undelivered, undelivered
+from core.platform.health import figures
+from core.platform.health.figures import ChoreFigures, JobFigures, WorkerFigures
+from core.platform.notifications.repository import Undelivered, undelivered
 
 BUDGETS_SHOWN: Final = 200
 _LABEL_BYTES: Final = 6

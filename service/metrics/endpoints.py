@@ -11,9 +11,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from core.access.errors import KeyMissing, KeyRefused
 from core.errors import NotFound
-from core.settings import Settings
+from core.platform.access.errors import KeyMissing, KeyRefused
+from core.platform.settings import Settings
 from service.context import AppContext
 from service.dependencies import InjectedContext
 from service.metrics.deployment import Deployment, Labels

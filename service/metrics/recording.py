@@ -13,10 +13,10 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from core.dp.charge import ORDERS
 from core.errors import BudgetRefused, UnderstudyError
 from core.ledger.admission import BASIC
 from core.ledger.errors import GrantClosed, PopulationFrozen
-from core.privacy.charge import ORDERS
 
 FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 NO_FILTER: Final = "none"

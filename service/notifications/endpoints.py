@@ -5,12 +5,12 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from core.access.errors import RateExceeded
-from core.notifications import codes, errors, repository
-from core.notifications.addresses import parse_target
-from core.notifications.mail import parse_address
-from core.notifications.registering import Registry
-from core.quotas.errors import QuotaExceeded
+from core.platform.access.errors import RateExceeded
+from core.platform.notifications import codes, errors, repository
+from core.platform.notifications.addresses import parse_target
+from core.platform.notifications.mail import parse_address
+from core.platform.notifications.registering import Registry
+from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession

@@ -7,12 +7,13 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
+from core.db.outbox import EventKind
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
-from core.notifications.attempts import MAX_ATTEMPTS
-from core.notifications.details import Details, shown_secret
-from core.notifications.kinds import CHOSEN, Kind
+from core.platform.notifications.attempts import MAX_ATTEMPTS
+from core.platform.notifications.details import Details, shown_secret
+from core.platform.notifications.kinds import CHOSEN
 from service.wire import coarse
 
 Channel = Literal["webhook", "email"]
@@ -20,7 +21,7 @@ EndpointState = Literal["unconfirmed", "active", "paused"]
 DeliveryState = Literal["waiting", "delivered", "failed", "dropped"]
 
 
-def _may_be_chosen(kind: Kind) -> Kind:
+def _may_be_chosen(kind: EventKind) -> EventKind:
     if kind not in CHOSEN:
         message = "not a kind that can be chosen"
         raise ValueError(message)
@@ -28,7 +29,7 @@ def _may_be_chosen(kind: Kind) -> Kind:
 
 
 ChosenKind = Annotated[
-    Kind,
+    EventKind,
     AfterValidator(_may_be_chosen),
     WithJsonSchema({"type": "string", "enum": [kind.value for kind in CHOSEN]}),
 ]
@@ -69,7 +70,7 @@ class EndpointView(BaseModel):
     id: UUID
     channel: Channel
     target: str = Field(description="The address, visible to its owner only; sealed in the database.")
-    kinds: list[Kind] = Field(description="Event kinds to send; empty for all.")
+    kinds: list[EventKind] = Field(description="Event kinds to send; empty for all.")
     state: EndpointState
     paused_because: str | None = Field(
         description="`unreachable`: a delivery failed twelve times within hours and no other succeeded; `gone`: the receiver"
@@ -120,7 +121,7 @@ class DeliveryView(BaseModel):
     event_id: UUID = Field(
         description="Id of the event; the header `webhook-id` is `msg_` followed by its digits."
     )
-    kind: Kind
+    kind: EventKind
     about: dict[str, str] = Field(description="Ids of the objects concerned, as in the message.")
     happened_at: datetime = Field(description="Rounded up to the minute.")
     state: DeliveryState

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from core.access.names import name_principal as set_name
-from core.access.names import names_of
+from core.platform.access.names import name_principal as set_name
+from core.platform.access.names import names_of
 from service.audit import record
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.principals.schemas import NameOrder, PrincipalList, PrincipalView

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from core.access.errors import KeyNarrowed, PersonNotFound
-from core.access.names import name_principal, names_of
+from core.platform.access.errors import KeyNarrowed, PersonNotFound
+from core.platform.access.names import name_principal, names_of
 from service.audit import record
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.principals.people_schemas import NewEnrolment, NewPerson, PersonList, PersonOrder, PersonView

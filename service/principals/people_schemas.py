@@ -7,10 +7,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from core.access.keys import KeyText
-from core.access.roles import Role
 from core.db.tables.enrolment import Enrolment
 from core.db.tables.person import Person
+from core.platform.access.keys import KeyText
+from core.platform.access.roles import Role
 from service.auth.schemas import MAX_KEY_LENGTH, End, NewKey
 from service.principals.schemas import DisplayName
 from service.wire import Name

@@ -4,11 +4,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from core.dp.charge import charge_of
+from core.dp.errors import InvalidGuarantee, TargetOutOfReach
 from core.ledger import ledger_queries
 from core.ledger.errors import BudgetNotSet, GrantNotFound
-from core.privacy.charge import charge_of
-from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
-from core.synthesis.errors import (
+from core.plan.errors import (
     BoundNeedsAnchor,
     InvalidReport,
     InvalidSelection,

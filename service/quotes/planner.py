@@ -10,18 +10,18 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from core.dp.charge import Charge
+from core.dp.filters import Cap
+from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.errors import BudgetNotSet
-from core.privacy.charge import Charge
-from core.privacy.filters import Cap
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.errors import SynthesizerNotInstalled
-from core.synthesis.plan import make_plan
-from core.synthesis.quote import make_quote
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.report_planning import ReportSpec, make_report_plan, make_report_quote
-from core.synthesis.selection import OrderedPlan, SelectionPlan, SelectionSpec
-from core.synthesis.selection_planning import make_selection_plan, make_selection_quote
-from core.synthesis.spec import GRAPHICAL, SynthesisSpec
+from core.plan.errors import SynthesizerNotInstalled
+from core.plan.plan import make_plan
+from core.plan.quote import make_quote
+from core.plan.report_plan import ReportPlan
+from core.plan.report_planning import ReportSpec, make_report_plan, make_report_quote
+from core.plan.selection import OrderedPlan, SelectionPlan, SelectionSpec
+from core.plan.selection_planning import make_selection_plan, make_selection_quote
+from core.plan.spec import GRAPHICAL, SynthesisSpec
 from service.datasets.facts import DatasetFacts
 from service.edge.concurrency import ConcurrencyLimit
 from service.quotes.schemas import GeneratorOrder

@@ -12,16 +12,16 @@ from typing import Final, Self
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
+from core.artifacts.bundle import COUNTS
+from core.artifacts.certificate_form import SCHEMA
+from core.data.objects import ObjectStore
 from core.db.tables.release import Release
-from core.domain.table import TableDomain
 from core.errors import UnderstudyError
-from core.releases.bundle import COUNTS
-from core.releases.certificate_form import SCHEMA
-from core.storage.objects import ObjectStore
-from core.synthesis.plan import Plan
-from core.synthesis.reusing import EarlierCounts, may_reuse, with_reuse
-from core.synthesis.selection import OrderedPlan
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan
+from core.plan.reusing import EarlierCounts, may_reuse, with_reuse
+from core.plan.selection import OrderedPlan
+from core.platform.access.roles import Principal
 from service.datasets.facts import DatasetFacts
 from service.quotes.schemas import GeneratorOrder
 from service.releases import repository

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from core.synthesis.options import ABLATIONS
-from core.synthesis.report_plan import MOST_COLUMNS
-from core.synthesis.selection import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionSpec
-from core.synthesis.spec import SYNTHESIZERS, SynthesisSpec
+from core.plan.options import ABLATIONS
+from core.plan.report_plan import MOST_COLUMNS
+from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionSpec
+from core.plan.spec import SYNTHESIZERS, SynthesisSpec
 from service.budgets.schemas import Delta, Epsilon
 from service.wire import Document, Name
 

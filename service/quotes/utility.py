@@ -4,10 +4,10 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
-from core.releases.bundle import MANIFEST
-from core.synthesis.errors import InvalidReport
-from core.synthesis.report_planning import ReportSpec
+from core.artifacts.bundle import MANIFEST
+from core.plan.errors import InvalidReport
+from core.plan.report_planning import ReportSpec
+from core.platform.access.roles import Principal
 from service.quotes.schemas import GeneratorOrder
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound

@@ -7,19 +7,19 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from core.asking.answer import OpenedCounts
-from core.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
-from core.asking.question import LONGEST
-from core.db.tables.release import Release
-from core.releases import formats, image_formats
-from core.releases.errors import (
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
+from core.artifacts.asking.question import LONGEST
+from core.artifacts.errors import (
     ConditionTooRare,
     FormatNotForRelease,
     InvalidCondition,
     SpreadsheetSafeIsForCsv,
     TooManyForFormat,
 )
-from core.releases.samples import Samples, open_samples
+from core.artifacts.sampling import formats, image_formats
+from core.artifacts.sampling.samples import Samples, open_samples
+from core.db.tables.release import Release
 from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.edge.concurrency import ServiceBusy

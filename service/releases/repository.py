@@ -7,10 +7,10 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
+from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
-from core.releases.generator_check import MEMBER
+from core.platform.access.roles import Principal
 from service.datasets.repository import visible_to
 from service.paging import page_of
 from service.releases.errors import ReleaseNotFound

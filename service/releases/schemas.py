@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.asking.result import Answer
-from core.asking.rules_check import Finding, RulesCheck
+from core.artifacts.asking.result import Answer
+from core.artifacts.asking.rules_check import Finding, RulesCheck
 from core.db.tables.release import Release
 from service.wire import coarse
 

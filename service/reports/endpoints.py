@@ -10,14 +10,14 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.access.errors import RecoveryHold
-from core.datasets.errors import DatasetDeleted
+from core.artifacts.reports.errors import ReportForTablesOnly, ReportTargetUnknown
+from core.artifacts.reports.owner_files import read_report
+from core.artifacts.reports.owner_orders import order_report
 from core.db.session import on_commit
-from core.quotas import room
-from core.quotas.errors import QuotaExceeded
-from core.reports.errors import ReportForTablesOnly, ReportTargetUnknown
-from core.reports.owner_files import read_report
-from core.reports.owner_orders import order_report
+from core.jobs.errors import DatasetDeleted
+from core.platform.access.errors import RecoveryHold
+from core.platform.quotas import room
+from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.context import AppContext
 from service.datasets.repository import owned_for_update

@@ -1,4 +1,4 @@
-"""Errors of owner report requests; those of the order itself are in core.reports.errors.
+"""Errors of owner report requests; those of the order itself are in core.artifacts.reports.errors.
 
 UnderstudyError
   * NotFound

@@ -7,10 +7,10 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.db.tables.owner_report import OwnerReport
 from core.db.tables.release import Release
+from core.platform.access.roles import Principal
 from service.releases.errors import ReleaseNotFound
 from service.reports.errors import OwnerReportNotFound
 

@@ -9,15 +9,15 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from sqlalchemy.orm import Session
 
-from core.access.enrolments import require_enrolled
-from core.access.errors import PersonNotEnrolled, RecoveryHold
-from core.access.roles import Principal, Via
 from core.db.tables.budget_request import BudgetRequest
-from core.governance import errors, requests
-from core.governance.states import RequestState
+from core.dp.errors import InvalidGuarantee
+from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.errors import BudgetNotSet, PopulationFrozen
-from core.privacy.errors import InvalidGuarantee
-from core.privacy.guarantee import PrivacyGuarantee
+from core.platform.access.enrolments import require_enrolled
+from core.platform.access.errors import PersonNotEnrolled, RecoveryHold
+from core.platform.access.roles import Principal, Via
+from core.platform.budget_requests import errors, requests
+from core.platform.budget_requests.states import RequestState
 from service import idempotency
 from service.audit import record
 from service.context import AppContext

@@ -1,4 +1,4 @@
-"""All SQL that reads budget requests, and their visibility. Only core.governance changes them."""
+"""All SQL that reads budget requests, and their visibility. Only core.platform.budget_requests changes them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -6,12 +6,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
-from core.governance.errors import RequestNotFound
-from core.governance.states import RequestState
+from core.platform.access.roles import Principal
+from core.platform.budget_requests.errors import RequestNotFound
+from core.platform.budget_requests.states import RequestState
 from service.datasets.repository import governed_by, overseen_by
 from service.paging import page_of
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.grant import Grant
-from core.governance.states import RequestState
-from core.privacy.guarantee import PrivacyGuarantee
+from core.dp.guarantee import PrivacyGuarantee
+from core.platform.budget_requests.states import RequestState
 from service.budgets.schemas import Delta, Epsilon
 from service.grants.schemas import GrantView
 from service.wire import Moment, Prose

@@ -19,7 +19,12 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
+from core.data.intake.intake_report import MAX_REFUSED
+from core.data.upload_parts import read_parts
+from core.data.uploads import repository
+from core.data.uploads.ending import end, erase_parts
+from core.data.uploads.errors import ChecksumDiffers, UploadIncomplete, UploadNotOpen
+from core.data.uploads.repository import UPLOADS
 from core.db.tables.upload import Upload
 from core.errors import (
     Conflict,
@@ -33,13 +38,8 @@ from core.errors import (
 from core.jobs.errors import LeaseLost
 from core.jobs.leases import has_live_worker
 from core.logs import get_logger
-from core.quotas.errors import QuotaExceeded
-from core.storage.intake_report import MAX_REFUSED
-from core.storage.upload_parts import read_parts
-from core.uploads import repository
-from core.uploads.ending import end, erase_parts
-from core.uploads.errors import ChecksumDiffers, UploadIncomplete, UploadNotOpen
-from core.uploads.repository import UPLOADS
+from core.platform.access.roles import Principal
+from core.platform.quotas.errors import QuotaExceeded
 from service.context import AppContext
 from service.datasets.upload import RowsUpload
 from service.uploads.failures import failure_of, raise_failure

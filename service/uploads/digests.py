@@ -4,7 +4,7 @@ import base64
 import re
 from typing import Final
 
-from core.uploads.errors import DigestMissing
+from core.data.uploads.errors import DigestMissing
 
 _BYTES: Final = 32
 _MEMBER: Final = re.compile(r"\s*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/]*={0,2}):\s*")

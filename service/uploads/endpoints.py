@@ -6,24 +6,19 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
-from core.access.errors import RateExceeded, RecoveryHold
-from core.datasets import waiting
-from core.db.tables.upload import Upload
-from core.domain.declared import domain_from_json
-from core.quotas import room
-from core.quotas.errors import QuotaExceeded
-from core.storage.errors import (
+from core.data import waiting
+from core.data.errors import (
     ContentDisagrees,
     DigestDiffers,
     PartSizeDiffers,
     UnsupportedUpload,
     UploadTooLarge,
 )
-from core.storage.sealing import new_data_key
-from core.storage.sniffing import kind_of, require_fitting
-from core.uploads import repository
-from core.uploads.ending import end, erase_parts
-from core.uploads.errors import (
+from core.data.intake.sniffing import kind_of, require_fitting
+from core.data.sealing import new_data_key
+from core.data.uploads import repository
+from core.data.uploads.ending import end, erase_parts
+from core.data.uploads.errors import (
     ChecksumDiffers,
     DigestMissing,
     PartDiffers,
@@ -32,6 +27,11 @@ from core.uploads.errors import (
     UploadNotFound,
     UploadNotOpen,
 )
+from core.db.tables.upload import Upload
+from core.plan.domain.declared import domain_from_json
+from core.platform.access.errors import RateExceeded, RecoveryHold
+from core.platform.quotas import room
+from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound, RowsAlreadyStored

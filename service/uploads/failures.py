@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from core.datasets.errors import DatasetDeleted
-from core.domain.errors import DomainMismatch
+from core.data import errors as storage_errors
+from core.data.uploads.errors import ChecksumDiffers
 from core.errors import InternalError, UnderstudyError
-from core.quotas.errors import QuotaExceeded
-from core.storage import errors as storage_errors
-from core.uploads.errors import ChecksumDiffers
+from core.jobs.errors import DatasetDeleted
+from core.plan.domain.errors import DomainMismatch
+from core.platform.quotas.errors import QuotaExceeded
 from service.datasets.errors import DatasetNotFound, RowsAlreadyStored
 
 INTAKE_ERRORS: Final[tuple[type[UnderstudyError], ...]] = (

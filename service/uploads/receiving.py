@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
-from core.access.roles import Principal
+from core.data.intake import sniffing
+from core.data.upload_parts import checked, new_part_key, seal_part
+from core.data.uploads import repository
+from core.data.uploads.errors import PartDiffers, PartOutOfRange, UploadNotOpen
 from core.db.tables.upload import Upload
 from core.db.tables.upload_part import UploadPart
-from core.storage import sniffing
-from core.storage.upload_parts import checked, new_part_key, seal_part
-from core.uploads import repository
-from core.uploads.errors import PartDiffers, PartOutOfRange, UploadNotOpen
+from core.platform.access.roles import Principal
 from service.context import AppContext
 from service.uploads.schemas import PartView, part_size, parts_total
 

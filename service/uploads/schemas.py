@@ -6,9 +6,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints
 
+from core.data.intake.intake_report import MAX_REFUSED
 from core.db.tables.upload import Upload
 from core.db.tables.upload_part import UploadPart
-from core.storage.intake_report import MAX_REFUSED
 from service.datasets.schemas import MaxRefused
 
 MAX_BYTES = 2**50

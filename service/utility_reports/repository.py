@@ -6,9 +6,9 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.db.tables.utility_report import UtilityReport
+from core.platform.access.roles import Principal
 from service.datasets.repository import visible_to
 from service.paging import page_of
 from service.utility_reports.errors import UtilityReportNotFound

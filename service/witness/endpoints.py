@@ -5,13 +5,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
+from core.artifacts.signing import keyring
 from core.ledger import ledger_queries
 from core.ledger import repository as ledger
-from core.signing import keyring
-from core.signing.hash_chain import Head
-from core.witness.signed_heads import signed_ledger_head
-from core.witness.verification import check_ledger
-from core.witness.witness_store import Witnesses
+from core.ledger.hash_chain import Head
+from core.platform.witness.signed_heads import signed_ledger_head
+from core.platform.witness.verification import check_ledger
+from core.platform.witness.witness_store import Witnesses
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from core.db.tables.signing_key import SigningKey
-from core.witness.verification import LedgerCheck
+from core.platform.witness.verification import LedgerCheck
 from service.auditing.schemas import SignedHead
 
 

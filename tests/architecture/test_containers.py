@@ -20,7 +20,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from understudy.embedded.postgres import MAJOR
 
 ROOT = Path(__file__).parents[2]

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from core.privacy.accountant import epsilons
-from core.privacy.mechanism import DiscreteGaussian, Mechanism
-from core.synthesis.plan import Plan
+from core.dp.accountant import epsilons
+from core.dp.mechanism import DiscreteGaussian, Mechanism
+from core.plan.plan import Plan
 from tests.audits.bounds import Floats
 
 DELTAS = (

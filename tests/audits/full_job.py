@@ -17,9 +17,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.synthesis.counting_rules import column_weights
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.plan.counting_rules import column_weights
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, exact_columns, exact_moments
 from models.critic.closed_form import ClosedForm
 from models.critic.network import Critic

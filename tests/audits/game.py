@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from core.privacy.mechanism import Gaussian, Leaf, PoissonSampled, leaves
-from core.synthesis.plan import Plan
+from core.dp.mechanism import Gaussian, Leaf, PoissonSampled, leaves
+from core.plan.plan import Plan
 from models.encoding import PrivateTable
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
-from core.synthesis.stages import LabelPlan
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
+from core.plan.stages import LabelPlan
 from models.encoding import PrivateTable
 from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from benchmarks.datasets import data_folder, load
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams
 from tests.audits.full_job import Canaries, run

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable, block_starts
 from models.idpgan.generator import probabilities
 from models.idpgan.synthesizer import IdpganSynthesizer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.privacy.mechanism import Gaussian
+from core.dp.mechanism import Gaussian
 from tests.audits.bounds import (
     Errors,
     binomial_lower,

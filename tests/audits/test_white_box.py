@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
-from core.privacy.accountant import epsilons
+from core.dp.accountant import epsilons
 from tests.audits.bounds import Errors, epsilon_by_threshold, mu_by_location
 from tests.audits.claims import audited_mechanism
 from tests.audits.game import train

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout
 from models.encoding import PrivateTable
 from models.idpgan.measurement import groups_of, layout_of

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from models.dp.noise import NoisePlan, NoisyMean
 from models.encoding import PrivateTable
 from models.idpgan.synthesizer import IdpganSynthesizer

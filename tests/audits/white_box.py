@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from core.privacy import gaussian
-from core.privacy.accountant import epsilons
+from core.dp import gaussian
+from core.dp.accountant import epsilons
 from tests.audits import jobs
 from tests.audits.bounds import Errors, Floats, epsilon_by_threshold, mu_by_location, mu_by_threshold
 from tests.audits.claims import audited_mechanism, largest_power, profile

@@ -8,14 +8,14 @@ from benchmarks.ablation_effects import LESS_IS_BETTER, SCORES, effects, parts
 from benchmarks.ablation_rows import BUDGETS, EFFECTS, PLAIN, ROWS
 from benchmarks.datasets import HERE
 from benchmarks.results_file import merge
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.options import ABLATIONS
-from core.synthesis.plan import make_plan
-from core.synthesis.rules import CLIPPING_NORM
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.options import ABLATIONS
+from core.plan.plan import make_plan
+from core.plan.rules import CLIPPING_NORM
+from core.plan.spec import SynthesisSpec
 from docs import ablation_page
 
 BUDGET = BUDGETS[0]

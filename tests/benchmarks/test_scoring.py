@@ -8,7 +8,7 @@ from benchmarks.datasets import HERE
 from benchmarks.publishing import rows_of
 from benchmarks.results_file import merge, rounded
 from benchmarks.scoring import distances, independent, majority, train_and_test
-from core.domain.table import TableDomain
+from core.plan.domain.table import TableDomain
 
 DOMAIN = TableDomain.from_json(
     {

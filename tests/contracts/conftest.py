@@ -1,7 +1,7 @@
 import pytest
 from pydantic import SecretStr
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from tests.service.conftest import _logs_as_served, database, world
 
 __all__ = ["_logs_as_served", "database", "world"]

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from httpx2 import Response
 from sqlalchemy import Float, Numeric, func, or_, select
 
-from core.access.roles import Role
 from core.db.base import Base
+from core.platform.access.roles import Role
 from service.auth.table import OPEN, TABLE
 from tests.contracts.numbers import (
     HOSTILE,
@@ -22,7 +22,7 @@ from tests.contracts.numbers import (
     value_of,
     with_text,
 )
-from tests.core.domain.examples import EVERY_KIND
+from tests.core.plan.domain.examples import EVERY_KIND
 from tests.service.matrix import Operation, objects, operations
 from tests.service.world import Caller, World, require_problem
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from tests.contracts.numbers import is_finite_number
 from understudy.cli import app
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from service.auth.table import TABLE
 from tests.contracts.judging import SEED, judge
 from tests.service.matrix import objects, operations

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.dashboard.visitor import Visitor, enter
 from tests.service.conftest import _logs_as_served, database, world
 from tests.service.world import World

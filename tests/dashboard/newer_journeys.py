@@ -14,11 +14,11 @@ from typing import Any
 from uuid import UUID
 
 from core.db.tables import NotificationEndpoint
-from core.notifications.attempts import DELIVERED
-from core.notifications.codes import code_of
-from core.notifications.details import Details
-from core.notifications.dispatch import Dispatcher
-from core.notifications.messages import Batch
+from core.platform.notifications.attempts import DELIVERED
+from core.platform.notifications.codes import code_of
+from core.platform.notifications.details import Details
+from core.platform.notifications.dispatch import Dispatcher
+from core.platform.notifications.messages import Batch
 from tests.dashboard.newer_scene import Newer, make_report
 from tests.dashboard.scene import Scene
 from tests.service.world import World

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from core.access.roles import Role
+from core.artifacts.reports.owner_files import write_report
 from core.db.tables import Dataset, OwnerReport
-from core.reports.owner_files import write_report
+from core.platform.access.roles import Role
 from tests.dashboard.scene import Scene
 from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
 
+from core.artifacts.bundle import COUNTS, pack
 from core.db.tables import Job, Release
-from core.health.signs import give_sign
 from core.ledger import ledger
-from core.releases.bundle import COUNTS, pack
-from tests.core.releases import image_stand_in
-from tests.core.releases.certified import certified
+from core.platform.health.signs import give_sign
+from tests.core.artifacts import image_stand_in
+from tests.core.artifacts.certified import certified
 from tests.service.world import World
 
 DAY = 86400

@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from core.health.signs import give_sign
+from core.platform.health.signs import give_sign
 from tests.dashboard.browsing import chromium, served
 from tests.dashboard.scene import lived_in
 from tests.service.world import World
@@ -50,7 +50,7 @@ KEY_PAGES = [
 
 
 def test_screenshots(world: World) -> None:
-    from core.access.roles import Role
+    from core.platform.access.roles import Role
 
     world.clock.at = datetime.now(UTC) - timedelta(days=17, hours=2)
     scene = lived_in(world)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from service.dashboard import release_pages
-from tests.core.releases.certified import certified
+from tests.core.artifacts.certified import certified
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.dashboard import newer_journeys
 from tests.dashboard.browsing import browser_path, chromium, served
 from tests.dashboard.newer_scene import Newer, enrich

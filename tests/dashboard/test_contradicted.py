@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from core.asking.rules_check import REMEDY
+from core.artifacts.asking.rules_check import REMEDY
 from service.dashboard.release_pages import ContradictedRule
 from service.releases.schemas import CheckedRuleView, ContradictionView
-from tests.core.releases.ruled import BROKEN, RULED, ruled_release
+from tests.core.artifacts.ruled import BROKEN, RULED, ruled_release
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from fastapi.routing import iter_route_contexts
 
-from core.access.roles import Role
-from tests.core.releases.stand_in import DOMAIN
+from core.platform.access.roles import Role
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.dashboard.visitor import Visitor, enter, require_page
 from tests.service.test_waiting_rows import MANY
 from tests.service.world import CSV, World

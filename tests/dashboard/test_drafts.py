@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.core.storage.pictures import images, noise, npz
+from tests.core.data.pictures import images, noise, npz
 from tests.dashboard.visitor import Visitor
 from tests.service.world import CSV, World
 from understudy.domain_draft import draft_domain

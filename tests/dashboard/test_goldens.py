@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.dashboard.browsing import REQUIRED, browser_path, chromium, served
 from tests.dashboard.goldens import (
     FOLDER,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from service.dashboard.labels import ACTIONS, action
 from service.dashboard.utility_report_pages import _marked, _scale
 from tests.dashboard.visitor import Visitor, enter

@@ -7,8 +7,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from core.domain.table import TableDomain
-from core.releases.certificate_form import MechanismForm
+from core.artifacts.certificate_form import MechanismForm
+from core.plan.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard import labels
 from service.dashboard.budget_bar import WIDTH, bar_of
@@ -19,10 +19,10 @@ from service.dashboard.forms import Form, order
 from service.dashboard.labels import delta_up, epsilon_up, factor_up
 from service.dashboard.release_drawing import plot
 from service.dossier.promise import protected
-from tests.core.domain.ruled import EVERY_RULE, FLAGS
-from tests.core.releases.certified import certified
-from tests.core.releases.certified_selection import WINNER, selection_statement
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.certified import certified
+from tests.core.artifacts.certified_selection import WINNER, selection_statement
+from tests.core.artifacts.stand_in import DOMAIN
+from tests.core.plan.domain.ruled import EVERY_RULE, FLAGS
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from core.access.roles import Role
+from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
 from core.db.tables import Release
-from core.releases.generator_check import MEMBER, GeneratorCheck
+from core.platform.access.roles import Role
 from service.dashboard.assets import assets
 from service.dashboard.rendering import TEMPLATES
-from tests.core.releases import image_stand_in
+from tests.core.artifacts import image_stand_in
 from tests.dashboard.scene import Scene, lived_in
 from tests.dashboard.visitor import Visitor, enter, require_page
 from tests.service.world import World

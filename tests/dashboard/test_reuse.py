@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from service.dashboard.certificate_text import in_words
 from tests.dashboard.visitor import Visitor
 from tests.service.test_reuse import COUNTED, certified, plan_of, publish

@@ -5,12 +5,12 @@ import io
 import pytest
 from PIL import Image
 
-from core.domain.images import ImageDomain
-from core.releases.bundle import pack
-from core.releases.image_formats import LARGEST_SHEET, sheet_grid
-from core.releases.samples import open_samples
+from core.artifacts.bundle import pack
+from core.artifacts.sampling.image_formats import LARGEST_SHEET, sheet_grid
+from core.artifacts.sampling.samples import open_samples
+from core.plan.domain.images import ImageDomain
 from service.dashboard.release_drawing import draw, sheet_images
-from tests.core.releases import image_stand_in
+from tests.core.artifacts import image_stand_in
 
 
 def declared(side: int, labels: int) -> ImageDomain:

@@ -19,7 +19,7 @@ from typing import Any
 
 MOST = 1 << 20
 LOADED = (
-    "core.releases.sampler",
+    "core.artifacts.sampling.sampler",
     "understudy.local.sampling",
     "understudy.verifying.verification",
     "understudy.domain_draft",

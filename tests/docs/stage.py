@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 
 import understudy.local
-from core.releases.bundle import pack
-from tests.core.releases import image_stand_in
+from core.artifacts.bundle import pack
+from tests.core.artifacts import image_stand_in
 from tests.docs import quick_command
 from tests.docs.code_blocks import Block
 from tests.system.conftest import Up

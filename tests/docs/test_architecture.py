@@ -30,7 +30,7 @@ def test_a_station_is_a_module_that_meets_the_one_before_it(way, number, station
 
 
 def test_modules_that_do_not_meet_are_told_apart():
-    assert not linked("core.privacy.gaussian", "service.datasets.upload")
+    assert not linked("core.dp.gaussian", "service.datasets.upload")
 
 
 def test_every_folder_of_code_is_one_box():

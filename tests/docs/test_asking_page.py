@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from core.releases.counts import ReleasedCounts
-from tests.core.asking.tabled import opened, released, table
+from core.artifacts.counts import ReleasedCounts
+from tests.core.artifacts.asking.tabled import opened, released, table
 from understudy.asking import Answer
 
 PAGE = Path(__file__).parents[2] / "docs" / "asking.md"

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from core.domain.declared import domain_from_json
+from core.plan.domain.declared import domain_from_json
 from tests.docs.code_blocks import PROXIES, READ, RUN, Block, blocks_of, name_of, pages
 
 BLOCKS = {name_of(page): blocks_of(page) for page in pages()}

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from benchmarks.results_file import RESULTS
-from core.releases.generator_check import GeneratorCheck
+from core.artifacts.sampling.generator_check import GeneratorCheck
 from models import generator_check as check
 from models.idpgan import variety
 

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.images.intervals import interval
 from benchmarks.results_file import RESULTS
-from core.settings import Settings
+from core.platform.settings import Settings
 from tests.docs.figure_sources import COMPUTED, DERIVED, LIMITS, SOURCES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tables.sources import domain_of
-from core.privacy.accountant import epsilons
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.mechanism import Composed
-from core.synthesis.plan import make_plan
-from core.synthesis.quote import make_quote
-from core.synthesis.report_planning import precision_of
-from core.synthesis.spec import SynthesisSpec
-from tests.core.synthesis.test_report_plan import plan_of, wide
-from tests.core.synthesis.test_selection import DELTA, selection_of
+from core.dp.accountant import epsilons
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Composed
+from core.plan.plan import make_plan
+from core.plan.quote import make_quote
+from core.plan.report_planning import precision_of
+from core.plan.spec import SynthesisSpec
+from tests.core.plan.test_report_plan import plan_of, wide
+from tests.core.plan.test_selection import DELTA, selection_of
 from understudy.quote_labels import quote_lines
 from understudy.results.jobs import Quote
 

@@ -9,12 +9,12 @@ import pytest
 from benchmarks.results_file import RESULTS
 from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis import counting_rules, expected_error, image_anchor, image_rules, rules
-from core.synthesis.plan import make_plan
-from core.synthesis.quote import expected_error_in
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan import counting_rules, expected_error, image_anchor, image_rules, rules
+from core.plan.plan import make_plan
+from core.plan.quote import expected_error_in
+from core.plan.spec import SynthesisSpec
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules-study.md").read_text()
 

@@ -10,12 +10,12 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from core.artifacts.signing.contexts import DOSSIER, LEDGER_HEAD
+from core.artifacts.signing.signed import Signer
 from core.clock import SystemClock
-from core.notifications.details import shown_secret
-from core.notifications.kinds import CHOSEN
-from core.notifications.webhook import signed_headers
-from core.signing.contexts import DOSSIER, LEDGER_HEAD
-from core.signing.signed import Signer
+from core.platform.notifications.details import shown_secret
+from core.platform.notifications.kinds import CHOSEN
+from core.platform.notifications.webhook import signed_headers
 
 DOCS = Path(__file__).parents[2] / "docs"
 

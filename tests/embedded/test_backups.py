@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from core.clock import SystemClock
+from core.data.master_keys import MasterKeys
+from core.data.objects import open_store
 from core.db.session import Database
+from core.dp.filters import AdmissionRule
 from core.ledger import governance
-from core.privacy.filters import AdmissionRule
-from core.storage.master_keys import MasterKeys
-from core.storage.objects import open_store
-from core.witness.ledger_witness import LedgerWitness
-from core.witness.witness_store import Witnesses
+from core.platform.witness.ledger_witness import LedgerWitness
+from core.platform.witness.witness_store import Witnesses
 from tests.conftest import upgrade
 from understudy.embedded import backups
 from understudy.embedded.errors import FolderInUse, FolderUnusable, ServerFailed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.access.keys import parse_key
-from core.settings import Settings
+from core.platform.access.keys import parse_key
+from core.platform.settings import Settings
 from understudy.embedded.child import LOG_LIMIT_BYTES, log_tail, rotate
 from understudy.embedded.errors import FolderInUse, FolderUnusable
 from understudy.embedded.folder import DataFolder, write_private

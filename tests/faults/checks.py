@@ -8,15 +8,15 @@ from uuid import UUID
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
+from core.artifacts.bundle import Bundle, unpack
 from core.clock import SystemClock
+from core.data.errors import ObjectMissing, SealBroken
+from core.data.master_keys import MasterKeys
+from core.data.private_rows import open_private_rows
 from core.db.tables import Dataset, Job, LedgerEntry, Release
-from core.domain.table import TableDomain
 from core.jobs.states import ENDED, JobState
 from core.ledger import ledger_queries
-from core.releases.bundle import Bundle, unpack
-from core.storage.errors import ObjectMissing, SealBroken
-from core.storage.master_keys import MasterKeys
-from core.storage.private_rows import open_private_rows
+from core.plan.domain.table import TableDomain
 from tests.faults.errand import ROWS
 from tests.faults.processes import RUNNER, wait_until, words_of
 from tests.faults.stack import Stack

@@ -7,7 +7,7 @@ must leave the same bytes, however often it was disturbed.
 import hashlib
 
 from core.logs import configure_logs
-from core.settings import read_settings
+from core.platform.settings import read_settings
 from service.app import create_app
 
 

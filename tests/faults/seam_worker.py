@@ -5,10 +5,10 @@ from functools import cache
 from uuid import UUID
 
 from core.clock import SystemClock
+from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import CeleryQueue
-from core.settings import read_settings
-from core.storage.objects import open_store
+from core.platform.settings import read_settings
 from workers import app as worker
 from workers.app import app
 from workers.supervision import runner_command

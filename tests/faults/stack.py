@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psycopg
 
+from core.data.objects import ObjectStore, open_store
 from core.db.session import Database
 from core.jobs.queue import CeleryQueue
-from core.storage.objects import ObjectStore, open_store
 from tests.faults.processes import (
     MARK,
     ROLES,

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.releases.bundle import pack
-from tests.core.domain.ruled import TOGETHER
-from tests.core.releases import image_stand_in
-from tests.core.releases.certified import REFRESHING, certified
-from tests.core.releases.certified_graphical import certified_graphical
-from tests.core.releases.stand_in import DOMAIN as BUNDLE_DOMAIN
-from tests.core.releases.stand_in import bundle
-from tests.core.storage.pictures import archive, mnist, noise, npz, picture
+from core.artifacts.bundle import pack
+from tests.core.artifacts import image_stand_in
+from tests.core.artifacts.certified import REFRESHING, certified
+from tests.core.artifacts.certified_graphical import certified_graphical
+from tests.core.artifacts.stand_in import DOMAIN as BUNDLE_DOMAIN
+from tests.core.artifacts.stand_in import bundle
+from tests.core.data.pictures import archive, mnist, noise, npz, picture
+from tests.core.plan.domain.ruled import TOGETHER
 from tests.fuzz.targets import CANARY, DIGITS, DOMAIN, IMAGES
 
 CORPUS: Final = Path(__file__).parent / "corpus"

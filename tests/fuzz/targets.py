@@ -13,18 +13,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from core.asking.answer import OpenedCounts
-from core.domain.declared import Domain, domain_from_json
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.certificate import verify_certificate
+from core.artifacts.counts import ReleasedCounts
+from core.artifacts.sampling.samples import open_samples
+from core.data.intake.intake import CSV, GZIP, NPZ, PARQUET, ZIP, store_rows
+from core.data.intake.unpacking import IntakeLimits
+from core.data.objects import open_store
 from core.errors import UnderstudyError
-from core.releases.certificate import verify_certificate
-from core.releases.counts import ReleasedCounts
-from core.releases.samples import open_samples
-from core.storage.intake import CSV, GZIP, NPZ, PARQUET, ZIP, store_rows
-from core.storage.objects import open_store
-from core.storage.unpacking import IntakeLimits
-from tests.core.domain.examples import table
-from tests.core.releases.certified import certified
-from tests.core.storage.pictures import images
+from core.plan.domain.declared import Domain, domain_from_json
+from tests.core.artifacts.certified import certified
+from tests.core.data.pictures import images
+from tests.core.plan.domain.examples import table
 
 FIRST_SERVER_ERROR: Final = 500
 # Stands in every seed where a person's value would; no error may repeat it.

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from service.app import create_app
 from service.auth.table import OPEN, TABLE
 from tests.goldens.files import digest

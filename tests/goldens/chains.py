@@ -6,20 +6,20 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from core.audit import chain as audit_chain
+from core.artifacts.signing import contexts
+from core.artifacts.signing.signed import Signer
+from core.db.outbox import EventKind
+from core.dp import mechanism as mechanisms
+from core.dp.charge import Charge
+from core.dp.filters import AdmissionRule
 from core.ledger import entries
+from core.ledger.audit import chain as audit_chain
+from core.ledger.hash_chain import EMPTY
 from core.ledger.ledger_queries import entry_json
 from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement
-from core.notifications.kinds import Kind
-from core.notifications.messages import Message
-from core.notifications.webhook import signed_headers
-from core.privacy import mechanism as mechanisms
-from core.privacy.charge import Charge
-from core.privacy.filters import AdmissionRule
-from core.signing import contexts
-from core.signing.hash_chain import EMPTY
-from core.signing.signed import Signer
-from core.witness.signed_heads import signed_ledger_head, signed_publication
+from core.platform.notifications.messages import Message
+from core.platform.notifications.webhook import signed_headers
+from core.platform.witness.signed_heads import signed_ledger_head, signed_publication
 from tests.goldens.privacy import CHARGE, SAMPLED
 from understudy.local.ledger_lines import Header, line_of
 from understudy.local.ledger_lines import entry_json as local_entry_json
@@ -137,7 +137,7 @@ def signatures() -> dict[str, object]:
     members: dict[str, object] = {
         f"signed for {purpose}": SIGNER.sign(document, context=purpose).to_json() for purpose in purposes
     }
-    for kind in Kind:
+    for kind in EventKind:
         message = Message(
             delivery_id=UUID(int=8),
             event_id=UUID(int=9),

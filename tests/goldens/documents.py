@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.releases.certificate import make_certificate, sign_certificate
-from core.releases.certificate_schema import schema_text
-from core.releases.execution import Executed
-from core.releases.generator_check import GeneratorCheck
-from core.releases.manifest import ImageManifest, TableManifest
-from core.releases.selection_certificate import of_selection, sign_selection_certificate
-from core.releases.selection_execution import SelectionExecuted
-from core.releases.selection_form import selection_schema_text
-from core.reports.utility import Measurement, make_charged_report, sign_charged_report
-from core.reports.utility_form import utility_schema_text
-from core.signing import contexts
-from core.signing.hash_chain import Head
-from core.synthesis.plan import Plan
-from core.synthesis.selection import ordered_plan_from_json
-from tests.core.domain.ruled import EVERY_RULE
+from core.artifacts.certificate import make_certificate, sign_certificate
+from core.artifacts.certificate_schema import schema_text
+from core.artifacts.execution import Executed
+from core.artifacts.manifest import ImageManifest, TableManifest
+from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
+from core.artifacts.reports.utility_form import utility_schema_text
+from core.artifacts.sampling.generator_check import GeneratorCheck
+from core.artifacts.selection_certificate import of_selection, sign_selection_certificate
+from core.artifacts.selection_execution import SelectionExecuted
+from core.artifacts.selection_form import selection_schema_text
+from core.artifacts.signing import contexts
+from core.ledger.hash_chain import Head
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan
+from core.plan.selection import ordered_plan_from_json
+from tests.core.plan.domain.ruled import EVERY_RULE
 from tests.goldens import plans
 from tests.goldens.api import structure
 from tests.goldens.chains import AT, SIGNER

@@ -14,16 +14,17 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateColumn, CreateIndex
 
 import core.db.tables  # noqa: F401 - registers every table
-from core.access.roles import Role, Via
-from core.access.scopes import Scope
 from core.db.base import Base
+from core.db.outbox import EventKind
 from core.errors import UnderstudyError
-from core.governance.states import RequestState
 from core.jobs import queue
 from core.jobs.states import PLAN_ALTERED, STAGES, TRAINING_FAILED, JobState
 from core.ledger.entries import GrantState
-from core.notifications.kinds import CHOSEN, Kind, scope_of
-from core.settings import Settings
+from core.platform.access.roles import Role, Via
+from core.platform.access.scopes import Scope
+from core.platform.budget_requests.states import RequestState
+from core.platform.notifications.kinds import CHOSEN, scope_of
+from core.platform.settings import Settings
 from service.auth.cookie import COOKIE, LOOPBACK_COOKIE
 from tests.goldens.api import structure
 from workers.app import QUEUE
@@ -109,7 +110,7 @@ def words() -> dict[str, object]:
     members: dict[str, object] = {
         name: sorted(member.value for member in values) for name, values in enumerations.items()
     }
-    for kind in Kind:
+    for kind in EventKind:
         scope = scope_of(kind)
         members[f"event {kind.value}"] = [None if scope is None else scope.value, kind in CHOSEN]
     members["cookies"] = [COOKIE, LOOPBACK_COOKIE]

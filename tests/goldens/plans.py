@@ -3,17 +3,17 @@
 from typing import Any, Final
 from uuid import UUID
 
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.report_planning import ReportSpec, make_report_plan
-from core.synthesis.reusing import EarlierCounts, with_reuse
-from core.synthesis.selection import SelectionPlan, SelectionSpec
-from core.synthesis.selection_planning import make_selection_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.report_plan import ReportPlan
+from core.plan.report_planning import ReportSpec, make_report_plan
+from core.plan.reusing import EarlierCounts, with_reuse
+from core.plan.selection import SelectionPlan, SelectionSpec
+from core.plan.selection_planning import make_selection_plan
+from core.plan.spec import SynthesisSpec
 
 DOMAIN: Final[dict[str, Any]] = {
     "schema": "understudy.domain/1",

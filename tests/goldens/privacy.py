@@ -2,11 +2,11 @@
 
 from typing import get_args
 
-from core.privacy import mechanism as mechanisms
-from core.privacy.charge import ORDERS, Charge
-from core.privacy.filters import AdmissionRule
-from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.mechanism import (
+from core.dp import mechanism as mechanisms
+from core.dp.charge import ORDERS, Charge
+from core.dp.filters import AdmissionRule
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import (
     Chosen,
     Composed,
     DiscreteGaussian,

@@ -17,24 +17,24 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from core.access import keys
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.jobs.failure_notes import failure_note_key
-from core.notifications.codes import code_of
-from core.notifications.details import Details
-from core.releases.counts import CountTable, ReleasedCounts
-from core.releases.execution import Executed
-from core.reports.owner_files import report_key as sealed_report_key
-from core.reports.utility import report_id_of
-from core.signing.hash_chain import Head
-from core.storage.master_keys import MasterKeys
-from core.storage.objects import ObjectStore, open_store
-from core.storage.private_rows import open_private_rows
-from core.storage.sealing import SealedReader, SealedWriter, open_bytes, seal_bytes
-from core.storage.stored_rows import open_writer, rows_context
-from core.storage.upload_parts import new_part_key
-from core.witness.witness_store import acceptance_key, head_key, ledger_key, publication_key
+from core.artifacts.counts import CountTable, ReleasedCounts
+from core.artifacts.execution import Executed
+from core.artifacts.reports.owner_files import report_key as sealed_report_key
+from core.artifacts.reports.utility import report_id_of
+from core.data.failure_notes import failure_note_key
+from core.data.master_keys import MasterKeys
+from core.data.objects import ObjectStore, open_store
+from core.data.private_rows import open_private_rows
+from core.data.sealing import SealedReader, SealedWriter, open_bytes, seal_bytes
+from core.data.stored_rows import open_writer, rows_context
+from core.data.upload_parts import new_part_key
+from core.ledger.hash_chain import Head
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.platform.access import keys
+from core.platform.notifications.codes import code_of
+from core.platform.notifications.details import Details
+from core.platform.witness.witness_store import acceptance_key, head_key, ledger_key, publication_key
 from models.idpgan.checkpoint import pack
 from models.release_recorder import CertificateRecorder
 from tests.goldens.chains import AT

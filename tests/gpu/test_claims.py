@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.health.signs import Device
+from core.platform.health.signs import Device
 from workers.devices import claimed_gpus
 from workers.supervision import child_environment
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PATHS = (
-    "tests/core/access",
-    "tests/core/audit",
+    "tests/core/platform/access",
+    "tests/core/ledger/audit",
     "tests/core/jobs",
     "tests/core/ledger",
     "tests/service",

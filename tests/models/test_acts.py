@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy import stats
 
-from core.synthesis.stages import ActsPlan
+from core.plan.stages import ActsPlan
 from models.acts import AdaptiveThresholds
 from models.randomness import KeyedStreams
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from core.synthesis.counting_rules import TARGET_WEIGHT, column_weights, counts_by_class
-from core.synthesis.stages import AnchorPlan, anchor_plan
+from core.plan.counting_rules import TARGET_WEIGHT, column_weights, counts_by_class
+from core.plan.stages import AnchorPlan, anchor_plan
 from models.anchor import (
     GRID,
     MomentLayout,

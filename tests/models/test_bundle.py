@@ -10,13 +10,13 @@ import pytest
 import safetensors.torch
 import torch
 
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
 from models.bundle import export_onnx, write_bundle
 from models.idpgan.generator import Generator
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
-from tests.core.releases.stand_in import DOMAIN, LABEL_LAW, cardinalities
+from tests.core.artifacts.stand_in import DOMAIN, LABEL_LAW, cardinalities
 
 CERTIFICATE = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
 

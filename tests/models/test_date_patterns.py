@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.domain.codec import batch_of
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import batch_of
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.coding import coded_table, codes_alone, ordered_columns
 from models.counting.memory import MemoryCounter

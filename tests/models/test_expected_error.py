@@ -8,17 +8,17 @@ import pytest
 from benchmarks.tables.methods import Task
 from benchmarks.tables.ours import synthesize
 from benchmarks.tables.scores import distances
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.counts import ReleasedCounts
-from core.synthesis.expected_error import ExpectedError, expected_error
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.counts import ReleasedCounts
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.expected_error import ExpectedError, expected_error
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
-from tests.core.synthesis.shapes import Shape
+from tests.core.plan.shapes import Shape
 from tests.models.tables import KEY
 
 ROWS = 20_000

@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.releases.generator_check import GeneratorCheck
+from core.artifacts.sampling.generator_check import GeneratorCheck
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from models.encoding import PrivateTable
 from models.generator_check import DRAWS, check_generator
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.synthesizer import NoisyVariety, NullHost, TrainedGenerator, TrainedImageGenerator
-from tests.core.synthesis.shapes import Shape, plan_of
+from tests.core.plan.shapes import Shape, plan_of
 from tests.models.tables import streams
 
 SMALL: dict[str, Any] = {

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from core.synthesis.counting_rules import FEWEST_GROUPS, MOST_GROUP_CELLS, groups_wanted
-from core.synthesis.plan import Plan
+from core.plan.counting_rules import FEWEST_GROUPS, MOST_GROUP_CELLS, groups_wanted
+from core.plan.plan import Plan
 from models.anchor import FIRST_ROUND, SECOND_ROUND
 from models.encoding import PrivateTable
 from models.grouping import (

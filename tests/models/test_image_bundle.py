@@ -11,13 +11,13 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from core.releases.bundle import unpack
-from core.releases.image_sampler import ImageSampler
-from core.releases.manifest import ImageManifest
-from core.releases.samples import open_samples
+from core.artifacts.bundle import unpack
+from core.artifacts.manifest import ImageManifest
+from core.artifacts.sampling.image_sampler import ImageSampler
+from core.artifacts.sampling.samples import open_samples
 from models.bundle import write_bundle
 from models.synthesizer import TrainedImageGenerator
-from tests.core.releases.image_stand_in import CERTIFICATE
+from tests.core.artifacts.image_stand_in import CERTIFICATE
 
 LATENT, SIDE = 3, 8
 

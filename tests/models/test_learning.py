@@ -9,19 +9,19 @@ import pyarrow as pa
 import pytest
 from scipy.stats import chi2
 
-from core.domain.cleaning import clean_column, clean_unit
-from core.domain.codec import decode_column, encode_column
-from core.domain.columns import LabelColumn, NumericColumn, TimeColumn
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.synthesis.learning import LearningPlan, LearningRelease, learning_of
-from core.synthesis.plan import Plan
+from core.plan.domain.cleaning import clean_column, clean_unit
+from core.plan.domain.codec import decode_column, encode_column
+from core.plan.domain.columns import LabelColumn, NumericColumn, TimeColumn
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.learning import LearningPlan, LearningRelease, learning_of
+from core.plan.plan import Plan
 from models.counting.streamed import only_counts
 from models.learning import learn_domain, learnt_records
 from models.learnt_bins import roundest
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
-from tests.core.synthesis.learnt import AGE, CODE, FARE, SEEN, WARD, domain_of, plan_of
+from tests.core.plan.learnt import AGE, CODE, FARE, SEEN, WARD, domain_of, plan_of
 from tests.privacy.seam import Recorder, Replayer
 
 KEY = bytes(range(32))

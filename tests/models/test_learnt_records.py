@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.domain.errors import DomainInvalid
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.synthesis.errors import BoundNeedsAnchor, InvalidSpec
-from core.synthesis.learning import RECORDS, LearningPlan, LearningRelease
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.plan.domain.errors import DomainInvalid
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.errors import BoundNeedsAnchor, InvalidSpec
+from core.plan.learning import RECORDS, LearningPlan, LearningRelease
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.counting.memory import counter_of
 from models.counting.streamed import only_counts
 from models.idpgan.measurement import measure
@@ -21,7 +21,7 @@ from models.learning import learn_domain, learnt_records
 from models.learnt_records import bins_of, chosen_bound, noise_of_learnt_records, noise_of_one
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
-from tests.core.synthesis.learnt import plan_of
+from tests.core.plan.learnt import plan_of
 from tests.privacy.seam import Recorder
 
 KEY = bytes(range(32))

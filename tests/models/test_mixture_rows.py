@@ -11,15 +11,15 @@ import torch
 from onnx import numpy_helper
 from scipy import stats
 
-from core.releases.bundle import Bundle, unpack
-from core.releases.errors import BundleInvalid
-from core.releases.manifest import TableManifest
-from core.releases.sampler import Sampler
+from core.artifacts.bundle import Bundle, unpack
+from core.artifacts.errors import BundleInvalid
+from core.artifacts.manifest import TableManifest
+from core.artifacts.sampling.sampler import Sampler
 from models.bundle import write_bundle
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
-from tests.core.releases.stand_in import DOMAIN, LABEL_LAW, cardinalities
+from tests.core.artifacts.stand_in import DOMAIN, LABEL_LAW, cardinalities
 
 TARGET = 2
 COMPONENTS = 6

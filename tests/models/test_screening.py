@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from core.releases.execution import Executed
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan, anchor_plan
+from core.artifacts.execution import Executed
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan, anchor_plan
 from models import screening
 from models.anchor import FIRST_ROUND, GRID, SCREENING, SECOND_ROUND
 from models.encoding import PrivateTable
@@ -27,8 +27,8 @@ from models.screening import (
     shares_from_independence,
     worth_counting,
 )
-from tests.core.synthesis import shapes
-from tests.core.synthesis.shapes import Shape
+from tests.core.plan import shapes
+from tests.core.plan.shapes import Shape
 from tests.models.tables import without_unit
 from tests.privacy.seam import Recorder, distance, paid_distances
 

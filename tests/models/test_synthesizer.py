@@ -1,6 +1,6 @@
 import pytest
 
-from core.synthesis.spec import SYNTHESIZERS
+from core.plan.spec import SYNTHESIZERS
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost

@@ -12,10 +12,10 @@ from prometheus_client.metrics_core import Metric
 
 from core.clock import SystemClock
 from core.db.session import Database
+from core.dp.filters import AdmissionRule
 from core.errors import BudgetRefused
-from core.health.signs import Device, give_sign, note_chore
 from core.ledger import governance
-from core.privacy.filters import AdmissionRule
+from core.platform.health.signs import Device, give_sign, note_chore
 from service.metrics.deployment import Deployment, Labels
 from service.metrics.recording import Recorder
 from tests.operations.promql import NotPromql, Parser

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.privacy.gaussian import joint_noise_multiplier
-from core.synthesis.image_anchor import ImageAnchorPlan
-from core.synthesis.marginals import MarginalsPlan
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.dp.gaussian import joint_noise_multiplier
+from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.marginals import MarginalsPlan
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND
 from models.randomness import Purpose
 

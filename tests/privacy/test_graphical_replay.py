@@ -5,10 +5,10 @@ The marginals that are chosen depend on rows, but through released scores alone:
 
 import pytest
 
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.randomness import Purpose
 from tests.privacy.replay.neighbours import UNITS, is_person
 from tests.privacy.test_replay import replayed

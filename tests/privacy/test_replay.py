@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from core.domain.table import TableDomain
+from core.data.errors import EmptyUpload, NoAcceptableRows
+from core.data.intake.intake import CSV
 from core.errors import UnderstudyError
-from core.storage.errors import EmptyUpload, NoAcceptableRows
-from core.storage.intake import CSV
-from core.synthesis.errors import InvalidSpec
-from core.synthesis.options import IdpganRequest
-from core.synthesis.plan import Plan
+from core.plan.domain.table import TableDomain
+from core.plan.errors import InvalidSpec
+from core.plan.options import IdpganRequest
+from core.plan.plan import Plan
 from models.randomness import Purpose
 from tests.privacy.replay.domains import FILES, UNIT_KINDS, file_of, unit_of, worlds
 from tests.privacy.replay.neighbours import UNITS, is_person

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.storage.intake import CSV, store_rows
-from core.storage.objects import ObjectStore, open_store
-from core.storage.private_rows import PrivateShards, open_private_rows
-from core.storage.unit_limit import UnitLimit
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.data.intake.intake import CSV, store_rows
+from core.data.intake.unit_limit import UnitLimit
+from core.data.objects import ObjectStore, open_store
+from core.data.private_rows import PrivateShards, open_private_rows
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.counting.streamed import StreamedCounter, only_counts
 from models.counting.units import UNIT_KEY_BYTES

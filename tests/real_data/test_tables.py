@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import load
-from core.domain.codec import encode
-from core.domain.table import TableDomain
-from core.storage.intake import GZIP, store_rows
-from core.storage.objects import open_store
-from core.storage.private_rows import open_private_rows
-from core.storage.sealing import new_data_key
+from core.data.intake.intake import GZIP, store_rows
+from core.data.objects import open_store
+from core.data.private_rows import open_private_rows
+from core.data.sealing import new_data_key
+from core.plan.domain.codec import encode
+from core.plan.domain.table import TableDomain
 from understudy.domain_draft import draft_domain
 
 pytestmark = pytest.mark.real_data

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 import pytest
 from fastapi.testclient import TestClient
 
-from core.access.directory import KeyDirectory
-from core.access.keys import pepper_from
-from core.access.roles import Role
 from core.clock import FixedClock
+from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
-from core.settings import Settings
-from core.storage.objects import open_store
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import pepper_from
+from core.platform.access.roles import Role
+from core.platform.settings import Settings
 from service.app import create_app
 from tests.service.serving import Served, serving
 from tests.service.world import NOON, Caller, World

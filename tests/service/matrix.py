@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from core.db.tables import Job, Release
 from service.auth.table import TABLE
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.utility_reports import charged_report
 from tests.service.world import CSV, OPTIONS, Caller, World
 

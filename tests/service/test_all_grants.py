@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.service.world import Caller, World, require_problem
 
 

@@ -10,17 +10,17 @@ from uuid import UUID
 import pytest
 from sqlalchemy import create_engine, text
 
-from core.access.roles import Role
-from core.audit import linking
+from core.artifacts.signing.contexts import AUDIT_EXPORT, AUDIT_HEAD
+from core.artifacts.signing.signed import SignedDocument, verify
 from core.clock import FixedClock
 from core.db.errors import DatabaseUnavailable
 from core.db.session import driver_url
-from core.signing.contexts import AUDIT_EXPORT, AUDIT_HEAD
-from core.signing.signed import SignedDocument, verify
+from core.ledger.audit import linking
+from core.platform.access.roles import Role
 from service.auditing.exporting import export_pieces
 from service.edge import audit_trail
 from service.edge.audit_trail import ANONYMOUS_BURST, AnonymousPace
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import Caller, World, require_problem
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.access.roles import Role
-from core.audit import log
-from core.witness import verification
-from tests.core.releases.stand_in import DOMAIN
+from core.ledger.audit import log
+from core.platform.access.roles import Role
+from core.platform.witness import verification
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import Caller, World
 from understudy import Client
 from understudy.cli import main

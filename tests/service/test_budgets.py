@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.service.world import OPTIONS, World, require_problem
 
 

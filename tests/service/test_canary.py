@@ -2,7 +2,7 @@
 
 import json
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.service.matrix import nobodys, operations
 from tests.service.test_commit import stored
 from tests.service.world import World, rows_of

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.access.roles import Role
-from core.asking.answer import OpenedCounts
-from core.asking.rules_check import REMEDY
-from core.releases.bundle import pack
-from tests.core.releases.ruled import BROKEN, RULED, ruled_release
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.asking.rules_check import REMEDY
+from core.artifacts.bundle import pack
+from core.platform.access.roles import Role
+from tests.core.artifacts.ruled import BROKEN, RULED, ruled_release
 from tests.service.test_obtaining import wired
 from tests.service.world import World, require_problem
 

@@ -3,7 +3,7 @@
 from sqlalchemy import text
 
 from core.db.tables import Dataset, IdempotencyKey, Job
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import World, require_problem
 
 # Raised by Postgres itself, at commit, after the endpoint has returned.

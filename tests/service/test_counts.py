@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.access.roles import Role
-from core.asking.answer import OpenedCounts
-from tests.core.releases.certified import certified
+from core.artifacts.asking.answer import OpenedCounts
+from core.platform.access.roles import Role
+from tests.core.artifacts.certified import certified
 from tests.service.test_obtaining import wired
 from tests.service.world import World, require_problem
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.service.world import World, require_problem
 
 

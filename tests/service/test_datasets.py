@@ -1,4 +1,4 @@
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import World, require_problem
 
 WITH_UNIT = {

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
+from core.artifacts.sampling.generator_check import CODE, MEMBER, GeneratorCheck
 from core.db.tables import Job
-from core.releases.generator_check import CODE, MEMBER, GeneratorCheck
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_quotes import body_of
 from tests.service.world import World
 

@@ -4,13 +4,13 @@ from uuid import UUID
 
 import pytest
 
-from core.access.roles import Role
-from core.audit.repository import AuditFilter, page
+from core.artifacts.signing.contexts import LEDGER_HEAD
+from core.artifacts.signing.signed import SignedDocument, verify
+from core.data.failure_notes import write_failure_note
 from core.db.tables import Dataset, Job
-from core.jobs.failure_notes import write_failure_note
-from core.signing.contexts import LEDGER_HEAD
-from core.signing.signed import SignedDocument, verify
-from tests.core.releases.stand_in import DOMAIN
+from core.ledger.audit.repository import AuditFilter, page
+from core.platform.access.roles import Role
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import World, require_problem
 
 

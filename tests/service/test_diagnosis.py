@@ -12,12 +12,12 @@ import pytest
 from obstore.exceptions import GenericError
 from sqlalchemy import text
 
-from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
 from core.db.tables import Job
-from core.health.signs import SILENT_SECONDS, give_sign, note_chore
 from core.ledger import governance
+from core.platform.access.roles import Role
+from core.platform.health.signs import SILENT_SECONDS, give_sign, note_chore
 from service import probes
 from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, Examination
 from service.diagnosis.findings import CATALOGUE, Finding

@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import update
 
-from core.access.roles import Role
+from core.artifacts.signing.contexts import DOSSIER
+from core.artifacts.signing.signed import SignedDocument, verify
 from core.db.tables import Release
-from core.signing.contexts import DOSSIER
-from core.signing.signed import SignedDocument, verify
+from core.platform.access.roles import Role
 from tests.service.world import Caller, World, require_problem
 
 HOSTILE = "</script><script>alert('x')</script> & <b>"

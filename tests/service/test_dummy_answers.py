@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_obtaining import wired
 from tests.service.test_selections import SELECTION
 from tests.service.world import OPTIONS, World

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ import httpx
 import pytest
 from sqlalchemy.pool import QueuePool
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from service.jobs import watching
 from service.jobs.watching import JobSnapshot
 from tests.service.serving import Served, eventually

@@ -16,9 +16,9 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from core.access.roles import Role
 from core.db.errors import DatabaseUnavailable
 from core.db.tables import Job
+from core.platform.access.roles import Role
 from service.jobs import event_stream, repository, watching
 from service.jobs.watching import JobSnapshot, JobWatch, Subscription
 from tests.service.serving import Served, eventually

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.service.test_requests import approve, declared, filed
 from tests.service.world import NOON, OPTIONS, World, require_problem
 

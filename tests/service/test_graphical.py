@@ -7,12 +7,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from core.clock import FixedClock
+from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import MemoryQueue
-from core.settings import Settings
-from core.storage.objects import open_store
-from core.synthesis import installed
-from core.synthesis.installed import takes_graphical_models
+from core.plan import installed
+from core.plan.installed import takes_graphical_models
+from core.platform.settings import Settings
 from service.app import create_app
 from tests.service.world import NOON, World, require_problem
 
@@ -92,4 +92,4 @@ def test_the_operator_decides_or_what_is_installed(
     settings: Settings, monkeypatch, chosen, beside, taken
 ) -> None:
     monkeypatch.setattr(installed, "find_spec", lambda _name: object() if beside else None)
-    assert takes_graphical_models(settings.model_copy(update={"graphical_models": chosen})) is taken
+    assert takes_graphical_models(chosen) is taken

@@ -6,7 +6,7 @@ import pytest
 from obstore.exceptions import GenericError
 from sqlalchemy import text
 
-from core.storage.objects import open_store
+from core.data.objects import open_store
 from service import health
 from service.ttl_cache import TtlCache
 from tests.service.world import World, require_problem

@@ -7,7 +7,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from tests.core.releases.image_stand_in import HEIGHT, LABELS, WIDTH, bundle
+from tests.core.artifacts.image_stand_in import HEIGHT, LABELS, WIDTH, bundle
 from tests.service.world import World, require_problem
 
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.access.roles import Role
+from core.data.private_rows import open_private_rows
 from core.db.tables import Dataset
-from core.domain.declared import domain_from_json
-from core.storage.private_rows import open_private_rows
+from core.plan.domain.declared import domain_from_json
+from core.platform.access.roles import Role
 from models.coding import coded_images
-from tests.core.storage.pictures import archive, images, labelled, mnist, noise, npz, picture
+from tests.core.data.pictures import archive, images, labelled, mnist, noise, npz, picture
 from tests.service.matrix import nobodys, operations
 from tests.service.test_commit import stored
 from tests.service.test_upload_resume import Api, api, key

@@ -4,10 +4,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from core.access.roles import Role
+from core.data.errors import SealBroken
+from core.data.sealing import open_bytes
 from core.db.tables import Dataset, IdempotencyKey, Job
-from core.storage.errors import SealBroken
-from core.storage.sealing import open_bytes
+from core.platform.access.roles import Role
 from tests.service.world import OPTIONS, World, require_problem
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.privacy.charge import UNBOUNDED_MICROS
+from core.dp.charge import UNBOUNDED_MICROS
 from tests.service.test_upload import rows_in_store
 from tests.service.world import World, require_problem
 

@@ -3,8 +3,8 @@
 import pytest
 from httpx2 import Response
 
-from core.access.roles import Role
-from core.access.scopes import Scope
+from core.platform.access.roles import Role
+from core.platform.access.scopes import Scope
 from service.auth.table import OPEN, TABLE, Access, Reach
 from tests.service.matrix import Operation, nobodys, objects, operations
 from tests.service.world import Caller, World, require_problem

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.service.world import OPTIONS, Caller, World, require_problem
 
 

@@ -13,9 +13,9 @@ from pydantic import SecretStr
 
 from core.db.session import Database
 from core.errors import NotFound
-from core.health.signs import Device, give_sign, note_chore
 from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
+from core.platform.health.signs import Device, give_sign, note_chore
 from service.metrics.deployment import BUDGETS_SHOWN, Deployment, Labels
 from service.metrics.endpoints import cached_deployment
 from service.metrics.recording import Recorder

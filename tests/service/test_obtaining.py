@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.access.roles import Role
 from core.db.tables import Dataset as DatasetRow
-from tests.core.releases.stand_in import DOMAIN
+from core.platform.access.roles import Role
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import CSV, OPTIONS, Caller, World
 from understudy import ApprovalPending, Client, Conflict, JobDoesNotFit, NoKey
 from understudy.connection import Connection

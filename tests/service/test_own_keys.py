@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from core.access.roles import Role
-from core.access.scopes import Scope
+from core.platform.access.roles import Role
+from core.platform.access.scopes import Scope
 from tests.service.world import NOON, Caller, World, require_problem
 
 

@@ -6,11 +6,11 @@ from uuid import UUID
 import httpx
 import pytest
 
-from core.access.roles import Role
+from core.artifacts.reports.owner_files import STEP_BYTES, report_key, write_report
 from core.db.tables import Dataset, OwnerReport
-from core.reports.owner_files import STEP_BYTES, report_key, write_report
+from core.platform.access.roles import Role
 from service.reports.endpoints import POLICY
-from tests.core.storage.pictures import images
+from tests.core.data.pictures import images
 from tests.service.world import World, require_problem
 from understudy import Client, NotFound
 

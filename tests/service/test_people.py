@@ -6,10 +6,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from core.access.roles import Role
-from core.access.scopes import Scope
-from core.access.throttle import FREE_FAILURES
 from core.db.tables import ApiKey, Enrolment, Person
+from core.platform.access.roles import Role
+from core.platform.access.scopes import Scope
+from core.platform.access.throttle import FREE_FAILURES
 from tests.service.test_requests import approve, declared, filed
 from tests.service.world import NOON, Caller, World, require_problem
 

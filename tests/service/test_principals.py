@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from tests.service.world import World, require_problem
 
 

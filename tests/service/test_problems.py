@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
+from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import MemoryQueue
-from core.storage.objects import open_store
 from service.app import create_app
 from service.edge.body_limit import MAX_DOMAIN_BYTES, MAX_JSON_BYTES
 from tests.service.matrix import requests_on_nothing

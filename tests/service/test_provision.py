@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from core.access.directory import KeyDirectory
-from core.access.errors import KeyRefused
-from core.access.keys import make_key, pepper_from
-from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.tables import ApiKey
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.errors import KeyRefused
+from core.platform.access.keys import make_key, pepper_from
+from core.platform.access.roles import Role
 from service.provision import main
 
 

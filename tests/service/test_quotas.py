@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import CSV, World, require_problem
 
 

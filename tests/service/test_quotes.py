@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from core.synthesis.plan import make_plan
-from core.synthesis.rules import PRETRAINING_BY_CELLS
-from core.synthesis.spec import MOST_FREE_STEPS, SynthesisSpec
+from core.plan.plan import make_plan
+from core.plan.rules import PRETRAINING_BY_CELLS
+from core.plan.spec import MOST_FREE_STEPS, SynthesisSpec
 from service.quotes import planner as planner_module
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import OPTIONS, World, require_problem
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pyarrow.parquet as pq
 import pytest
 
-from core.releases.bundle import unpack
-from tests.core.releases.stand_in import DOMAIN, bundle
+from core.artifacts.bundle import unpack
+from tests.core.artifacts.stand_in import DOMAIN, bundle
 from tests.service.world import World, require_problem
 
 COLUMNS = ["ward", "age", "sick", "seen"]

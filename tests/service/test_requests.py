@@ -8,8 +8,8 @@ import pytest
 from httpx2 import Response
 from sqlalchemy import text
 
-from core.access.roles import Role
-from core.settings import Settings
+from core.platform.access.roles import Role
+from core.platform.settings import Settings
 from tests.service.world import NOON, Caller, World, require_problem
 
 ASKED = {"epsilon": 1.0, "delta": 2e-6, "purpose": "a course on readmissions"}

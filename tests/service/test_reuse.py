@@ -6,19 +6,19 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from core.access.roles import Principal, Role
+from core.artifacts.bundle import pack
+from core.artifacts.counts import ReleasedCounts
 from core.db.tables import Dataset, Job, Release
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import pack
-from core.releases.counts import ReleasedCounts
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
+from core.platform.access.roles import Principal, Role
 from service.datasets.facts import DatasetFacts
 from service.quotes.reuse import StoredCounts, stored_counts
-from tests.core.releases.certified import Certified, certified_plan, counts_for
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.certified import Certified, certified_plan, counts_for
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_obtaining import wired
 from tests.service.world import CSV, NOON, World, require_problem
 from understudy.cli.known import known_lines

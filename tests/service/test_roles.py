@@ -2,8 +2,8 @@
 
 from uuid import uuid4
 
-from core.access.roles import Role
-from tests.core.releases.stand_in import DOMAIN
+from core.platform.access.roles import Role
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.matrix import requests_on_nothing
 from tests.service.world import CSV, World, require_problem
 

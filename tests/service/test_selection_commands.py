@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_obtaining import Wired, everybody
 from tests.service.world import CSV, World
 from understudy import ApprovalPending

@@ -82,7 +82,7 @@ def test_what_makes_no_selection_is_refused(world: World, changes: dict[str, Any
 
 
 def test_without_a_target_there_is_no_selection(world: World) -> None:
-    from tests.core.releases.stand_in import DOMAIN
+    from tests.core.artifacts.stand_in import DOMAIN
 
     dataset_id = world.declare(domain={**DOMAIN, "target": None})
     world.set_budget(dataset_id)

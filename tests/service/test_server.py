@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.core.releases import image_stand_in
+from tests.core.artifacts import image_stand_in
 from tests.service.serving import Served, eventually
 from tests.service.test_upload import nothing_is_left
 from tests.service.world import World
@@ -157,7 +157,7 @@ def test_an_answer_that_fails_midway_is_cut_and_not_ended(
         raise RuntimeError("the row was cAnArY")
 
     release_id = world.release()
-    monkeypatch.setattr("core.releases.formats.stream", breaks)
+    monkeypatch.setattr("core.artifacts.sampling.formats.stream", breaks)
     with pytest.raises(httpx.RemoteProtocolError):
         httpx.get(f"{served.url}/v1/releases/{release_id}/samples", headers=headers_of(world))
     assert eventually(lambda: "request-failed" in log_text())

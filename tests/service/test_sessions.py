@@ -10,7 +10,7 @@ from httpx2 import Response
 from core.jobs.queue import MemoryQueue
 from service.app import create_app
 from service.auth.cookie import COOKIE, LOOPBACK_COOKIE
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import World, require_problem
 
 HERE = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}

@@ -16,7 +16,7 @@ from opentelemetry.trace import NoOpTracer, SpanKind, StatusCode
 from core import tracing
 from core.clock import SystemClock
 from core.db.tables import Job
-from core.settings import Settings
+from core.platform.settings import Settings
 from service.app import create_app
 from tests.service.world import World, rows_of
 from tests.workers.support import environment_of

@@ -8,15 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
+from core.data.intake.unit_limit import UnitLimit
+from core.data.private_rows import open_private_rows
 from core.db.tables import Dataset
-from core.domain.table import TableDomain
-from core.settings import Settings
-from core.storage.private_rows import open_private_rows
-from core.storage.unit_limit import UnitLimit
+from core.plan.domain.table import TableDomain
+from core.platform.settings import Settings
 from service.app import create_app
 from service.datasets.errors import RowsAlreadyStored
 from service.datasets.upload import RowsUpload
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_commit import stored
 from tests.service.world import CSV, World, require_problem
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.access.directory import KeyDirectory
-from core.access.pepper import kept_pepper
-from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
-from core.settings import Settings
-from tests.core.releases.stand_in import DOMAIN
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.pepper import kept_pepper
+from core.platform.access.roles import Role
+from core.platform.settings import Settings
+from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client
 from understudy.calls import Call
 from understudy.results.datasets import Upload

@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, select
 
-from core.access.roles import Role
-from core.datasets.deletion import mark_deleted
+from core.data.errors import SealBroken
+from core.data.uploads.ending import REMEMBERED, sweep_uploads
 from core.db.tables import Dataset, Upload, UploadPart
-from core.storage.errors import SealBroken
-from core.uploads.ending import REMEMBERED, sweep_uploads
+from core.platform.access.roles import Role
+from core.platform.deletion import mark_deleted
 from service.app import UPLOADS_OF_ONE
 from service.uploads import completing
 from tests.service.test_commit import stored

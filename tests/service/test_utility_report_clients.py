@@ -13,9 +13,9 @@ import httpx
 import jsonschema_rs
 import pytest
 
+from core.artifacts.reports.utility_form import utility_schema_text
+from core.artifacts.signing import keyring
 from core.db.tables import Job, UtilityReport
-from core.reports.utility_form import utility_schema_text
-from core.signing import keyring
 from tests.service.test_obtaining import everybody, wired
 from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World

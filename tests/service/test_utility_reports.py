@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from core.access.roles import Role
-from core.reports.utility import verify_charged_report
+from core.artifacts.reports.utility import verify_charged_report
+from core.platform.access.roles import Role
 from tests.service.utility_reports import charged_report, name_generator, plan_about, released_images
 from tests.service.world import OPTIONS, World, require_problem
 

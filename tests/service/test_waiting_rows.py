@@ -11,11 +11,11 @@ import pytest
 from prometheus_client import generate_latest
 from sqlalchemy import select
 
-from core.access.roles import Role
-from core.datasets import waiting
-from core.datasets.deletion import finish_deletions
+from core.data import waiting
 from core.db.tables import Dataset, WaitingRows
-from core.storage.rotation import COLUMNS
+from core.platform.access.roles import Role
+from core.platform.deletion import finish_deletions
+from core.platform.rotation import COLUMNS
 from tests.service.test_commit import fail_at_commit, stored
 from tests.service.test_upload import rows_in_store
 from tests.service.test_uploads import Sending, small_parts

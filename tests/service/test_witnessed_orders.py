@@ -5,13 +5,13 @@ from uuid import UUID
 import pytest
 from obstore.exceptions import GenericError
 
+from core.artifacts.signing import keyring
+from core.data.objects import ObjectStore
 from core.ledger import repository as ledger
-from core.signing import keyring
-from core.signing.hash_chain import Head
-from core.storage.objects import ObjectStore
-from core.witness.ledger_witness import LedgerWitness, compare_at_start
-from core.witness.signed_heads import signed_ledger_head
-from core.witness.witness_store import Witnesses, head_key
+from core.ledger.hash_chain import Head
+from core.platform.witness.ledger_witness import LedgerWitness, compare_at_start
+from core.platform.witness.signed_heads import signed_ledger_head
+from core.platform.witness.witness_store import Witnesses, head_key
 from service.diagnosis.examination import Examination
 from tests.service.world import World, require_problem
 

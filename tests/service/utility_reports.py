@@ -3,17 +3,17 @@
 from typing import Any
 from uuid import UUID, uuid4
 
+from core.artifacts.reports.utility import Measurement, make_charged_report, report_id_of, sign_charged_report
+from core.artifacts.signing import keyring
 from core.db.tables import Dataset, Job, Release, UtilityReport
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.reports.utility import Measurement, make_charged_report, report_id_of, sign_charged_report
-from core.signing import keyring
-from core.signing.hash_chain import Head
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.report_planning import ReportSpec, make_report_plan
-from tests.core.releases import image_stand_in
-from tests.core.releases.stand_in import DOMAIN
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.ledger.hash_chain import Head
+from core.plan.domain.table import TableDomain
+from core.plan.report_plan import ReportPlan
+from core.plan.report_planning import ReportSpec, make_report_plan
+from tests.core.artifacts import image_stand_in
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import NOON, World
 
 SOFTWARE: dict[str, Any] = {

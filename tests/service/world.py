@@ -10,17 +10,17 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from core.access.directory import KeyDirectory
-from core.access.roles import Role
-from core.access.scopes import Scope
+from core.artifacts.bundle import Bundle, pack
 from core.clock import FixedClock
+from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables import Dataset, Release
 from core.jobs.queue import MemoryQueue
 from core.ledger import governance
-from core.releases.bundle import Bundle, pack
-from core.storage.objects import ObjectStore
-from tests.core.releases.stand_in import DOMAIN, bundle
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.roles import Role
+from core.platform.access.scopes import Scope
+from tests.core.artifacts.stand_in import DOMAIN, bundle
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 OPTIONS = {"steps": 40}

@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from understudy.embedded.child import Child, Command
 from understudy.embedded.identity import give_to, launcher_prefix, server_identity
 from understudy.embedded.postgres import binaries
 from understudy.embedded.redis import binary as redis_program
+from understudy.embedded.supervisor import free_port
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -42,7 +42,6 @@ _STAND_IN = """#!{python}
 import os, subprocess, sys, urllib.request
 import boto3
 from botocore.config import Config
-from understudy.embedded.supervisor import free_port
 words, note = sys.argv[1:], os.path.join(os.environ.get("MC_CONFIG_DIR", {folder!r}), "alias")
 if words[0] == "ready":
     urllib.request.urlopen({objects!r}, timeout=5)

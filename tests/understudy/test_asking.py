@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import understudy
-from core.releases.bundle import pack
-from tests.core.releases.certified import certified
-from tests.core.releases.stand_in import bundle as stand_in
+from core.artifacts.bundle import pack
+from tests.core.artifacts.certified import certified
+from tests.core.artifacts.stand_in import bundle as stand_in
 from understudy.cli import app
 from understudy.errors import Conflict, InputUnusable, InvalidInput, NotInstalled
 

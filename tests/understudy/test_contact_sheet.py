@@ -7,9 +7,9 @@ import PIL.Image
 import pytest
 from rich.console import Console
 
-from core.releases.bundle import pack
-from core.releases.samples import open_samples
-from tests.core.releases.image_stand_in import HEIGHT, WIDTH, bundle, unlabelled
+from core.artifacts.bundle import pack
+from core.artifacts.sampling.samples import open_samples
+from tests.core.artifacts.image_stand_in import HEIGHT, WIDTH, bundle, unlabelled
 from understudy import InputUnusable
 from understudy.cli.screen import TerminalScreen
 from understudy.contact_sheet import MOST_LINES, Sheet, half_blocks, read_sheet

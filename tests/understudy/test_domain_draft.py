@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.domain import TableDomain
-from core.domain.errors import DomainUnconfirmed
-from core.storage.intake import CSV, PARQUET, receive
+from core.data.intake.intake import CSV, PARQUET, receive
+from core.plan.domain import TableDomain
+from core.plan.domain.errors import DomainUnconfirmed
 from understudy.domain_draft import MARK, codes_at_most, draft_domain, render_draft
 from understudy.errors import InputUnusable, NotInstalled
 

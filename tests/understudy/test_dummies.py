@@ -13,9 +13,9 @@ import pytest
 from pyarrow import csv, parquet
 
 import understudy
-from core.domain.table import TableDomain
-from core.storage.clean_rows import clean_rows
-from tests.core.releases.stand_in import DOMAIN
+from core.data.intake.clean_rows import clean_rows
+from core.plan.domain.table import TableDomain
+from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client, Conflict, InputUnusable, InvalidInput, NotFound, Refused, TooLarge
 from understudy.cli import main
 from understudy.dummies import URL

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.domain.errors import DomainUnconfirmed
-from core.domain.images import ImageDomain
-from core.storage.intake import NPZ, ZIP, receive
-from tests.core.storage.pictures import archive, images, labelled, mnist, noise, npz, picture
+from core.data.intake.intake import NPZ, ZIP, receive
+from core.plan.domain.errors import DomainUnconfirmed
+from core.plan.domain.images import ImageDomain
+from tests.core.data.pictures import archive, images, labelled, mnist, noise, npz, picture
 from tests.understudy.test_domain_draft import confirmed
 from understudy.cli import app
 from understudy.domain_draft import MARK

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.releases.bundle import pack
-from tests.core.releases import image_stand_in
-from tests.core.releases.stand_in import DOMAIN, bundle
+from core.artifacts.bundle import pack
+from tests.core.artifacts import image_stand_in
+from tests.core.artifacts.stand_in import DOMAIN, bundle
 from understudy import InputUnusable
 from understudy.cli import main
 from understudy.contact_sheet import read_sheet

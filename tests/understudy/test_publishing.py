@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
-from core.privacy.filters import AdmissionRule, Cap, admit
-from core.synthesis.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
+from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
+from core.dp.filters import AdmissionRule, Cap, admit
+from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
 from understudy.order_options import parse_options, parse_selection
 from understudy.publication import smallest_budget

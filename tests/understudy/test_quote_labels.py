@@ -1,11 +1,11 @@
 """What the command prints of a price before it asks whether to go on."""
 
-from core.synthesis.quote import make_quote
-from tests.core.synthesis.learnt import AGE, CODE, WARD, domain_of
-from tests.core.synthesis.learnt import plan_of as learnt_plan
-from tests.core.synthesis.shapes import Shape
-from tests.core.synthesis.shapes import plan_of as table_plan
-from tests.core.synthesis.test_image_plans import DIGITS, plan_of
+from core.plan.quote import make_quote
+from tests.core.plan.learnt import AGE, CODE, WARD, domain_of
+from tests.core.plan.learnt import plan_of as learnt_plan
+from tests.core.plan.shapes import Shape
+from tests.core.plan.shapes import plan_of as table_plan
+from tests.core.plan.test_image_plans import DIGITS, plan_of
 from understudy.quote_labels import quote_lines
 from understudy.results.jobs import Quote
 

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import understudy
-from core.releases.bundle import pack
-from tests.core.releases.ruled import BROKEN, ruled_release
-from tests.core.releases.stand_in import bundle as stand_in
+from core.artifacts.bundle import pack
+from tests.core.artifacts.ruled import BROKEN, ruled_release
+from tests.core.artifacts.stand_in import bundle as stand_in
 from understudy.cli import app
 from understudy.errors import Conflict, InputUnusable, InvalidInput, NotInstalled
 from understudy.local.fitted import Fitted

@@ -5,12 +5,12 @@ import httpx
 import pytest
 from rich.console import Console
 
-from core.domain.images import ImageDomain
-from core.releases.image_formats import LARGEST_SHEET, MEDIA_TYPES
-from core.releases.samples import TableSamples
+from core.artifacts.sampling.image_formats import LARGEST_SHEET, MEDIA_TYPES
+from core.artifacts.sampling.samples import TableSamples
+from core.plan.domain.images import ImageDomain
 from service.releases.schemas import SampleFormat
-from tests.core.releases import image_stand_in
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts import image_stand_in
+from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client, InputUnusable
 from understudy.cli.sample import sample_online
 from understudy.cli.screen import TerminalScreen

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.domain.table import TableDomain
+from core.plan.domain.table import TableDomain
 from understudy import simulation
 from understudy.simulation import best_auroc, domain_document, simulate, write_table
 

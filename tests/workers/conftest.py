@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.settings import Settings, read_settings
+from core.platform.settings import Settings, read_settings
 from tests.workers.support import Workshop, environment_of
 
 

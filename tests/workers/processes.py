@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from tests.workers.support import environment_of
 
 ROOT = Path(__file__).parents[2]

@@ -10,10 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from core.clock import Clock, SystemClock
+from core.data.objects import ObjectStore, open_store
+from core.data.sealing import SealedWriter, new_data_key, seal_bytes, wrap
+from core.data.stored_rows import open_writer, rows_context
 from core.db.session import Database
 from core.db.tables import Dataset, Job, Release
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.filters import AdmissionRule
+from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
@@ -21,15 +25,11 @@ from core.jobs.queue import MemoryQueue, Queue
 from core.jobs.states import JobState
 from core.ledger import governance, ledger_queries
 from core.ledger.reservation import EntryKind, Reservation
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.filters import AdmissionRule
-from core.privacy.guarantee import PrivacyGuarantee
-from core.settings import Settings
-from core.storage.objects import ObjectStore, open_store
-from core.storage.sealing import SealedWriter, new_data_key, seal_bytes, wrap
-from core.storage.stored_rows import open_writer, rows_context
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
+from core.platform.settings import Settings
 from workers.training import Trainer
 
 ROWS = 300

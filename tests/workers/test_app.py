@@ -76,7 +76,7 @@ def test_only_the_training_child_opens_private_rows():
                     names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
                 elif isinstance(node, ast.Import):
                     names = [alias.name for alias in node.names]
-                if "core.storage.private_rows" in names:
+                if "core.data.private_rows" in names:
                     openers.add(str(path.relative_to(ROOT)))
     simulated = {"benchmarks/long_tables.py", "benchmarks/wide_tables.py"}  # make the rows that they open
     assert openers - simulated == {

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from core.storage.objects import ObjectStore, open_store
+from core.data.objects import ObjectStore, open_store
 from workers.checkpoints import Checkpoints
 from workers.object_keys import checkpoint_key
 

@@ -5,9 +5,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.images import ImageDomain
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
 from models.coding import coded_images, coded_table, codes_alone, ordered_columns
 from models.counting.memory import MemoryCounter
 from models.grouping import group_codes

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
+from core.artifacts.bundle import unpack
 from core.jobs.queue import CeleryQueue
 from core.ledger.reservation import EntryKind
-from core.releases.bundle import unpack
 from tests.workers.processes import below, is_gone, runner_below, start_upkeep, start_worker
 from tests.workers.support import CANARY, Workshop, small_plan
 from workers.object_keys import checkpoint_key

@@ -9,20 +9,20 @@ from functools import cache
 import pytest
 from celery.signals import celeryd_init
 
-from core.asking.answer import OpenedCounts
-from core.domain.table import TableDomain
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.certificate import verify_certificate
+from core.artifacts.signing import keyring
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.charge import charge_of
+from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import endings
 from core.ledger.reservation import EntryKind
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.charge import charge_of
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.certificate import verify_certificate
-from core.signing import keyring
-from core.synthesis import installed
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.selection import SelectionSpec
-from core.synthesis.selection_planning import make_selection_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan import installed
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.selection import SelectionSpec
+from core.plan.selection_planning import make_selection_plan
+from core.plan.spec import SynthesisSpec
 from models.software import FITTING_GRAPHS
 from tests.workers.support import DOCUMENT, ROWS, SMALL, Workshop
 from understudy.verifying.verification import Outcome, verify_bundle

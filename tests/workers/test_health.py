@@ -9,9 +9,9 @@ import structlog
 
 from core.clock import FixedClock
 from core.db.session import Database
-from core.health import figures
-from core.health.signs import Device, HealthReporter
 from core.logs import configure_logs
+from core.platform.health import figures
+from core.platform.health.signs import Device, HealthReporter
 from tests.workers.processes import start_worker
 from tests.workers.support import Workshop
 from workers.devices import devices

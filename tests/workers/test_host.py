@@ -5,10 +5,10 @@ import errno
 import pytest
 from obstore.exceptions import GenericError
 
+from core.data.errors import ObjectMissing, SealBroken
+from core.data.objects import open_store
 from core.db.session import Database
 from core.db.tables import Job
-from core.storage.errors import ObjectMissing, SealBroken
-from core.storage.objects import open_store
 from models.release_recorder import CertificateRecorder
 from workers.checkpoints import Checkpoints, JobHost
 from workers.outcomes import AttemptEnded, ExitCode, machinery

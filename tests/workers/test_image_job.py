@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.artifacts.bundle import unpack
+from core.artifacts.certificate import verify_certificate
+from core.artifacts.sampling.image_sampler import ImageSampler
+from core.artifacts.signing import keyring
+from core.data.intake.intake import store_rows
+from core.data.intake.sniffing import NPZ
 from core.db.tables import Dataset
-from core.domain.images import ImageDomain
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.reservation import EntryKind
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.certificate import verify_certificate
-from core.releases.image_sampler import ImageSampler
-from core.signing import keyring
-from core.storage.intake import store_rows
-from core.storage.sniffing import NPZ
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan.domain.images import ImageDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from tests.workers.support import Workshop
 from understudy.verifying.verification import Outcome, verify_bundle
 

@@ -7,19 +7,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core.artifacts.bundle import unpack
+from core.artifacts.signing import keyring
+from core.data.sealing import SealedWriter
+from core.data.stored_rows import open_writer, rows_context
 from core.db.tables import Dataset
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
-from core.privacy.adjacency import PrivacyUnit
-from core.privacy.charge import UNBOUNDED_MICROS
-from core.releases.bundle import unpack
-from core.settings import Settings
-from core.signing import keyring
-from core.storage.sealing import SealedWriter
-from core.storage.stored_rows import open_writer, rows_context
-from core.synthesis.learning import RECORDS
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import PrivacyUnit
+from core.dp.charge import UNBOUNDED_MICROS
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.learning import RECORDS
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
+from core.platform.settings import Settings
 from models.reports import public_side
 from tests.workers.support import CANARY, ROWS, SMALL, Workshop, small_plan
 from tests.workers.test_owner_reports import html_of, ordered, reporter, row_of

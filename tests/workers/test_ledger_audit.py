@@ -12,16 +12,16 @@ import pytest
 from psycopg import sql
 from sqlalchemy import create_engine, make_url, text
 
-from core.audit import log
+from core.artifacts.signing import keyring
 from core.clock import FixedClock
+from core.data.objects import open_store
 from core.db.session import Database, driver_url
 from core.ledger import governance, ledger_queries
+from core.ledger.audit import log
 from core.ledger.errors import PopulationFrozen
-from core.signing import keyring
-from core.storage.objects import open_store
-from core.witness.signed_heads import signed_ledger_head
-from core.witness.verification import NOT_OURS
-from core.witness.witness_store import AUDIT_KEY, Witnesses, ledger_key
+from core.platform.witness.signed_heads import signed_ledger_head
+from core.platform.witness.verification import NOT_OURS
+from core.platform.witness.witness_store import AUDIT_KEY, Witnesses, ledger_key
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import LedgerAudit

@@ -12,20 +12,20 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from core.artifacts.bundle import pack
+from core.artifacts.reports import owner_files
+from core.artifacts.reports.columns import columns_of
+from core.artifacts.reports.owner_files import STEP_BYTES, read_report, report_key
+from core.artifacts.reports.owner_orders import claim_report, order_report, overdue_reports
+from core.artifacts.reports.owner_page import FAILED, MARK, most_bytes
 from core.clock import FixedClock, SystemClock
-from core.datasets.deletion import finish_deletions, mark_deleted
+from core.data.errors import SealBroken
 from core.db.tables import ChoreRun, Dataset, Job, OwnerReport, Release
-from core.domain.table import TableDomain
 from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
-from core.releases.bundle import pack
-from core.reports import owner_files
-from core.reports.columns import columns_of
-from core.reports.owner_files import STEP_BYTES, read_report, report_key
-from core.reports.owner_orders import claim_report, order_report, overdue_reports
-from core.reports.owner_page import FAILED, MARK, most_bytes
-from core.storage.errors import SealBroken
-from tests.core.releases.stand_in import bundle, network_of
+from core.plan.domain.table import TableDomain
+from core.platform.deletion import finish_deletions, mark_deleted
+from tests.core.artifacts.stand_in import bundle, network_of
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
 from workers import attempts, owner_report_child
 from workers.outcomes import AttemptEnded, ExitCode

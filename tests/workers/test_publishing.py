@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from core.asking.rules_check import CODE, REMEDY
-from core.releases.bundle import Bundle, artefacts_of, files_of, pack, unpack
-from core.releases.errors import ExecutionDiffers
-from core.releases.execution import SCHEMA, Executed
-from core.releases.manifest import TableManifest
-from core.releases.readme import render_readme
-from core.signing import keyring
-from core.signing.contexts import CERTIFICATE
-from core.signing.signed import SignedDocument, verify
+from core.artifacts.asking.rules_check import CODE, REMEDY
+from core.artifacts.bundle import Bundle, artefacts_of, files_of, pack, unpack
+from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.execution import SCHEMA, Executed
+from core.artifacts.manifest import TableManifest
+from core.artifacts.readme import render_readme
+from core.artifacts.signing import keyring
+from core.artifacts.signing.contexts import CERTIFICATE
+from core.artifacts.signing.signed import SignedDocument, verify
 from models.grids import noise_grid
 from models.software import TAKING_PART
-from tests.core.releases.ruled import BROKEN, ruled_release
+from tests.core.artifacts.ruled import BROKEN, ruled_release
 from tests.workers.support import DOCUMENT, Workshop
 from workers.object_keys import bundle_key
 from workers.publishing import certify_bundle

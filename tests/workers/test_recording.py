@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import torch
 
-from core.releases.errors import ExecutionDiffers
-from core.releases.execution import Executed
+from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.execution import Executed
 from models.randomness import Purpose
 from models.release_recorder import CertificateRecorder
-from tests.core.releases.certified import REFRESHING, plan_for
+from tests.core.artifacts.certified import REFRESHING, plan_for
 
 PLAN = plan_for(REFRESHING)
 assert PLAN.acts is not None

@@ -13,9 +13,9 @@ from core.clock import FixedClock
 from core.db.session import Database
 from core.ledger import governance, ledger_queries
 from core.ledger.errors import PopulationFrozen
-from core.settings import Settings
-from core.witness.ledger_witness import LedgerWitness
-from core.witness.verification import HEAD_MISSING
+from core.platform.settings import Settings
+from core.platform.witness.ledger_witness import LedgerWitness
+from core.platform.witness.verification import HEAD_MISSING
 from tests.workers.support import Workshop, environment_of, small_plan
 from workers.sweeping import AGE, sweep_orphans
 

@@ -6,15 +6,15 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from core.artifacts.bundle import COUNTS, unpack
+from core.artifacts.counts import ReleasedCounts
+from core.artifacts.signing import keyring
 from core.db.tables import Dataset, Release
-from core.domain.table import TableDomain
 from core.ledger.reservation import EntryKind
-from core.releases.bundle import COUNTS, unpack
-from core.releases.counts import ReleasedCounts
-from core.signing import keyring
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.reusing import EarlierCounts, with_reuse
-from core.synthesis.spec import SynthesisSpec
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.reusing import EarlierCounts, with_reuse
+from core.plan.spec import SynthesisSpec
 from tests.workers.support import DOCUMENT, Workshop, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
 

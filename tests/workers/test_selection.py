@@ -4,18 +4,18 @@ from functools import cache
 
 import pytest
 
-from core.domain.table import TableDomain
+from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.selection_certificate import verify_selection_certificate
+from core.artifacts.signing import keyring
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.charge import charge_of
+from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings
 from core.ledger.reservation import EntryKind
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.charge import charge_of
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.errors import ExecutionDiffers
-from core.releases.selection_certificate import verify_selection_certificate
-from core.signing import keyring
-from core.synthesis.selection import SelectionPlan, SelectionSpec
-from core.synthesis.selection_planning import make_selection_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan.domain.table import TableDomain
+from core.plan.selection import SelectionPlan, SelectionSpec
+from core.plan.selection_planning import make_selection_plan
+from core.plan.spec import SynthesisSpec
 from models.release_recorder import CertificateRecorder
 from models.selection import scoring
 from models.selection.selecting import Selection

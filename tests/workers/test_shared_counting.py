@@ -12,22 +12,22 @@ import pytest
 from celery import Celery
 from structlog.testing import capture_logs
 
+from core.artifacts.bundle import unpack
 from core.clock import FixedClock
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
+from core.data import private_rows
+from core.data.private_rows import PrivateShards
+from core.data.sealing import SealedWriter
+from core.data.stored_rows import open_writer, rows_context
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import endings
 from core.jobs.claims import held_claim
 from core.jobs.queue import COUNTING_QUEUE, COUNTING_TASK, CeleryQueue
 from core.jobs.states import Cause
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.storage import private_rows
-from core.storage.private_rows import PrivateShards
-from core.storage.sealing import SealedWriter
-from core.storage.stored_rows import open_writer, rows_context
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.counting.streamed import StreamedCounter, count_shard
 from tests.models.counting.questions import all_questions
 from tests.models.counting.test_streamed import KEY, Shards, domain, rows

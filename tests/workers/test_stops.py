@@ -7,7 +7,7 @@ import pytest
 
 from core.jobs.queue import CeleryQueue
 from core.ledger.reservation import EntryKind
-from core.settings import Settings
+from core.platform.settings import Settings
 from tests.workers.processes import below, is_gone, runner_below, start_upkeep, start_worker
 from tests.workers.support import CANARY, Workshop, small_plan
 from tests.workers.test_training_child import forget_marks

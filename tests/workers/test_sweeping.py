@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from core.clock import FixedClock
-from core.datasets.deletion import mark_deleted
+from core.data.failure_notes import failure_note_key
 from core.db.tables import Dataset
-from core.jobs.failure_notes import failure_note_key
+from core.platform.deletion import mark_deleted
 from tests.workers.support import Workshop
 from workers.object_keys import bundle_key, checkpoint_key, measurement_key
 from workers.sweeping import AGE, sweep_orphans

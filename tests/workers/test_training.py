@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 
 from core.clock import SystemClock
+from core.data.sealing import seal_bytes
+from core.dp.charge import charge_of
 from core.jobs import claims
 from core.jobs.queue import MemoryQueue
 from core.ledger.errors import LedgerBroken
 from core.ledger.reservation import EntryKind
-from core.privacy.charge import charge_of
-from core.storage.sealing import seal_bytes
 from tests.workers.support import Workshop, environment_of, small_plan
 from workers.object_keys import bundle_key, checkpoint_key
 from workers.outcomes import ExitCode
@@ -159,7 +159,7 @@ from uuid import UUID
 from core.clock import SystemClock
 from core.db.session import Database
 from core.jobs import claims, endings
-from core.settings import Settings
+from core.platform.settings import Settings
 database = Database(Settings().database_url)
 with database.transaction() as session:
     claim = claims.held_claim(session, UUID(sys.argv[1]), fence=int(sys.argv[2]))

@@ -10,18 +10,18 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from core.artifacts.bundle import unpack
+from core.artifacts.certificate import verify_certificate
+from core.artifacts.signing import keyring
+from core.data.errors import StorageUnavailable
+from core.data.failure_notes import failure_note_key, read_failure_note
 from core.db.tables import Dataset, Job
-from core.domain.table import TableDomain
-from core.jobs.failure_notes import failure_note_key, read_failure_note
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.reservation import EntryKind
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.certificate import verify_certificate
-from core.signing import keyring
-from core.storage.errors import StorageUnavailable
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.dp.errors import UnevenRounding
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan

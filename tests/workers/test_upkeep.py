@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from core.clock import FixedClock
-from core.jobs.failure_notes import failure_note_key
+from core.data.failure_notes import failure_note_key
 from core.jobs.queue import MemoryQueue
 from core.ledger import governance, ledger_queries
 from tests.workers.support import Workshop, environment_of

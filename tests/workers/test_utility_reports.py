@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 
+from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.reports.utility import report_id_of, verify_charged_report
+from core.artifacts.reports.utility_form import SCHEMA
+from core.artifacts.signing import keyring
+from core.artifacts.signing.contexts import CHARGED_REPORT
+from core.artifacts.signing.errors import SignatureInvalid
+from core.artifacts.signing.signed import SignedDocument, verify
+from core.data.private_rows import open_private_rows
+from core.dp.charge import charge_of
 from core.errors import BudgetRefused
 from core.jobs import endings
 from core.ledger.reservation import NOTHING, EntryKind
-from core.privacy.charge import charge_of
-from core.releases.errors import ExecutionDiffers
-from core.reports.utility import report_id_of, verify_charged_report
-from core.reports.utility_form import SCHEMA
-from core.signing import keyring
-from core.signing.contexts import CHARGED_REPORT
-from core.signing.errors import SignatureInvalid
-from core.signing.signed import SignedDocument, verify
-from core.storage.private_rows import open_private_rows
 from models.randomness import KeyedStreams, Purpose
 from models.reports import public_side
 from models.reports import utility as mechanism

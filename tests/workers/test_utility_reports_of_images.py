@@ -2,12 +2,12 @@
 
 import pytest
 
+from core.artifacts.reports.utility import verify_charged_report
+from core.artifacts.signing import keyring
+from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.reservation import EntryKind
-from core.privacy.guarantee import PrivacyGuarantee
-from core.reports.utility import verify_charged_report
-from core.signing import keyring
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.report_planning import ReportSpec, make_report_plan
+from core.plan.report_plan import ReportPlan
+from core.plan.report_planning import ReportSpec, make_report_plan
 from tests.workers.support import Workshop
 from tests.workers.test_image_job import COUNT, DOMAIN, plan_of, with_images
 from tests.workers.test_utility_reports import attempted

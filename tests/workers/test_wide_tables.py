@@ -13,21 +13,21 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.asking.answer import OpenedCounts
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.sampling.samples import open_samples
+from core.artifacts.signing import keyring
 from core.clock import SystemClock
+from core.data.private_rows import open_private_rows
+from core.data.sealing import SealedWriter
+from core.data.stored_rows import open_writer, rows_context
 from core.db.tables import Dataset
-from core.domain.codec import decode, encode
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.samples import open_samples
-from core.settings import Settings
-from core.signing import keyring
-from core.storage.private_rows import open_private_rows
-from core.storage.sealing import SealedWriter
-from core.storage.stored_rows import open_writer, rows_context
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import decode, encode
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
+from core.platform.settings import Settings
 from tests.workers.support import Workshop
 from understudy.verifying.verification import Outcome, verify_bundle
 

@@ -15,21 +15,21 @@ from obstore.exceptions import GenericError
 from psycopg import sql
 from sqlalchemy import make_url, text
 
+from core.artifacts.signing.signed import SignedDocument
 from core.clock import FixedClock
+from core.data.objects import ObjectStore, open_store
 from core.db.session import Database
 from core.jobs import claims, endings
 from core.jobs.queue import MemoryQueue
 from core.jobs.states import JobState
 from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
+from core.ledger.hash_chain import HISTORY_DIFFERS
 from core.ledger.reservation import EntryKind
-from core.settings import Settings
-from core.signing.hash_chain import HISTORY_DIFFERS
-from core.signing.signed import SignedDocument
-from core.storage.objects import ObjectStore, open_store
-from core.witness.ledger_witness import LedgerWitness
-from core.witness.verification import HEAD_MISSING, RELEASE_MISSING
-from core.witness.witness_store import Witnesses
+from core.platform.settings import Settings
+from core.platform.witness.ledger_witness import LedgerWitness
+from core.platform.witness.verification import HEAD_MISSING, RELEASE_MISSING
+from core.platform.witness.witness_store import Witnesses
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
 from understudy.embedded.postgres import PostgresServer

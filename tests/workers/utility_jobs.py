@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from core.artifacts.bundle import Bundle, pack
+from core.artifacts.manifest import TableManifest
 from core.db.tables import Release, UtilityReport
-from core.domain.table import TableDomain
-from core.releases.bundle import Bundle, pack
-from core.releases.manifest import TableManifest
-from core.synthesis.report_plan import ReportPlan
+from core.plan.domain.table import TableDomain
+from core.plan.report_plan import ReportPlan
 from tests.models.reports.sides import report_plan
 from tests.workers.support import DOCUMENT, ROWS, Workshop, small_plan
 

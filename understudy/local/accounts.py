@@ -7,17 +7,17 @@ from pathlib import Path
 from uuid import UUID
 
 from core.clock import Clock, SystemClock
+from core.dp.charge import FEMTO, MICRO, Charge, charge_of
+from core.dp.filters import Cap, admit
+from core.dp.mechanism import to_json
+from core.dp.remaining import remaining_epsilon
 from core.errors import UnderstudyError as EngineError
 from core.ledger.admission import decimal_text, require_cap_above, require_room
 from core.ledger.entries import cap_set
 from core.ledger.errors import BudgetNotSet
+from core.ledger.hash_chain import Head
 from core.ledger.reservation import EntryKind, Movement
-from core.privacy.charge import FEMTO, MICRO, Charge, charge_of
-from core.privacy.filters import Cap, admit
-from core.privacy.mechanism import to_json
-from core.privacy.remaining import remaining_epsilon
-from core.signing.hash_chain import Head
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from understudy.connection import default_data_folder
 from understudy.documents import Json
 from understudy.errors import Conflict, VerificationFailed, refusal

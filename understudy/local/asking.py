@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from core.asking.answer import OpenedCounts
+from core.artifacts.asking.answer import OpenedCounts
 from core.errors import UnderstudyError as EngineError
 from understudy.errors import InputUnusable, refusal
 

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from core.releases.samples import ImageSamples, Samples, open_samples
+from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
 from understudy.asking import Answer, ask
 from understudy.documents import Json
 from understudy.errors import InputUnusable

@@ -17,23 +17,23 @@ from uuid import UUID, uuid4
 import core
 import models
 import understudy
-from core.asking.release_notes import release_notes
+from core.artifacts.asking.release_notes import release_notes
+from core.artifacts.bundle import artefacts_of, files_of, pack, unpack
+from core.artifacts.certificate import make_certificate
+from core.artifacts.execution import Executed
+from core.artifacts.readme import render_readme
+from core.artifacts.sampling.generator_check import REMEDY, GeneratorCheck
 from core.clock import FixedClock, SystemClock
-from core.domain.declared import Domain, domain_from_json
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import artefacts_of, files_of, pack, unpack
-from core.releases.certificate import make_certificate
-from core.releases.execution import Executed
-from core.releases.generator_check import REMEDY, GeneratorCheck
-from core.releases.readme import render_readme
-from core.storage.clean_rows import CleanBlock
-from core.storage.intake_report import MAX_REFUSED
-from core.synthesis.installed import require_installed
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.data.intake.clean_rows import CleanBlock
+from core.data.intake.intake_report import MAX_REFUSED
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.installed import require_installed
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.counting.units import UNIT_KEY_BYTES
 from models.generator_check import check_generator

@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from core.domain.cleaned import TextRules
-from core.domain.columns import LabelColumn, NumericColumn
-from core.domain.table import TableDomain
-from core.storage.clean_rows import CleanBlock, clean_rows
-from core.storage.header import check_header, used_names
+from core.data.intake.clean_rows import CleanBlock, clean_rows
+from core.data.intake.header import check_header, used_names
+from core.plan.domain.cleaned import TextRules
+from core.plan.domain.columns import LabelColumn, NumericColumn
+from core.plan.domain.table import TableDomain
 from understudy.errors import InputUnusable
 
 _BROKEN: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)

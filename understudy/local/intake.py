@@ -8,12 +8,12 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from core.domain.declared import Domain
-from core.domain.images import ImageDomain
-from core.storage.clean_rows import CleanBlock
-from core.storage.errors import TooManyUnits
-from core.storage.intake_report import too_many_refused
-from core.storage.unit_limit import UnitLimit
+from core.data.errors import TooManyUnits
+from core.data.intake.clean_rows import CleanBlock
+from core.data.intake.intake_report import too_many_refused
+from core.data.intake.unit_limit import UnitLimit
+from core.plan.domain.declared import Domain
+from core.plan.domain.images import ImageDomain
 from models.coding import coded_images, coded_table
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateImages, PrivateTable
@@ -112,7 +112,7 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
 
 
 def _require_as_declared(batches: Iterable[pa.RecordBatch], domain: Domain, declared_size: int) -> None:
-    """Refuse records that break the plan's assumptions; see `core.storage.unit_limit`."""
+    """Refuse records that break the plan's assumptions; see `core.data.intake.unit_limit`."""
     limit = UnitLimit(declared_size=declared_size, unit_column=domain.privacy_unit)
     try:
         for batch in batches:

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any, Final, Self
 from uuid import UUID
 
+from core.canonical import canonical
+from core.dp.charge import Charge
+from core.dp.filters import AdmissionRule
 from core.ledger.entries import Decision, DecisionKind, Entry
 from core.ledger.reservation import Balance, EntryKind, Movement
-from core.privacy.charge import Charge
-from core.privacy.filters import AdmissionRule
-from core.signing.canonical import canonical
 
 SCHEMA: Final = "understudy.local-ledger/1"
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.domain.images import ImageDomain
-from core.storage.clean_rows import CleanBlock
-from core.storage.image_rows import ImageRows
+from core.data.intake.clean_rows import CleanBlock
+from core.data.intake.image_rows import ImageRows
+from core.plan.domain.images import ImageDomain
 from understudy.errors import InputUnusable
 
 _GREY_DIMENSIONS: Final = 3

@@ -3,14 +3,14 @@
 import os
 from pathlib import Path
 
-from core.domain.declared import domain_from_json
-from core.domain.images import ImageDomain
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.reports.columns import columns_of, target_of
-from core.reports.errors import ReportForTablesOnly
-from core.reports.owner_contents import measure
-from core.reports.owner_page import Subject, render
+from core.artifacts.bundle import unpack
+from core.artifacts.reports.columns import columns_of, target_of
+from core.artifacts.reports.errors import ReportForTablesOnly
+from core.artifacts.reports.owner_contents import measure
+from core.artifacts.reports.owner_page import Subject, render
+from core.artifacts.sampling.sampler import Sampler
+from core.plan.domain.declared import domain_from_json
+from core.plan.domain.images import ImageDomain
 from models.encoding import PrivateTable
 from understudy.local.accounts import answered
 from understudy.local.frames import clean_frame

@@ -7,8 +7,8 @@ reachable from here: a bundle holds the generator and nothing else.
 from contextlib import closing
 from pathlib import Path
 
+from core.artifacts.sampling.samples import Samples, open_samples
 from core.errors import UnderstudyError as EngineError
-from core.releases.samples import Samples, open_samples
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.exchange import Seen

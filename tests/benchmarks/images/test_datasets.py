@@ -9,7 +9,7 @@ import pytest
 from benchmarks.datasets import HERE
 from benchmarks.images import datasets
 from benchmarks.images.datasets import HELD_OUT, NAMES, load, read_idx
-from core.domain.declared import domain_from_json
+from core.plan.domain.declared import domain_from_json
 
 
 def idx(values: np.ndarray) -> bytes:

@@ -7,10 +7,10 @@ from benchmarks.images.classifiers import tensor_of
 from benchmarks.images.clipped_network import ClippedNetwork
 from benchmarks.images.datasets import ImageSet
 from benchmarks.images.private_classifier import Settings, noise_multiplier, train_privately
-from core.domain.images import ImageDomain
-from core.privacy.accountant import epsilons
-from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.mechanism import Gaussian, PoissonSampled, Repeated
+from core.dp.accountant import epsilons
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Gaussian, PoissonSampled, Repeated
+from core.plan.domain.images import ImageDomain
 from models.randomness import KeyedStreams
 from tests.benchmarks.images.pictures import squares
 

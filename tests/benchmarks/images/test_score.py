@@ -11,7 +11,7 @@ from benchmarks.images.datasets import ImageSet, load
 from benchmarks.images.measures import HEADLINE, Effort
 from benchmarks.images.score import key_of, read_made, record
 from benchmarks.images.scorer import scorer
-from core.domain.images import ImageDomain
+from core.plan.domain.images import ImageDomain
 from tests.benchmarks.images.pictures import squares
 
 QUICK = Recipe(epochs=2, batch=16)

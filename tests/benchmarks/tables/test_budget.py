@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tables.budget import log_delta, mu_of, rho_of
-from core.privacy.gaussian import epsilon_of
+from core.dp.gaussian import epsilon_of
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (1.0, 1e-9), (10.0, 1e-5)])

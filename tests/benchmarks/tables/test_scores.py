@@ -4,7 +4,7 @@ import pytest
 from benchmarks.publishing import rows_of
 from benchmarks.tables.scores import auroc, distances, train_and_test, variation
 from benchmarks.tables.sources import Split
-from core.domain.table import TableDomain
+from core.plan.domain.table import TableDomain
 
 SIZES = (4, 2, 3)
 DOMAIN = TableDomain.from_json(

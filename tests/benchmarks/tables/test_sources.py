@@ -12,7 +12,7 @@ from benchmarks.tables.sources import (
     read,
     split,
 )
-from core.domain.codec import encode
+from core.plan.domain.codec import encode
 
 
 @pytest.mark.parametrize("rows", [7, 1000, 6433])

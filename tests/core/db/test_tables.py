@@ -3,16 +3,16 @@
 import pytest
 from sqlalchemy import CheckConstraint, ForeignKeyConstraint
 
-from core.access.roles import Role
 from core.db.base import Base, UtcDateTime
 from core.db.tables import api_key, budget, dataset, grant, job, ledger_entry
+from core.dp.adjacency import Adjacency
+from core.dp.charge import ORDERS
+from core.dp.filters import AdmissionRule
 from core.jobs.states import JobState
 from core.ledger.entries import DecisionKind, GrantState
+from core.ledger.hash_chain import NO_HASH
 from core.ledger.reservation import EntryKind
-from core.privacy.adjacency import Adjacency
-from core.privacy.charge import ORDERS
-from core.privacy.filters import AdmissionRule
-from core.signing.hash_chain import NO_HASH
+from core.platform.access.roles import Role
 
 TABLES = Base.metadata.tables
 

@@ -7,6 +7,10 @@ from uuid import UUID, uuid4
 from core.clock import FixedClock
 from core.db.session import Database
 from core.db.tables import Dataset, Job, Release
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.charge import Charge, charge_of
+from core.dp.filters import AdmissionRule
+from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
@@ -15,12 +19,8 @@ from core.jobs.states import Cause, JobState
 from core.ledger import governance, ledger_queries
 from core.ledger.ledger_queries import Statement
 from core.ledger.reservation import EntryKind, Reservation
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.charge import Charge, charge_of
-from core.privacy.filters import AdmissionRule
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 
 LEASE = 60.0
 ATTEMPTS = 3

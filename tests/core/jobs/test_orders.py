@@ -4,13 +4,13 @@ from uuid import uuid4
 
 import pytest
 
+from core.dp.adjacency import PrivacyUnit
 from core.errors import BudgetRefused
 from core.jobs.errors import DatasetNotReady, JobNotFound, PlanDoesNotFit
 from core.jobs.orders import place_order
 from core.ledger.reservation import EntryKind
-from core.privacy.adjacency import PrivacyUnit
-from core.synthesis.learning import LearningPlan, LearningRelease
-from core.synthesis.plan import Plan
+from core.plan.learning import LearningPlan, LearningRelease
+from core.plan.plan import Plan
 from tests.core.jobs.support import STEPS, cost, plan
 
 

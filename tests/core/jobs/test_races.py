@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from core.dp.filters import admit
 from core.errors import UnderstudyError
 from core.jobs.claims import Claim
 from core.jobs.errors import LeaseLost
 from core.jobs.states import ENDED, Cause
 from core.ledger import ledger_queries
 from core.ledger.reservation import EntryKind, fold_into
-from core.privacy.filters import admit
 from tests.core.jobs.support import STEPS, cost, plan
 
 EXPECTED_STATE = {

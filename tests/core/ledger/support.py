@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from core.clock import Clock, FixedClock
 from core.db.session import Database
+from core.dp.charge import MICRO, ORDERS, Charge
+from core.dp.filters import Admission, AdmissionRule
 from core.ledger import governance, ledger
 from core.ledger.reservation import EntryKind, Movement
-from core.privacy.charge import MICRO, ORDERS, Charge
-from core.privacy.filters import Admission, AdmissionRule
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 CLOCK = FixedClock(NOON)

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, total
+from core.dp.filters import AdmissionRule, Cap, admit
 from core.errors import BudgetRefused
 from core.ledger.admission import decimal_text, nearest_filter, require_cap_above, require_room
 from core.ledger.errors import CapBelowSpent
 from core.ledger.reservation import NOTHING
-from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, total
-from core.privacy.filters import AdmissionRule, Cap, admit
 from tests.core.ledger.support import charge, charges
 
 FILTERS = Cap(epsilon=1.0, delta=1e-5, rule=AdmissionRule.FILTERS)

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+from core.canonical import canonical
 from core.ledger import ledger, ledger_queries, ledger_state
 from core.ledger.entries import LEDGER_CHAIN, next_entry
+from core.ledger.hash_chain import EMPTY, NO_HASH, Head
 from core.ledger.ledger_state import LedgerState
 from core.ledger.reservation import NOTHING, EntryKind
-from core.signing.canonical import canonical
-from core.signing.hash_chain import EMPTY, NO_HASH, Head
 from tests.core.ledger.support import (
     CLOCK,
     EVERY_FILTER,

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from core.audit.chain import Event, Link
+from core.canonical import canonical
+from core.dp.charge import Charge
+from core.ledger.audit.chain import Event, Link
 from core.ledger.entries import GrantState, cap_set, frozen, grant_closed, granted, next_entry, unfrozen
+from core.ledger.hash_chain import EMPTY
 from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement
-from core.privacy.charge import Charge
-from core.signing.canonical import canonical
-from core.signing.hash_chain import EMPTY
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 POPULATION, GRANT, HOLDER, JOB = (UUID(int=number) for number in range(1, 5))

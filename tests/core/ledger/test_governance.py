@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from core.clock import FixedClock
+from core.dp.errors import InvalidGuarantee
+from core.dp.filters import AdmissionRule
 from core.errors import BudgetRefused
 from core.ledger import budget_lock, governance, ledger, ledger_queries, repository
 from core.ledger.entries import DecisionKind, GrantState, next_entry
@@ -20,9 +22,7 @@ from core.ledger.errors import (
     PopulationFrozen,
     ReasonRequired,
 )
-from core.privacy.errors import InvalidGuarantee
-from core.privacy.filters import AdmissionRule
-from core.signing.hash_chain import EMPTY
+from core.ledger.hash_chain import EMPTY
 from tests.core.ledger.support import (
     ADMIN,
     CLOCK,

@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 
 from core.clock import Clock, FixedClock
 from core.db.session import Database
+from core.dp.charge import total
+from core.dp.filters import AdmissionRule, admit
 from core.errors import UnderstudyError
 from core.ledger import governance, ledger, ledger_queries
 from core.ledger.entries import GrantState
 from core.ledger.ledger_state import LedgerState
 from core.ledger.reservation import NOTHING, EntryKind
-from core.privacy.charge import total
-from core.privacy.filters import AdmissionRule, admit
 from tests.core.ledger.support import ADMIN, MECHANISM, NOON, charge, new_population
 
 CLIENTS = 12

@@ -3,6 +3,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
+from core.dp.errors import InvalidGuarantee
+from core.dp.filters import AdmissionRule
 from core.errors import BudgetRefused
 from core.ledger import governance, ledger, ledger_queries
 from core.ledger.errors import (
@@ -14,8 +16,6 @@ from core.ledger.errors import (
     ReservationNotFound,
 )
 from core.ledger.reservation import NOTHING, EntryKind
-from core.privacy.errors import InvalidGuarantee
-from core.privacy.filters import AdmissionRule
 from tests.core.ledger.support import ADMIN, CLOCK, MECHANISM, NOON, charge, new_population, reserve, set_cap
 
 

@@ -7,14 +7,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from core.dp.charge import ORDERS, Charge, total
+from core.dp.filters import AdmissionRule, Cap, admit
 from core.ledger import entries
 from core.ledger.entries import Decision, Entry, GrantState, next_entry
 from core.ledger.errors import IllegalFold
+from core.ledger.hash_chain import EMPTY
 from core.ledger.ledger_state import LedgerState, verify_entries
 from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement, balance_of, fold_all
-from core.privacy.charge import ORDERS, Charge, total
-from core.privacy.filters import AdmissionRule, Cap, admit
-from core.signing.hash_chain import EMPTY
 from tests.core.ledger.support import NOON
 
 JOBS = [UUID(int=number) for number in range(1, 7)]

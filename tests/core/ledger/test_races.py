@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 
 from core.db.session import Database
+from core.dp.charge import ORDERS
+from core.dp.filters import admit
 from core.errors import BudgetRefused, UnderstudyError
 from core.ledger import ledger, ledger_queries
 from core.ledger.errors import CapBelowSpent, IllegalFold
 from core.ledger.reservation import EntryKind, fold_into
-from core.privacy.charge import ORDERS
-from core.privacy.filters import admit
 from tests.core.ledger.support import CLOCK, charge, new_population, reserve, set_cap
 
 PROCESSES = multiprocessing.get_context("fork")

@@ -5,9 +5,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.domain.codec import decode
-from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
+from core.plan.domain.codec import decode
+from core.plan.domain.schema import storage_schema
+from core.plan.domain.table import TableDomain
 from models.coding import coded_table
 from models.counting import tally, units
 from models.counting.memory import MemoryCounter

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 
 
 @dataclass(frozen=True)

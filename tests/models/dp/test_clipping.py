@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from core.synthesis import rules
+from core.plan import rules
 from models.dp.clipping import (
     ClipRule,
     GraphClipRule,

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.privacy.gaussian import joint_noise_multiplier
-from core.synthesis.plan import Plan
+from core.dp.gaussian import joint_noise_multiplier
+from core.plan.plan import Plan
 from models.acts import AdaptiveThresholds
 from models.critic.closed_form import ClosedForm
 from models.critic.network import Critic

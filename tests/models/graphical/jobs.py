@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
-from tests.core.synthesis.shapes import Shape
+from tests.core.plan.shapes import Shape
 
 
 def plan_for(table: PrivateTable, engine: str, *, epsilon: float = 2.0, **options: Any) -> Plan:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.synthesis.errors import InvalidSpec
+from core.plan.errors import InvalidSpec
 from models.encoding import PrivateImages, PrivateTable
 from models.graphical.synthesizer import GraphicalSynthesizer
 from models.randomness import Purpose

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from core.domain.images import ImageDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.images import ImageDomain
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateImages
 
 SIDE, CLASSES = 8, 3

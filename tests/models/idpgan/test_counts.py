@@ -6,8 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
-from core.synthesis.counting_rules import column_weights
-from core.synthesis.stages import anchor_plan
+from core.plan.counting_rules import column_weights
+from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, noisy_columns, noisy_moments
 from models.grouping import group_counts
 from models.idpgan.counts import count_tables

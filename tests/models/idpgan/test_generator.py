@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.synthesis.options import IdpganOptions
+from core.plan.options import IdpganOptions
 from models.encoding import block_starts
 from models.idpgan import refinement
 from models.idpgan.generator import Generator, draw, probabilities

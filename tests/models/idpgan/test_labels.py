@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.synthesis.stages import LabelPlan
+from core.plan.stages import LabelPlan
 from models.idpgan.labels import drawn_labels, noisy_label_law, stratified_batch
 from tests.models.tables import small_table, streams
 

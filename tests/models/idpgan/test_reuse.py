@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from core.releases.counts import ReleasedCounts
-from core.synthesis.plan import Plan
-from core.synthesis.reusing import EarlierCounts, with_reuse
+from core.artifacts.counts import ReleasedCounts
+from core.plan.plan import Plan
+from core.plan.reusing import EarlierCounts, with_reuse
 from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND, exact_columns, exact_moments
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import layout_of, measure

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.synthesis.stages import AnchorPlan, anchor_plan
+from core.plan.stages import AnchorPlan, anchor_plan
 from models.anchor import MomentLayout, exact_columns, exact_moments, noisy_columns, noisy_moments
 from models.encoding import PrivateTable
 from models.grouping import Groups, group_counts

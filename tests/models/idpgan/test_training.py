@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.synthesis.options import ABLATIONS
+from core.plan.options import ABLATIONS
 from models.dp.errors import BatchOverCap
 from models.encoding import PrivateTable
 from models.idpgan import pace

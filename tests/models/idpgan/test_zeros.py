@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from core.domain import TableDomain
-from core.domain.codec import codes_of
-from core.domain.forbidden import forbidden_pairs
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
-from core.releases.sampler import Sampler
-from core.synthesis.plan import make_plan
-from core.synthesis.spec import SynthesisSpec
-from core.synthesis.stages import anchor_plan
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain import TableDomain
+from core.plan.domain.codec import codes_of
+from core.plan.domain.forbidden import forbidden_pairs
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
+from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, exact_moments, noisy_columns, noisy_moments
 from models.bundle import write_bundle
 from models.encoding import PrivateTable
@@ -27,8 +27,8 @@ from models.idpgan.synthesizer import IdpganSynthesizer
 from models.idpgan.targets import Counted, MomentTargets, moment_targets
 from models.idpgan.zeros import Pattern
 from models.synthesizer import NullHost
-from tests.core.domain.ruled import EVERY_RULE, document, number, words
-from tests.core.domain.test_keeping import drawn
+from tests.core.plan.domain.ruled import EVERY_RULE, document, number, words
+from tests.core.plan.domain.test_keeping import drawn
 from tests.models.idpgan.jobs import generator_bytes, small_plan
 from tests.models.tables import grouped, streams
 

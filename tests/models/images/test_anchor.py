@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.privacy.mechanism import leaves
+from core.dp.mechanism import leaves
 from models.images.anchor import noisy_image_moments
 from models.images.mixture import mixture_of
 from models.images.moments import ImageMoments

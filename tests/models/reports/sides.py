@@ -4,12 +4,12 @@ from uuid import UUID
 
 import numpy as np
 
-from core.privacy.accountant import epsilons
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.calibration import gaussian_noise_multiplier
-from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.mechanism import Gaussian
-from core.synthesis.report_plan import ReportPlan
+from core.dp.accountant import epsilons
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.calibration import gaussian_noise_multiplier
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Gaussian
+from core.plan.report_plan import ReportPlan
 from models.encoding import PrivateTable
 from models.reports.public_side import PublicSide
 from models.reports.records import Records

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from core.domain.images import ImageDomain
-from core.synthesis.report_columns import (
+from core.plan.domain.images import ImageDomain
+from core.plan.report_columns import (
     STEPS,
     cardinalities,
     declared_target,

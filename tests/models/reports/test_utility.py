@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.privacy.charge import charge_of
-from core.synthesis.report_plan import SHARES
+from core.dp.charge import charge_of
+from core.plan.report_plan import SHARES
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from models.reports import public_side

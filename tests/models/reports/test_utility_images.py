@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.synthesis.report_columns import STEPS
-from core.synthesis.report_plan import ReportPlan
+from core.plan.report_columns import STEPS
+from core.plan.report_plan import ReportPlan
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams
 from models.reports import public_side
 from models.reports.public_side import PublicSide
 from models.reports.records import Records
 from models.reports.utility import GRID, exact_terms, noisy_terms
-from tests.core.releases import image_stand_in
+from tests.core.artifacts import image_stand_in
 from tests.models.images.pictures import SHAPE, pictures, taken
 from tests.models.reports.sides import report_plan
 from tests.models.reports.test_utility import Listener

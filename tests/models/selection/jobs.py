@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.selection import SelectionPlan, SelectionSpec
-from core.synthesis.selection_planning import make_selection_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.selection import SelectionPlan, SelectionSpec
+from core.plan.selection_planning import make_selection_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.releases import ReleaseRecorder
 from tests.models.idpgan.jobs import SMALL

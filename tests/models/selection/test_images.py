@@ -5,13 +5,13 @@ import pytest
 import torch
 from torch import nn
 
-from core.domain.images import ImageDomain
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.plan import Plan
-from core.synthesis.selection import SelectionPlan, SelectionSpec
-from core.synthesis.selection_planning import make_selection_plan
-from core.synthesis.spec import SynthesisSpec
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.images import ImageDomain
+from core.plan.plan import Plan
+from core.plan.selection import SelectionPlan, SelectionSpec
+from core.plan.selection_planning import make_selection_plan
+from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams
 from models.selection import scoring

@@ -2,12 +2,14 @@
 
 from tests.mutants.mutant import Mutant
 
-DOTS = "core.privacy.connected_dots"
-RENYI = "core.privacy.renyi"
-JOINT = "core.privacy.gaussian"
-STAGES = "core.synthesis.stages"
-GOLDEN = "tests/core/privacy/test_golden.py::test_golden_values[3-5.447925]"
-REFRESH = "tests/core/synthesis/test_plan.py::test_refresh_steps_are_charged_jointly_with_the_public_number_of_groups"
+DOTS = "core.dp.connected_dots"
+RENYI = "core.dp.renyi"
+JOINT = "core.dp.gaussian"
+STAGES = "core.plan.stages"
+GOLDEN = "tests/core/dp/test_golden.py::test_golden_values[3-5.447925]"
+REFRESH = (
+    "tests/core/plan/test_plan.py::test_refresh_steps_are_charged_jointly_with_the_public_number_of_groups"
+)
 
 MUTANTS = (
     Mutant(
@@ -18,7 +20,7 @@ MUTANTS = (
         after="return noise_multiplier + histogram_noise_multiplier / math.sqrt(histograms)",
         bug="two releases on one sample are charged as if their noise added up instead of their signal",
         source="IDPGAN's composition of clipping and thresholds",
-        killed_by="tests/core/privacy/test_joint.py::test_one_histogram_beside_the_gradient_is_the_two_dimensional_integral",
+        killed_by="tests/core/dp/test_joint.py::test_one_histogram_beside_the_gradient_is_the_two_dimensional_integral",
     ),
     Mutant(
         name="joint-rule-counts-one-histogram",
@@ -28,7 +30,7 @@ MUTANTS = (
         after="histogram_noise_multiplier**-2",
         bug="however many histograms a refresh releases, one is charged",
         source="IDPGAN, algorithm 4: one histogram per weight, charged once",
-        killed_by="tests/core/privacy/test_joint.py::test_two_histograms_beside_the_gradient_are_the_three_dimensional_integral",
+        killed_by="tests/core/dp/test_joint.py::test_two_histograms_beside_the_gradient_are_the_three_dimensional_integral",
     ),
     Mutant(
         name="refresh-not-charged",
@@ -61,7 +63,7 @@ MUTANTS = (
         after="return (first_step + steps) // interval - first_step // interval",
         bug="the refresh at step 0 is not counted",
         source="accountant index errors: synthcity issue 276",
-        killed_by="tests/core/synthesis/test_plan.py::test_refreshes_are_counted",
+        killed_by="tests/core/plan/test_plan.py::test_refreshes_are_counted",
     ),
     Mutant(
         name="conversion-without-log-delta",
@@ -71,7 +73,7 @@ MUTANTS = (
         after="np.log(a) / (a - 1)",
         bug="Renyi divergence is turned into epsilon without the term in log(1/delta)",
         source="SmartNoise SQL",
-        killed_by="tests/core/privacy/test_renyi.py::test_conversion_agrees_with_the_library",
+        killed_by="tests/core/dp/test_renyi.py::test_conversion_agrees_with_the_library",
     ),
     Mutant(
         name="negative-divergence-as-zero",
@@ -81,17 +83,17 @@ MUTANTS = (
         after="moments = np.concatenate([[0.0], np.maximum(0.0, log_sum)])",
         bug="where digits cancel, the divergence of a step comes out as nothing",
         source="tensorflow/privacy issue 166; dp_accounting reports epsilon 0 with a warning in the log",
-        killed_by="tests/core/privacy/test_renyi.py::test_no_divergence_is_ever_zero_negative_or_above_the_unsampled_one",
+        killed_by="tests/core/dp/test_renyi.py::test_no_divergence_is_ever_zero_negative_or_above_the_unsampled_one",
     ),
     Mutant(
         name="something-for-nothing",
-        module="core.privacy.accountant",
+        module="core.dp.accountant",
         function="_safe",
         before="return max(epsilon, SMALLEST_EPSILON)",
         after="return max(epsilon, 0.0)",
         bug="a release that delta covers is reported with epsilon 0",
         source="negative epsilon reported as zero: Opacus issue 585",
-        killed_by="tests/core/privacy/test_accountant.py::test_nothing_costs_nothing_and_something_costs_something",
+        killed_by="tests/core/dp/test_accountant.py::test_nothing_costs_nothing_and_something_costs_something",
     ),
     Mutant(
         name="optimistic-grid",
@@ -101,11 +103,11 @@ MUTANTS = (
         after="return Losses(lowest=lowest - 1, probabilities=probabilities, infinite=float(deltas[-1]))",
         bug="every privacy loss is rounded down to the grid instead of up",
         source="optimistic discretisation; PRV accountants at extreme parameters",
-        killed_by="tests/core/privacy/test_hockey_stick.py::test_connected_dots_bound_delta_no_worse_than_the_library",
+        killed_by="tests/core/dp/test_hockey_stick.py::test_connected_dots_bound_delta_no_worse_than_the_library",
     ),
     Mutant(
         name="the-better-direction",
-        module="core.privacy.loss",
+        module="core.dp.loss",
         function="epsilon_of_leaves",
         before="epsilon = max(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)",
         after="epsilon = min(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)",
@@ -115,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         name="central-limit-for-an-upper-bound",
-        module="core.privacy.loss",
+        module="core.dp.loss",
         function="epsilon_of_leaves",
         before="mu, others = merge_gaussians(counts)",
         after="""
@@ -134,47 +136,47 @@ MUTANTS = (
     ),
     Mutant(
         name="delta-below-the-digits",
-        module="core.privacy.guarantee",
+        module="core.dp.guarantee",
         function="check_delta",
         before="SMALLEST_DELTA <= delta < 1",
         after="0 < delta < 1",
         bug="a delta is accepted at which the Fourier transform has no digits left",
         source="prv_accountant issue 17: epsilon .056 where .669 is true",
-        killed_by="tests/core/privacy/test_guarantee.py::test_a_delta_outside_the_accountants_reach_is_refused",
+        killed_by="tests/core/dp/test_guarantee.py::test_a_delta_outside_the_accountants_reach_is_refused",
     ),
     Mutant(
         name="target-or-infinity",
-        module="core.privacy.guarantee",
+        module="core.dp.guarantee",
         function="check_epsilon",
         before="not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON)",
         after="epsilon and not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON)",
         bug="an epsilon of 0 counts as no limit",
         source="`target or inf`: Safe-Synthesizer issue 367, mostlyai-engine",
-        killed_by="tests/core/privacy/test_guarantee.py::test_an_epsilon_that_promises_nothing_or_cannot_be_kept_is_refused",
+        killed_by="tests/core/dp/test_guarantee.py::test_an_epsilon_that_promises_nothing_or_cannot_be_kept_is_refused",
     ),
     Mutant(
         name="calibration-overshoots",
-        module="core.privacy.calibration",
+        module="core.dp.calibration",
         function="smallest_scale",
         before="return high.scale",
         after="return high.scale if low is None else low.scale",
         bug="of the two scales around the target the one above it is taken",
         source="stop after the budget is exceeded: IDPGAN, smartnoise PR 424",
-        killed_by="tests/core/privacy/test_calibration.py::test_the_whole_composition_stays_within_the_target_and_barely",
+        killed_by="tests/core/dp/test_calibration.py::test_the_whole_composition_stays_within_the_target_and_barely",
     ),
     Mutant(
         name="noise-rounded-to-nearest",
-        module="core.privacy.calibration",
+        module="core.dp.calibration",
         function="round_up",
         before="exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING)",
         after='exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding="ROUND_HALF_EVEN")',
         bug="a calibrated noise multiplier may be rounded down",
         source="parameters printed with few digits and used as printed",
-        killed_by="tests/core/privacy/test_calibration.py::test_rounding_up_never_rounds_down_and_is_idempotent",
+        killed_by="tests/core/dp/test_calibration.py::test_rounding_up_never_rounds_down_and_is_idempotent",
     ),
     Mutant(
         name="noise-of-another-block",
-        module="core.synthesis.plan",
+        module="core.plan.plan",
         function="Plan.noise_multiplier_at",
         before="index = bisect_right(self.blocks, step, key=lambda block: block.first_step) - 1",
         after="""
@@ -184,26 +186,26 @@ MUTANTS = (
         """,
         bug="a step gets the noise of the next block of a falling schedule",
         source="schedules off by one (IDPGAN's text and algorithm disagree on t)",
-        killed_by="tests/core/synthesis/test_plan.py::test_noise_is_looked_up_by_step",
+        killed_by="tests/core/plan/test_plan.py::test_noise_is_looked_up_by_step",
     ),
     Mutant(
         name="prefix-without-measurement",
-        module="core.synthesis.stages",
+        module="core.plan.stages",
         function="PrivateStages.mechanism",
         before="self.anchor is not None",
         after="self.anchor is not None and (step_count or not self.blocks)",
         bug="a job that stops before its first step is not charged for the anchor it has released",
         source="pre-processing left out of the account: DP-PCA never composed",
-        killed_by="tests/core/synthesis/test_plan.py::test_a_prefix_always_holds_the_measurement",
+        killed_by="tests/core/plan/test_plan.py::test_a_prefix_always_holds_the_measurement",
     ),
     Mutant(
         name="plan-believed",
-        module="core.synthesis.plan",
+        module="core.plan.plan",
         function="Plan.from_json",
         before="stated != plan.mechanism",
         after="stated is None",
         bug="a stored plan is run although its mechanism is not the one that was paid for",
         source="plan and account that can drift apart",
-        killed_by="tests/core/synthesis/test_plan.py::test_an_altered_plan_is_refused",
+        killed_by="tests/core/plan/test_plan.py::test_an_altered_plan_is_refused",
     ),
 )

@@ -2,13 +2,11 @@
 
 from tests.mutants.mutant import Mutant
 
-FILTERS = "core.privacy.filters"
-CHARGE = "core.privacy.charge"
-CONVERTS = (
-    "tests/core/privacy/test_filters.py::test_a_capacity_converts_back_to_the_cap_at_its_share_of_delta"
-)
-SHARES = "tests/core/privacy/test_filters.py::test_the_shares_of_delta_add_up_to_the_cap"
-TOTAL = "tests/core/privacy/test_charge.py::test_the_total_is_the_sum_in_any_order"
+FILTERS = "core.dp.filters"
+CHARGE = "core.dp.charge"
+CONVERTS = "tests/core/dp/test_filters.py::test_a_capacity_converts_back_to_the_cap_at_its_share_of_delta"
+SHARES = "tests/core/dp/test_filters.py::test_the_shares_of_delta_add_up_to_the_cap"
+TOTAL = "tests/core/dp/test_charge.py::test_the_total_is_the_sum_in_any_order"
 
 MUTANTS = (
     Mutant(
@@ -19,7 +17,7 @@ MUTANTS = (
         after="UNBOUNDED_MICROS if math.isinf(amount) else math.floor(Fraction(amount) * MICRO)",
         bug="the ledger's amounts of Renyi divergence are rounded down: many small jobs are free",
         source="budgets kept to a few digits",
-        killed_by="tests/core/privacy/test_charge.py::test_amounts_are_rounded_up",
+        killed_by="tests/core/dp/test_charge.py::test_amounts_are_rounded_up",
     ),
     Mutant(
         name="float-sums",
@@ -79,7 +77,7 @@ MUTANTS = (
         after="amount = used.rdp_micros[max(0, ORDERS.index(order) - 1)]",
         bug="a filter is held against the divergence of the order below its own",
         source="synthcity issue 276: an index error in the accountant of PATE-GAN",
-        killed_by="tests/core/privacy/test_filters.py::test_gaussian_jobs_of_epsilon_one_fit_under_the_caps_of_the_design",
+        killed_by="tests/core/dp/test_filters.py::test_gaussian_jobs_of_epsilon_one_fit_under_the_caps_of_the_design",
     ),
     Mutant(
         name="empty-filter-holds",
@@ -89,7 +87,7 @@ MUTANTS = (
         after="max(0, capacity)",
         bug="a filter that promises nothing at this cap admits what costs nothing at its order",
         source="a bound clipped at zero and then compared with at most",
-        killed_by="tests/core/privacy/test_filters.py::test_a_capacity_below_zero_holds_for_nobody",
+        killed_by="tests/core/dp/test_filters.py::test_a_capacity_below_zero_holds_for_nobody",
     ),
     Mutant(
         name="deltas-not-summed",
@@ -99,7 +97,7 @@ MUTANTS = (
         after="fits = fits and self.used_femtos >= 0",
         bug="basic composition adds up epsilons and forgets the deltas",
         source="budgets in epsilon alone",
-        killed_by="tests/core/privacy/test_filters.py::test_deltas_alone_can_exhaust_basic",
+        killed_by="tests/core/dp/test_filters.py::test_deltas_alone_can_exhaust_basic",
     ),
     Mutant(
         name="charge-of-half-the-delta",
@@ -109,6 +107,6 @@ MUTANTS = (
         after="math.floor(decimal_of(delta) * FEMTO / 2)",
         bug="a job's epsilon is computed at one delta and another is charged",
         source="epsilon and delta quoted from different places",
-        killed_by="tests/core/privacy/test_charge.py::test_amounts_are_rounded_up",
+        killed_by="tests/core/dp/test_charge.py::test_amounts_are_rounded_up",
     ),
 )

@@ -3,11 +3,11 @@
 from tests.mutants.mutant import Mutant
 
 MEASURING = "models.graphical.measuring"
-MARGINALS = "core.synthesis.marginals"
+MARGINALS = "core.plan.marginals"
 TESTS = "tests/models/graphical/test_measuring.py"
 MOVED = f"{TESTS}::test_a_unit_moves_every_release_by_at_most_its_sensitivity"
 NOISE = f"{TESTS}::test_every_release_has_the_planned_noise"
-PLAN = "tests/core/synthesis/test_marginals.py"
+PLAN = "tests/core/plan/test_marginals.py"
 
 MUTANTS = (
     Mutant(

@@ -52,17 +52,17 @@ MUTANTS = (
     ),
     Mutant(
         name="each-image-release-takes-the-whole-share",
-        module="core.synthesis.image_anchor",
+        module="core.plan.image_anchor",
         function="image_anchor_plan.noise",
         before="return gaussian_noise_multiplier(guarantee, share=share * part)",
         after="return gaussian_noise_multiplier(guarantee, share=share)",
         bug="each release of the anchor gets the noise of all of them together",
         source="sequential composition forgotten",
-        killed_by="tests/core/synthesis/test_image_plans.py::test_no_plan_exceeds_its_target_and_none_wastes_it",
+        killed_by="tests/core/plan/test_image_plans.py::test_no_plan_exceeds_its_target_and_none_wastes_it",
     ),
     Mutant(
         name="only-the-first-image-release-is-charged",
-        module="core.synthesis.image_anchor",
+        module="core.plan.image_anchor",
         function="ImageAnchorPlan.parts",
         before="(Gaussian(noise_multiplier=noise) for _, times, _, noise in self.releases for _ in range(times))",
         after="""
@@ -74,7 +74,7 @@ MUTANTS = (
         """,
         bug="basis, cells and moments of images go free",
         source="preprocessing left out of the account: DP-PCA never composed",
-        killed_by="tests/core/synthesis/test_image_plans.py::test_every_release_of_the_anchor_is_charged_before_the_first_step",
+        killed_by="tests/core/plan/test_image_plans.py::test_every_release_of_the_anchor_is_charged_before_the_first_step",
     ),
     Mutant(
         name="class-rows-outside-the-norm",

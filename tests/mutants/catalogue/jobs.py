@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         name="certificate-not-recomputed",
-        module="core.releases.certificate",
+        module="core.artifacts.certificate",
         function="require_stated",
         before="recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)",
         after="recomputed = plan.epsilons",
@@ -144,7 +144,7 @@ MUTANTS = (
     ),
     Mutant(
         name="certified-whatever-ran",
-        module="core.releases.execution",
+        module="core.artifacts.execution",
         function="require_as_planned",
         before="executed != Executed.planned(plan)",
         after="executed is None",

@@ -129,12 +129,12 @@ MUTANTS = (
     ),
     Mutant(
         name="sampler-opens-private-rows",
-        module="core.releases.sampler",
+        module="core.artifacts.sampling.sampler",
         function="",
         before="import numpy as np",
         after="""
             import numpy as np
-            import core.storage.private_rows
+            import core.data.private_rows
         """,
         bug="the process that serves samples can open private rows",
         source="rejection or conditioning with real rows",

@@ -3,13 +3,15 @@
 from tests.mutants.mutant import Mutant
 
 LEARNING = "models.learning"
-PLAN = "core.synthesis.learning"
+PLAN = "core.plan.learning"
 MOVED = (
     "tests/models/test_learning.py::"
     "test_a_unit_moves_every_release_by_its_sensitivity_at_most_however_many_records_it_has[1000]"
 )
-PASSES = "tests/core/synthesis/test_learning.py::test_a_name_of_one_unit_passes_with_no_more_than_its_part_of_delta"
-CHARGED = "tests/core/synthesis/test_learning.py::test_every_release_is_charged_with_its_share"
+PASSES = (
+    "tests/core/plan/test_learning.py::test_a_name_of_one_unit_passes_with_no_more_than_its_part_of_delta"
+)
+CHARGED = "tests/core/plan/test_learning.py::test_every_release_is_charged_with_its_share"
 
 MUTANTS = (
     Mutant(
@@ -90,7 +92,7 @@ MUTANTS = (
         after="squares = 1 + (DECIMALS_WEIGHT**2 if counts_decimals(domain, place) else 0.0)",
         bug="the plan's sensitivity of a tree is that of its leaves alone",
         source="levels of a hierarchy taken for a partition",
-        killed_by="tests/core/synthesis/test_learning.py::test_bins_have_the_sensitivity_of_their_tree_and_of_decimals",
+        killed_by="tests/core/plan/test_learning.py::test_bins_have_the_sensitivity_of_their_tree_and_of_decimals",
     ),
     Mutant(
         name="decimals-not-in-sensitivity",
@@ -114,7 +116,7 @@ MUTANTS = (
     ),
     Mutant(
         name="learning-not-charged",
-        module="core.synthesis.stages",
+        module="core.plan.stages",
         function="PrivateStages.mechanism",
         before="[] if self.learning is None else [*self.learning.parts]",
         after="[]",
@@ -134,23 +136,23 @@ MUTANTS = (
     ),
     Mutant(
         name="threshold-delta-spent-twice",
-        module="core.privacy.accountant",
+        module="core.dp.accountant",
         function="epsilons",
         before="check_delta(delta - math.fsum(thresholds))",
         after="check_delta(delta)",
         bug="the noise is accounted at the whole delta, part of which thresholds have taken",
         source="delta of a selection forgotten in the composition",
-        killed_by="tests/core/privacy/test_threshold.py::test_thresholds_take_their_delta_before_the_noise_is_accounted",
+        killed_by="tests/core/dp/test_threshold.py::test_thresholds_take_their_delta_before_the_noise_is_accounted",
     ),
     Mutant(
         name="threshold-in-renyi-filters",
-        module="core.privacy.charge",
+        module="core.dp.charge",
         function="charge_of",
         before="UNBOUNDED_MICROS if math.isinf(amount) else math.ceil(Fraction(amount) * MICRO)",
         after="0 if math.isinf(amount) else math.ceil(Fraction(amount) * MICRO)",
         bug="a job with a threshold costs the Renyi filters nothing, though no divergence of it is finite",
         source="approximate mechanisms in accountants of Renyi divergence",
-        killed_by="tests/core/privacy/test_threshold.py::test_a_population_with_a_threshold_is_carried_by_basic_from_then_on",
+        killed_by="tests/core/dp/test_threshold.py::test_a_population_with_a_threshold_is_carried_by_basic_from_then_on",
     ),
     Mutant(
         name="bounds-from-the-rows",

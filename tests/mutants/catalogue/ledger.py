@@ -118,7 +118,7 @@ MUTANTS = (
     ),
     Mutant(
         name="restored-backup-believed",
-        module="core.signing.hash_chain",
+        module="core.ledger.hash_chain",
         function="HashChain.verify",
         before="any(witness.sequence > last.sequence for witness in noted)",
         after="any(witness.sequence > last.sequence and last == EMPTY for witness in noted)",

@@ -3,15 +3,15 @@
 from tests.mutants.mutant import Mutant
 
 ANCHOR = "models.anchor"
-COUNTING_RULES = "core.synthesis.counting_rules"
+COUNTING_RULES = "core.plan.counting_rules"
 LABELS = "models.idpgan.labels"
 MEASUREMENT = "models.idpgan.measurement"
-STAGES = "core.synthesis.stages"
+STAGES = "core.plan.stages"
 DEVIATION = "tests/models/test_anchor.py::test_the_noise_has_the_planned_deviation_on_every_column_and_table"
 SENSITIVITY = (
     "tests/models/test_anchor.py::test_the_sensitivity_of_both_rounds_is_the_plans_whatever_the_groups"
 )
-CHANGES = "tests/core/synthesis/test_plan.py::test_the_sensitivity_is_what_one_record_changes"
+CHANGES = "tests/core/plan/test_plan.py::test_the_sensitivity_is_what_one_record_changes"
 NEIGHBOURS = "tests/models/test_grouping.py::test_neighbours_with_one_noisy_first_round_have_one_layout_and_a_second_round_within_its_sensitivity"
 
 MUTANTS = (
@@ -154,7 +154,7 @@ MUTANTS = (
         """,
         bug="the second round is released, and the ledger hears of the first alone",
         source="an adaptive second query taken for post-processing",
-        killed_by="tests/core/synthesis/test_plan.py::test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian",
+        killed_by="tests/core/plan/test_plan.py::test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian",
     ),
     Mutant(
         name="screening-not-charged",
@@ -170,7 +170,7 @@ MUTANTS = (
         after='(("anchor-columns", self.column_sensitivity), ("anchor-tables", self.table_sensitivity))',
         bug="distances of pairs from independence are released, and the ledger hears nothing of them",
         source="an adaptive query taken for post-processing",
-        killed_by="tests/core/synthesis/test_plan.py::test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian",
+        killed_by="tests/core/plan/test_plan.py::test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian",
     ),
     Mutant(
         name="screening-takes-nothing-from-the-tables",
@@ -238,13 +238,13 @@ MUTANTS = (
     ),
     Mutant(
         name="bound-not-in-the-plan",
-        module="core.synthesis.noise",
+        module="core.plan.noise",
         function="PlanQuestion.anchor",
         before="self.facts.most_records",
         after="1",
         bug="K records of a unit count fully, under the noise of one",
         source="K ignored: bounds of contributions left out of the sensitivity",
-        killed_by="tests/core/synthesis/test_plan.py::test_a_bound_on_the_records_of_a_unit_multiplies_the_sensitivity",
+        killed_by="tests/core/plan/test_plan.py::test_a_bound_on_the_records_of_a_unit_multiplies_the_sensitivity",
     ),
     Mutant(
         name="bound-not-held-against-the-plan",

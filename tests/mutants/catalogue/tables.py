@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         name="bounds-from-data",
-        module="core.domain.clean_ordered",
+        module="core.plan.domain.clean_ordered",
         function="_apply_bounds",
         before="np.clip(numbers, column.lower, column.upper, out=numbers, where=beyond)",
         after="""
@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         name="missing-values-imputed",
-        module="core.domain.codec",
+        module="core.plan.domain.codec",
         function="_filled",
         before="""
             if column.null.action == "use":
@@ -146,13 +146,13 @@ MUTANTS = (
     ),
     Mutant(
         name="too-many-units-taken",
-        module="core.storage.unit_limit",
+        module="core.data.intake.unit_limit",
         function="UnitLimit._check",
         before="units > self._limit",
         after="units > self._limit**2",
         bug="a table far larger than declared is taken, so the public cap on a batch can fail on its size",
         source="declared size unrelated to the data",
-        killed_by="tests/core/storage/test_unit_limit.py::test_records_are_counted_where_each_is_its_own_unit",
+        killed_by="tests/core/data/test_unit_limit.py::test_records_are_counted_where_each_is_its_own_unit",
     ),
     Mutant(
         name="plan-of-another-declared-size",

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
 from models import private_step
 from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
 from models.dp.clipping import Partition

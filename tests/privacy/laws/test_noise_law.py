@@ -14,7 +14,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from core.synthesis.stages import ActsPlan, anchor_plan
+from core.plan.stages import ActsPlan, anchor_plan
 from models.acts import AdaptiveThresholds
 from models.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout, noisy_columns, noisy_moments
 from models.encoding import PrivateTable

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from core.synthesis.options import ABLATIONS
+from core.plan.options import ABLATIONS
 from models import acts, private_step
 from models.dp import noise
 from models.dp.noise import NoisyMean

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.storage.sealing import open_bytes
+from core.data.sealing import open_bytes
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from service.app import create_app
 from service.jobs import ordering

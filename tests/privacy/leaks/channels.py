@@ -16,7 +16,7 @@ CHANNELS: Final = (
     Channel(
         "bounds, categories, scalers, dtype, null pattern, row order, duplicates",
         "the domain is declared; every row is cleaned and coded by looking at itself alone, in its place",
-        ("tests/privacy/leaks/test_row_local.py", "tests/core/storage/test_intake.py", "tests/workers/test_coding.py"),
+        ("tests/privacy/leaks/test_row_local.py", "tests/core/data/test_intake.py", "tests/workers/test_coding.py"),
     ),
     Channel(
         "NaN, infinity, huge values",
@@ -79,8 +79,8 @@ CHANNELS: Final = (
         "again before every attempt; webhooks lead to public addresses only, and nothing of their answers is kept",
         (
             "tests/privacy/leaks/test_notifications.py", "tests/service/notifications/test_telling.py",
-            "tests/core/notifications/test_addresses.py", "tests/core/notifications/test_webhook.py",
-            "tests/core/notifications/test_mail.py",
+            "tests/core/platform/notifications/test_addresses.py", "tests/core/platform/notifications/test_webhook.py",
+            "tests/core/platform/notifications/test_mail.py",
         ),
     ),
     Channel(
@@ -92,7 +92,7 @@ CHANNELS: Final = (
     Channel(
         "uploads",
         "no echo of content to anybody; sealed at rest; deleted by destroying the key, with a tombstone",
-        ("tests/privacy/leaks/test_uploads_echo_nothing.py", "tests/privacy/leaks/test_images.py", "tests/core/datasets/test_deletion.py", "tests/service/test_canary.py"),
+        ("tests/privacy/leaks/test_uploads_echo_nothing.py", "tests/privacy/leaks/test_images.py", "tests/core/platform/test_deletion.py", "tests/service/test_canary.py"),
     ),
     Channel(
         "rows that wait because many were refused: that they wait, and what the owner decides",

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from core.access.roles import Role
+from core.platform.access.roles import Role
 from service.auth.table import TABLE
 from tests.service.matrix import operations
 

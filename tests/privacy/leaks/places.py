@@ -10,7 +10,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from sqlalchemy import Connection, MetaData, select
 
-from core.storage.objects import ObjectStore
+from core.data.objects import ObjectStore
 from tests.privacy.leaks.answers import Answer
 from tests.privacy.leaks.stage import Stage
 

@@ -24,19 +24,19 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from core import tracing
-from core.access.directory import KeyDirectory
-from core.access.keys import pepper_from
-from core.access.roles import Role
-from core.audit.linking import link_waiting
 from core.clock import FixedClock
+from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import MemoryQueue
+from core.ledger.audit.linking import link_waiting
 from core.logs import configure_logs
-from core.notifications.attempts import DELIVERED
-from core.notifications.dispatch import Dispatcher
-from core.notifications.messages import Batch
-from core.settings import Settings
-from core.storage.objects import open_store
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import pepper_from
+from core.platform.access.roles import Role
+from core.platform.notifications.attempts import DELIVERED
+from core.platform.notifications.dispatch import Dispatcher
+from core.platform.notifications.messages import Batch
+from core.platform.settings import Settings
 from service.app import create_app
 from tests.privacy.leaks.canaries import in_bytes
 from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN, REFUSED_LINE
@@ -80,7 +80,7 @@ _FAILING_REPORT = _FAILING.replace("training_child", "owner_report_child").repla
 )
 _SMALL_REPORT = """
 import sys
-from core.reports import owner_contents
+from core.artifacts.reports import owner_contents
 from workers import runner
 owner_contents.SYNTHETIC_ROWS = owner_contents.LEARNING_ROWS = 200
 sys.exit(runner.main(sys.argv[1:]))

@@ -15,8 +15,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from sqlalchemy import text
 
 from core import tracing
+from core.data.objects import open_store
 from core.logs import get_logger
-from core.storage.objects import open_store
 from service.datasets.schemas import DatasetView
 from tests.privacy.leaks import places
 from tests.privacy.leaks.answers import read_all

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from core.db.tables import Job
-from core.health.figures import job_figures
+from core.dp.charge import charge_of
 from core.ledger.reservation import EntryKind
-from core.privacy.charge import charge_of
-from core.quotas.room import require_job
+from core.platform.health.figures import job_figures
+from core.platform.quotas.room import require_job
 from tests.privacy.leaks.day import BUCKET, Day, Look
 from tests.service.world import NOON
 from tests.workers.support import small_plan

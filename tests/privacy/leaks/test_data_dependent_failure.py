@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.dp.charge import charge_of
 from core.jobs.states import Cause
 from core.ledger.reservation import EntryKind
-from core.privacy.charge import charge_of
 from service.jobs.schemas import JobView
 from tests.service.world import NOON
 from tests.workers.support import small_plan

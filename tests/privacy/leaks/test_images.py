@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import PngImagePlugin
 
-from core.domain.images import ImageDomain
+from core.data.errors import NoAcceptableRows
+from core.data.intake.intake import NPZ, ZIP, receive, store_rows
+from core.data.objects import open_store
 from core.errors import UnderstudyError
-from core.storage.errors import NoAcceptableRows
-from core.storage.intake import NPZ, ZIP, receive, store_rows
-from core.storage.objects import open_store
+from core.plan.domain.images import ImageDomain
 from models.coding import coded_images
-from tests.core.storage.pictures import archive, images, noise, npz, picture
+from tests.core.data.pictures import archive, images, noise, npz, picture
 from tests.privacy.leaks.canaries import PERSON, WARD, in_bytes, in_text
 from tests.privacy.leaks.stage import Watch
 

@@ -2,8 +2,8 @@
 
 import json
 
-from core.reports.owner_files import STEP_BYTES
-from core.reports.owner_page import FAILED, MARK
+from core.artifacts.reports.owner_files import STEP_BYTES
+from core.artifacts.reports.owner_page import FAILED, MARK
 
 
 def test_one_was_made_and_the_other_failed(played):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.domain.table import TableDomain
-from core.storage.errors import NoAcceptableRows
-from core.storage.intake import CSV, receive
+from core.data.errors import NoAcceptableRows
+from core.data.intake.intake import CSV, receive
+from core.plan.domain.table import TableDomain
 from models import coding
 from models.coding import coded_table
 from tests.privacy.leaks.table import DOMAIN

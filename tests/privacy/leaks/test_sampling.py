@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.privacy.leaks.stage import Stage
 
-OPENERS = ("core.storage.private_rows", "workers", "models", "torch")
+OPENERS = ("core.data.private_rows", "workers", "models", "torch")
 
 
 def draw(stage: Stage) -> bytes:
@@ -39,8 +39,8 @@ def loaded_by(what: str) -> str:
 
 
 def test_what_serves_samples_loads_nothing_that_opens_rows():
-    assert loaded_by("service.app, core.releases.samples") == "[]"
+    assert loaded_by("service.app, core.artifacts.sampling.samples") == "[]"
 
 
 def test_loading_it_would_be_noticed():
-    assert loaded_by("core.storage.private_rows") == "['core.storage.private_rows']"
+    assert loaded_by("core.data.private_rows") == "['core.data.private_rows']"

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.domain.table import TableDomain
+from core.data.intake import parquet_table
+from core.data.intake.intake import CSV, GZIP, PARQUET, store_rows
+from core.data.objects import open_store
 from core.errors import UnderstudyError
-from core.storage import parquet_table
-from core.storage.intake import CSV, GZIP, PARQUET, store_rows
-from core.storage.objects import open_store
+from core.plan.domain.table import TableDomain
 from tests.privacy.leaks.canaries import PERSON, WARD, in_bytes, in_text
 from tests.privacy.leaks.stage import Watch
 from tests.privacy.leaks.table import DOMAIN

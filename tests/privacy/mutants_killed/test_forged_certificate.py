@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.privacy.accountant import Epsilons
-from core.releases.certificate import sign_certificate, verify_certificate
-from core.releases.errors import InvalidCertificate
-from tests.core.releases.certified import SIGNER, certified, statement
+from core.artifacts.certificate import sign_certificate, verify_certificate
+from core.artifacts.errors import InvalidCertificate
+from core.dp.accountant import Epsilons
+from tests.core.artifacts.certified import SIGNER, certified, statement
 
 
 @pytest.mark.parametrize(("stated", "honest"), [(0.5, False), (1.0, True)])

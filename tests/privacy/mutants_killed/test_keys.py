@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from core.domain.table import TableDomain
+from core.plan.domain.table import TableDomain
 from models.randomness import Purpose
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.models.tables import KEY, small_table, streams
 from workers import training_child
 

@@ -1,6 +1,6 @@
 """The noise on the label histogram follows the planned law, seen where it leaves."""
 
-from core.synthesis.stages import LabelPlan
+from core.plan.stages import LabelPlan
 from models.idpgan.labels import noisy_label_law
 from models.randomness import KeyedStreams, Purpose
 from tests.models.dp.test_discrete import pvalue, table

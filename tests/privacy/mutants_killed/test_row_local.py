@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from core.domain.table import TableDomain
-from core.storage.intake import CSV, store_rows
-from core.storage.objects import open_store
-from core.storage.private_rows import open_private_rows
+from core.data.intake.intake import CSV, store_rows
+from core.data.objects import open_store
+from core.data.private_rows import open_private_rows
+from core.plan.domain.table import TableDomain
 from models.coding import coded_table
 from models.encoding import PrivateTable
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from core.releases.errors import ExecutionDiffers
+from core.artifacts.errors import ExecutionDiffers
 from models.idpgan.generator import make_generator
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from psycopg import sql
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from tests.conftest import MASTER_KEY, execute
 from tests.privacy.replay.broker import Broker
 from tests.privacy.replay.deployment import Place

@@ -28,17 +28,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from core.access.directory import KeyDirectory
-from core.access.keys import pepper_from
-from core.access.roles import Role
+from core.artifacts.signing import keyring
 from core.clock import FixedClock
+from core.data.objects import ObjectStore, open_store
 from core.db.session import Database
 from core.jobs import claims
 from core.jobs.queue import CeleryQueue
 from core.logs import configure_logs
-from core.settings import Settings, read_settings
-from core.signing import keyring
-from core.storage.objects import ObjectStore, open_store
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import pepper_from
+from core.platform.access.roles import Role
+from core.platform.settings import Settings, read_settings
 from models import bundle
 from models.randomness import KeyedStreams
 from models.releases import ReleaseRecorder

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from core.domain.table import TableDomain
-from core.storage.intake import CSV, GZIP, PARQUET
+from core.data.intake.intake import CSV, GZIP, PARQUET
+from core.plan.domain.table import TableDomain
 
 PERSON = "person"
 ODD = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from models.releases import ReleaseRecorder
 from tests.privacy.replay.deployment import Deployment, Place
 from tests.privacy.replay.evidence import Evidence, masked_metrics

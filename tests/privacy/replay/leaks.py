@@ -20,7 +20,7 @@ from sqlalchemy import update
 from core.db.tables import Dataset, Job
 from core.jobs import queue
 from core.logs import get_logger
-from core.synthesis.stages import AnchorPlan
+from core.plan.stages import AnchorPlan
 from models.acts import AdaptiveThresholds
 from models.counting import memory, question, units
 from models.counting.question import WHOLE_RECORD

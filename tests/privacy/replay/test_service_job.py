@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.synthesis.plan import Plan
+from core.plan.plan import Plan
 from tests.privacy.replay.deployment import Place
 from tests.privacy.replay.evidence import Evidence, differences, explained
 from tests.privacy.replay.exporting import exported_once

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.privacy.gaussian import joint_noise_multiplier
-from core.synthesis.plan import Plan
+from core.dp.gaussian import joint_noise_multiplier
+from core.plan.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Convolution
 from models.critic.network import Critic

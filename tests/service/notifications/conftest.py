@@ -5,11 +5,11 @@ from ipaddress import ip_network
 
 import pytest
 
-from core.notifications.dispatch import Dispatcher, Transport
-from core.notifications.mail import MailServer, MailTransport
-from core.notifications.webhook import WebhookTransport
-from tests.core.notifications.mailbox import Mailbox, mailbox
-from tests.core.notifications.receiver import Receiver, receiving
+from core.platform.notifications.dispatch import Dispatcher, Transport
+from core.platform.notifications.mail import MailServer, MailTransport
+from core.platform.notifications.webhook import WebhookTransport
+from tests.core.platform.notifications.mailbox import Mailbox, mailbox
+from tests.core.platform.notifications.receiver import Receiver, receiving
 from tests.service.notifications.support import dispatching
 from tests.service.world import World
 

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from core.jobs import claims, endings
-from core.notifications.dispatch import Dispatcher, Transport
-from tests.core.notifications.receiver import Receiver
+from core.platform.notifications.dispatch import Dispatcher, Transport
+from tests.core.platform.notifications.receiver import Receiver
 from tests.service.world import Caller, World
 
 PATH = "/v1/notifications/endpoints"

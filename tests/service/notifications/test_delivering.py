@@ -8,12 +8,12 @@ from ipaddress import ip_network
 import pytest
 from sqlalchemy import text
 
-from core.notifications.attempts import MAX_ATTEMPTS
-from core.notifications.dispatch import KEPT_FOR, Dispatcher
-from core.notifications.messages import Batch
-from core.notifications.repository import Undelivered, undelivered
-from core.notifications.webhook import WebhookTransport
-from tests.core.notifications.receiver import Receiver
+from core.platform.notifications.attempts import MAX_ATTEMPTS
+from core.platform.notifications.dispatch import KEPT_FOR, Dispatcher
+from core.platform.notifications.messages import Batch
+from core.platform.notifications.repository import Undelivered, undelivered
+from core.platform.notifications.webhook import WebhookTransport
+from tests.core.platform.notifications.receiver import Receiver
 from tests.service.notifications.support import PATH, deliveries, dispatching, register
 from tests.service.world import World, require_problem
 
@@ -78,7 +78,7 @@ def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
 def test_a_transport_that_breaks_or_hangs_keeps_nobody_else_waiting(
     world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.notifications.dispatch.SENDING_SECONDS", 0.2)
+    monkeypatch.setattr("core.platform.notifications.dispatch.SENDING_SECONDS", 0.2)
     release = threading.Event()
 
     class Transport:

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from core.access.roles import Role
-from core.notifications.dispatch import Dispatcher
-from tests.core.notifications.receiver import Receiver
-from tests.core.notifications.test_webhook import verified
+from core.platform.access.roles import Role
+from core.platform.notifications.dispatch import Dispatcher
+from tests.core.platform.notifications.receiver import Receiver
+from tests.core.platform.notifications.test_webhook import verified
 from tests.service.notifications.support import PATH, register, told
 from tests.service.world import Caller, World, require_problem
 

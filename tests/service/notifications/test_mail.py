@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 
 from core.db.tables import NotificationEndpoint
-from core.notifications.codes import code_of
-from core.notifications.details import Details
-from core.notifications.dispatch import Dispatcher
-from core.notifications.repository import undelivered
-from core.settings import Settings
+from core.platform.notifications.codes import code_of
+from core.platform.notifications.details import Details
+from core.platform.notifications.dispatch import Dispatcher
+from core.platform.notifications.repository import undelivered
+from core.platform.settings import Settings
 from tests.conftest import MASTER_KEY
-from tests.core.notifications.mailbox import Mailbox
+from tests.core.platform.notifications.mailbox import Mailbox
 from tests.service.notifications.support import PATH, dispatching
 from tests.service.world import World, require_problem
 

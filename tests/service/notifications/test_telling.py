@@ -7,14 +7,14 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from core.access.roles import Role
-from core.access.scopes import Scope
 from core.clock import FixedClock
 from core.db.tables import Job, NotificationDelivery, NotificationEvent
 from core.jobs import claims, endings
 from core.jobs.states import Cause
-from core.notifications.dispatch import Dispatcher
-from tests.core.notifications.receiver import Receiver
+from core.platform.access.roles import Role
+from core.platform.access.scopes import Scope
+from core.platform.notifications.dispatch import Dispatcher
+from tests.core.platform.notifications.receiver import Receiver
 from tests.service.notifications.support import ASKED, PATH, deliveries, finish, register, told
 from tests.service.world import Caller, World
 

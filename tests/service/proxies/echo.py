@@ -5,7 +5,7 @@ import os
 
 from starlette.types import Receive, Scope, Send
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from service.edge.proxies import TrustedProxies
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.access.throttle import FREE_FAILURES
 from core.jobs.queue import MemoryQueue
-from core.settings import Settings
+from core.platform.access.throttle import FREE_FAILURES
+from core.platform.settings import Settings
 from service.app import create_app
 from service.auth.cookie import COOKIE
 from tests.service.proxies.servers import NAME, UPSTREAM, caddy, documented, nginx

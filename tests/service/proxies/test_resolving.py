@@ -18,7 +18,7 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from core.settings import Settings
+from core.platform.settings import Settings
 from service.edge.proxies import TrustedProxies
 from tests.service.proxies import echo
 from understudy.embedded import roles

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from core.access.errors import TokenRefused
-from core.access.roles import Role, Via
+from core.platform.access.errors import TokenRefused
+from core.platform.access.roles import Role, Via
 from service.auth.tokens import principal_of
 from tests.service.tokens.support import AUDIENCE, NOW, claims, tokens_of
 

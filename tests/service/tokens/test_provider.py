@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from core.access.errors import IssuerUnavailable, TokenRefused
+from core.platform.access.errors import IssuerUnavailable, TokenRefused
 from service.auth.issuer import Issuer
 from tests.service.oidc import new_key, public_entry
 from tests.service.tokens.support import NOW, claims, forged

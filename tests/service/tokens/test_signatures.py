@@ -6,8 +6,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from core.access.errors import TokenRefused
-from core.access.roles import Role
+from core.platform.access.errors import TokenRefused
+from core.platform.access.roles import Role
 from service.auth.tokens import MAX_TOKEN_LENGTH
 from tests.service.oidc import new_key, public_entry
 from tests.service.tokens.support import claims, forged, piece

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import understudy
-from core.releases.statements import PREPROCESSING
-from tests.core.releases.stand_in import DOMAIN
+from core.artifacts.statements import PREPROCESSING
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.understudy.local.test_fitting import frame
 from understudy.local import set_cap
 from understudy.verifying.bundle_file import open_bundle

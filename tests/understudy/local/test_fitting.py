@@ -18,16 +18,16 @@ import pytest
 import torch
 
 import understudy
-from core.domain.declared import domain_from_json
-from core.privacy.adjacency import Adjacency, PrivacyUnit
-from core.privacy.charge import MICRO, charge_of
-from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.generator_check import GeneratorCheck
-from core.synthesis.plan import Plan, make_plan
-from core.synthesis.spec import SynthesisSpec
+from core.artifacts.sampling.generator_check import GeneratorCheck
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.charge import MICRO, charge_of
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.declared import domain_from_json
+from core.plan.plan import Plan, make_plan
+from core.plan.spec import SynthesisSpec
 from models.randomness import KeyedStreams, Purpose
 from models.release_recorder import CertificateRecorder
-from tests.core.releases.stand_in import DOMAIN
+from tests.core.artifacts.stand_in import DOMAIN
 from understudy import BudgetRefused, InputUnusable, InvalidInput, VerificationFailed
 from understudy.cli import main
 from understudy.errors import DegenerateGenerator

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.domain.table import TableDomain
 from core.errors import InvalidInput
-from tests.core.storage.desk import Desk
+from core.plan.domain.table import TableDomain
+from tests.core.data.desk import Desk
 from understudy import InputUnusable
 from understudy.local.frames import clean_frame
 from understudy.local.intake import taken_in

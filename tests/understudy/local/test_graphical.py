@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.synthesis import installed
-from tests.core.releases.stand_in import DOMAIN
+from core.plan import installed
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.understudy.local.test_fitting import GUARANTEE, capped, frame
 from understudy import InvalidInput
 from understudy.local import fit, read_account

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import understudy
-from core.domain.images import ImageDomain
+from core.plan.domain.images import ImageDomain
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput
 from understudy.local import Fitted, RowsRefused, fit, fitting, read_account, set_cap
 from understudy.local.intake import Intake, taken_in

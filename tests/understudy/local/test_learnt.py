@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import understudy
-from core.domain.table import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.local.test_fitting import SMALL
 from understudy import BudgetRefused
 from understudy.local import Fitted, fit, read_account, set_cap

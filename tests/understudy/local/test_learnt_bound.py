@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 import understudy
-from core.synthesis.learning import RECORDS
-from tests.core.releases.stand_in import DOMAIN
+from core.plan.learning import RECORDS
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.understudy.local.test_fitting import frame
 from understudy.local import set_cap
 from understudy.verifying.bundle_file import open_bundle

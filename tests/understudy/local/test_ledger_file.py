@@ -15,8 +15,8 @@ import pytest
 
 from core.clock import SystemClock
 from core.ledger.entries import LEDGER_CHAIN
-from core.synthesis.plan import Plan
-from tests.core.releases.certified import plan_for
+from core.plan.plan import Plan
+from tests.core.artifacts.certified import plan_for
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput, VerificationFailed
 from understudy.local.accounts import pay, read_account, set_cap, settle
 from understudy.local.ledger_file import ledger_path, opened_ledger

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import understudy
-from tests.core.domain.ruled import broken, document, number, words
+from tests.core.plan.domain.ruled import broken, document, number, words
 from tests.understudy.local.test_fitting import GUARANTEE, SMALL, capped
 from understudy.cli import main
 from understudy.local import Fitted, RowsRefused

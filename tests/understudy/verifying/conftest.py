@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.releases.certified import REFRESHING, certified
+from tests.core.artifacts.certified import REFRESHING, certified
 from tests.understudy.verifying.tampering import Bench
 
 

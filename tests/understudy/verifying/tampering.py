@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.releases.certificate import SCHEMA
-from core.signing.contexts import CERTIFICATE
-from tests.core.releases.certified import SIGNER, Certified
+from core.artifacts.certificate import SCHEMA
+from core.artifacts.signing.contexts import CERTIFICATE
+from tests.core.artifacts.certified import SIGNER, Certified
 from understudy.verifying.bundle_file import Opened, open_bundle
 from understudy.verifying.strict_json import read_object
 

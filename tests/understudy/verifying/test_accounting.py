@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from core.privacy.accountant import epsilons
-from core.privacy.charge import charge_of
-from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
+from core.dp.accountant import epsilons
+from core.dp.charge import charge_of
+from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
 from understudy.verifying import accounting, loss, renyi
 from understudy.verifying.bounds import Bounds, Law, Part
 

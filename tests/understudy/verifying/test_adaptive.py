@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from core.privacy.accountant import epsilons, rdp_at
-from core.privacy.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
+from core.dp.accountant import epsilons, rdp_at
+from core.dp.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
 from tests.understudy.verifying.test_accounting import mechanism, part
 from understudy.verifying import accounting, adaptive, renyi
 from understudy.verifying.adaptive import Selecting

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.releases.certified import SIGNER, certified
+from tests.core.artifacts.certified import SIGNER, certified
 from tests.understudy.verifying.tampering import files_in, zipped
 
 PAGE = Path(__file__).parents[3] / "docs" / "certificate.md"

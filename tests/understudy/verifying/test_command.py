@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from typer.testing import CliRunner
 
-from core.releases.certificate import sign_certificate
-from tests.core.releases.certified import SIGNER, certified
+from core.artifacts.certificate import sign_certificate
+from tests.core.artifacts.certified import SIGNER, certified
 from tests.understudy.verifying.tampering import files_in, written, zipped
 from understudy.cli import app
 from understudy.errors import InputUnusable, NotABundle

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from core.releases.bundle import artefacts_of
-from core.releases.certificate import sign_certificate
-from core.synthesis.plan import Plan
-from core.synthesis.stages import AnchorPlan
-from tests.core.releases.certified import SIGNER, Certified, certified, certified_plan, plan_for
-from tests.core.releases.certified_selection import packed, selection_statement
+from core.artifacts.bundle import artefacts_of
+from core.artifacts.certificate import sign_certificate
+from core.plan.plan import Plan
+from core.plan.stages import AnchorPlan
+from tests.core.artifacts.certified import SIGNER, Certified, certified, certified_plan, plan_for
+from tests.core.artifacts.certified_selection import packed, selection_statement
 from tests.fuzz.seeds import CORPUS
 from tests.understudy.verifying.tampering import SEAL, Bench, files_in, replaced, resigned, written, zipped
 from understudy.verifying.verification import Outcome, Report, verify_bundle

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.core.releases.certified import SIGNER, certified
+from tests.core.artifacts.certified import SIGNER, certified
 from tests.understudy.scripted import Script, client_of
 from tests.understudy.verifying.tampering import files_in, zipped
 from understudy import AsyncClient, Repetitions

@@ -16,19 +16,19 @@ from typing import Any
 
 import pytest
 
-from core.domain.images import ImageDomain
-from core.privacy.accountant import rdp_at
-from core.privacy.charge import charge_of
-from core.privacy.mechanism import Gaussian, PoissonSampled
-from core.releases.execution import Executed, multiplier_runs
-from core.synthesis.options import ABLATIONS
-from core.synthesis.plan import Plan
-from core.synthesis.selection import OrderedPlan
-from tests.core.releases.certified import SIGNER, certified
-from tests.core.releases.stand_in import DOMAIN
-from tests.core.synthesis.shapes import Shape, plan_of
-from tests.core.synthesis.test_report_plan import plan_of as report_of
-from tests.core.synthesis.test_selection import selection_of
+from core.artifacts.execution import Executed, multiplier_runs
+from core.dp.accountant import rdp_at
+from core.dp.charge import charge_of
+from core.dp.mechanism import Gaussian, PoissonSampled
+from core.plan.domain.images import ImageDomain
+from core.plan.options import ABLATIONS
+from core.plan.plan import Plan
+from core.plan.selection import OrderedPlan
+from tests.core.artifacts.certified import SIGNER, certified
+from tests.core.artifacts.stand_in import DOMAIN
+from tests.core.plan.shapes import Shape, plan_of
+from tests.core.plan.test_report_plan import plan_of as report_of
+from tests.core.plan.test_selection import selection_of
 from tests.understudy.local.test_fitting import SMALL as SHORT
 from tests.understudy.local.test_fitting import frame
 from understudy.local import fit, set_cap

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.releases.certified import certified
+from tests.core.artifacts.certified import certified
 from understudy.verifying.form import problems
 
 

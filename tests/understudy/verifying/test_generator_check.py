@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.releases.certified import SIGNER
+from tests.core.artifacts.certified import SIGNER
 from tests.understudy.verifying.tampering import Bench, resigned
 from understudy.verifying.verification import Outcome, Report, verify_opened
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from core.releases.bundle import pack
-from tests.core.releases import image_stand_in
-from tests.core.releases.certified import SIGNER, certified
-from tests.core.releases.certified_selection import packed as selection_packed
-from tests.core.releases.certified_selection import selection_statement
+from core.artifacts.bundle import pack
+from tests.core.artifacts import image_stand_in
+from tests.core.artifacts.certified import SIGNER, certified
+from tests.core.artifacts.certified_selection import packed as selection_packed
+from tests.core.artifacts.certified_selection import selection_statement
 from tests.understudy.verifying.tampering import files_in, written, zipped
 from understudy.errors import NotABundle, VerificationFailed
 from understudy.verifying import bundle_file
@@ -333,7 +333,7 @@ HOSTILE_MANIFESTS = [
 def test_a_manifest_of_the_wrong_kind_is_refused_although_the_certificate_lists_it(
     tmp_path: Path, change: object
 ) -> None:
-    from core.releases.bundle import artefacts_of
+    from core.artifacts.bundle import artefacts_of
     from tests.understudy.verifying.tampering import resigned
 
     assert isinstance(change, dict)

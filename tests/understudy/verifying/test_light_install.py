@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import understudy
-from tests.core.releases.certified import SIGNER, certified
+from tests.core.artifacts.certified import SIGNER, certified
 
 ROOT = Path(__file__).parents[3]
 BLOCK = """

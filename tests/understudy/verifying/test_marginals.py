@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from core.releases.bundle import artefacts_of
-from core.releases.certificate import sign_certificate, verify_certificate
-from core.synthesis.errors import InvalidPlan
-from core.synthesis.plan import Plan
-from tests.core.releases.certified import SIGNER, certified
-from tests.core.releases.certified_graphical import certified_graphical, graphical_plan
-from tests.core.releases.stand_in import cardinalities
-from tests.core.synthesis.learnt import AGE, SICK, domain_of
-from tests.core.synthesis.learnt import plan_of as learnt_plan
-from tests.core.synthesis.shapes import Shape
-from tests.core.synthesis.test_marginals import plan_of
+from core.artifacts.bundle import artefacts_of
+from core.artifacts.certificate import sign_certificate, verify_certificate
+from core.plan.errors import InvalidPlan
+from core.plan.plan import Plan
+from tests.core.artifacts.certified import SIGNER, certified
+from tests.core.artifacts.certified_graphical import certified_graphical, graphical_plan
+from tests.core.artifacts.stand_in import cardinalities
+from tests.core.plan.learnt import AGE, SICK, domain_of
+from tests.core.plan.learnt import plan_of as learnt_plan
+from tests.core.plan.shapes import Shape
+from tests.core.plan.test_marginals import plan_of
 from tests.understudy.verifying.tampering import SEAL, files_in, written, zipped
 from tests.understudy.verifying.test_every_plan import described, of_training, require_moved_figures_refused
 from understudy.verifying import planned

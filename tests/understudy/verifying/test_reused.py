@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from core.releases.counts import ReleasedCounts
-from core.synthesis.plan import Plan
-from core.synthesis.reusing import EarlierCounts, epsilon_as_if, with_reuse
-from tests.core.releases.certified import (
+from core.artifacts.counts import ReleasedCounts
+from core.plan.plan import Plan
+from core.plan.reusing import EarlierCounts, epsilon_as_if, with_reuse
+from tests.core.artifacts.certified import (
     SIGNER,
     Certified,
     cardinalities,
@@ -19,7 +19,7 @@ from tests.core.releases.certified import (
     counts_for,
     plan_for,
 )
-from tests.core.synthesis.shapes import Shape
+from tests.core.plan.shapes import Shape
 from tests.understudy.verifying.tampering import Bench, resigned
 from understudy.verifying.planned import canonical_digest
 from understudy.verifying.verification import Outcome, Report, verify_bundle

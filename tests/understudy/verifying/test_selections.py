@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from core.releases.selection_certificate import of_selection
-from core.releases.selection_execution import SelectionExecuted
-from tests.core.releases.certified import SIGNER
-from tests.core.releases.certified_selection import packed, selection_plan, selection_statement
+from core.artifacts.selection_certificate import of_selection
+from core.artifacts.selection_execution import SelectionExecuted
+from tests.core.artifacts.certified import SIGNER
+from tests.core.artifacts.certified_selection import packed, selection_plan, selection_statement
 from understudy.verifying.planned import canonical_digest
 from understudy.verifying.verification import Outcome, verify_bundle
 

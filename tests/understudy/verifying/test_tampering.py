@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.releases.certified import SIGNER, certified
+from tests.core.artifacts.certified import SIGNER, certified
 from tests.understudy.verifying.tampering import (
     SEAL,
     Bench,

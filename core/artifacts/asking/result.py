@@ -1,0 +1,60 @@
+"""An answer and its rows."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from core.artifacts.asking.estimates import CONFIDENCE
+from core.artifacts.asking.question import Measure
+
+Basis = Literal["counted", "assumed"]
+"""Whether the columns were counted together, or the answer rests on an assumption."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of an answer.
+
+    Attributes:
+        values: of the answer's columns.
+        estimate: clipped to its possible range; None for a ratio whose denominator is within noise of zero.
+        low: lower end of the 95 % interval; None without an interval.
+        high: its upper end.
+        standard_error: of the unclipped estimate; None for a ratio over noise, and for an assumption.
+        unbiased: the unclipped estimate, suitable for sums; None likewise.
+    """
+
+    values: tuple[str, ...]
+    estimate: float | None
+    low: float | None
+    high: float | None
+    standard_error: float | None
+    unbiased: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer.
+
+    Attributes:
+        basis: "counted", or "assumed" for columns that were not counted together.
+        columns: names of the columns of the rows.
+        rows: in the order of the columns' codes, the last column fastest.
+        counted: what is counted, in words.
+        drawn_rows: number of drawn rows whose sampling error alone equals the standard error of the largest
+            group; None if unknown.
+        notes: caveats about the numbers.
+    """
+
+    measure: Measure
+    basis: Basis
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    counted: str
+    drawn_rows: int | None
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        facts = asdict(self) | {"schema": "understudy.answer/1", "confidence": CONFIDENCE}
+        rows = [asdict(row) | {"values": list(row.values)} for row in self.rows]
+        return facts | {"columns": list(self.columns), "rows": rows, "notes": list(self.notes)}

@@ -1,0 +1,285 @@
+"""The certificate of a release: the guarantee, what ran, and all that is needed to recompute epsilon.
+
+A training child reports what it executed; the publishing process adds the ledger's links and the hashes of
+the bundle's files, and signs (`workers.publishing`). The form is `core.artifacts.certificate_form`; readers
+outside the service use `understudy verify`, which shares no code with this.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from core.artifacts import statements as say
+from core.artifacts.certificate_form import SCHEMA, CertificateForm
+from core.artifacts.errors import InvalidCertificate
+from core.artifacts.execution import Executed, multiplier_runs
+from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
+from core.artifacts.signing.contexts import CERTIFICATE
+from core.artifacts.signing.signed import SignedDocument, Signer
+from core.dp import mechanism as mechanisms
+from core.dp.accountant import Epsilons, epsilons
+from core.dp.charge import charge_of
+from core.errors import UnderstudyError
+from core.ledger.hash_chain import Head
+from core.plan.plan import Plan
+from core.plan.selection import OrderedPlan
+
+TOLERANCE = 1e-9
+"""Relative difference that another machine's floating point may cause."""
+# Errors raised on reading a member of the wrong kind.
+WRONG_MEMBER = (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, ArithmeticError)
+
+
+def make_certificate(
+    *,
+    plan: Plan,
+    executed: Executed,
+    release_id: UUID,
+    job_id: UUID,
+    dataset_id: UUID,
+    population_id: UUID,
+    issued_at: datetime,
+    reserved: Head,
+    spent: Head,
+    domain_digest: str,
+    cardinalities: Sequence[int],
+    noise_grid: Mapping[str, Any],
+    software: Mapping[str, Any],
+    generator_check: GeneratorCheck | None = None,
+) -> dict[str, Any]:
+    """Return the certificate as a JSON object, without the member `artefacts` and the signature.
+
+    Args:
+        plan: The completed plan.
+        executed: The releases recorded where noise is added to private values.
+        population_id: The population that the ledger charges.
+        issued_at: Date of issue, time-zone aware.
+        reserved: The ledger's link that reserved the charge.
+        spent: The link that spent it, the chain's head when the first row was opened. A later head would
+            reveal when training ended.
+        domain_digest: Of the canonical declared domain.
+        cardinalities: Codes of every modelled column.
+        noise_grid: The public grids that sums and noise were rounded to, against attacks on low bits (Mironov 2012).
+        generator_check: Result of the degeneracy check; None if there was none.
+    """
+    looked = {} if generator_check is None else {MEMBER: generator_check.to_json()}
+    unit = plan.privacy_unit.column
+    return {
+        "schema": SCHEMA,
+        "release_id": str(release_id),
+        "job_id": str(job_id),
+        "dataset_id": str(dataset_id),
+        "population_id": str(population_id),
+        "issued_at": issued_at.isoformat(),
+        "data_product_type": "Synthetic data",
+        "dp_flavor": "Approximate DP",
+        "adjacency": plan.adjacency.value,
+        "privacy_unit": {
+            "column": unit,
+            "description": say.UNIT_OF_RECORD if unit is None else say.UNIT_OF_COLUMN,
+        }
+        | ({} if plan.privacy_unit.records is None else {"records": plan.privacy_unit.records}),
+        "declared_size": plan.declared_size,
+        "privacy_parameters": plan.guarantee.to_json(),
+        "privacy_parameters_description": _reading(plan),
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "data_domain": {
+            "sha256": domain_digest,
+            "columns": len(cardinalities),
+            "cells": sum(cardinalities),
+        },
+        "unprotected_quantities": list(say.UNPROTECTED),
+        "model": {
+            "model_name": "Central",
+            "actors": say.ACTORS,
+            "release_type": "One release",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "mechanisms": mechanism_rows(plan),
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan": plan.to_json(),
+        "plan_digest": plan.digest(),
+        "executed": {
+            "steps": sum(count for _first, _every, count in executed.gradients.progressions),
+            "releases": executed.to_json(),
+            "noise_multipliers": multiplier_runs(plan),
+        },
+        "preprocessing": _preprocessing(plan),
+        "post_processing": say.POST_PROCESSING,
+        "composition": {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS},
+        "ledger": {"reserved": _link(reserved), "spent": _link(spent), "head": _link(spent)},
+        "justification": list(say.JUSTIFICATION),
+        "randomness": {"cipher": say.CIPHER, "key": say.KEY, "addressing": say.ADDRESSING},
+        "noise_grid": dict(noise_grid),
+        "software": dict(software),
+        "not_covered": list(say.NOT_COVERED),
+        **looked,
+    }
+
+
+def _reading(plan: Plan) -> str:
+    return say.READING_BESIDE_EARLIER if plan.reused else say.READING
+
+
+def _preprocessing(plan: Plan) -> list[str]:
+    if plan.privacy_unit.records is None and not plan.learns_records:
+        return list(say.PREPROCESSING if plan.learning is None else say.LEARNT_PREPROCESSING)
+    return list(say.BOUNDED_PREPROCESSING if plan.learning is None else say.LEARNT_BOUNDED_PREPROCESSING)
+
+
+def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
+    """Sign a certificate.
+
+    Raises:
+        InvalidCertificate: it is not of the published form.
+    """
+    signed = signer.sign(certificate, context=CERTIFICATE)
+    _require_form(signed.to_json())
+    return signed
+
+
+def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
+    """Return every mechanism with its parameters, in the order in which it ran, for people.
+
+    A multiplier that changes over the steps is null here; `plan` and `executed` list it. The same holds for the noise of
+    the steps, whose standard deviation follows the thresholds.
+    """
+    rows: list[dict[str, Any]] = []
+    if plan.learning is not None:
+        noise = plan.learning.noise_multiplier
+        rows += [
+            _row(
+                f"learning-{one.learns}",
+                "gaussian",
+                1,
+                one.sensitivity,
+                noise,
+                rate=1.0,
+                std=noise * one.sensitivity,
+            )
+            for one in plan.learning.releases
+        ]
+    if plan.label_histogram is not None:
+        noise = plan.label_histogram.noise_multiplier
+        rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, noise, rate=1.0, std=noise))
+    if plan.anchor is not None:
+        rows += [
+            _row(name, "gaussian", times, sensitivity, noise, rate=1.0, std=noise * sensitivity)
+            for name, times, sensitivity, noise in plan.anchor.releases
+        ]
+    if plan.steps:
+        multipliers = {block.noise_multiplier for block in plan.blocks}
+        constant = multipliers.pop() if len(multipliers) == 1 else None
+        kind, norm, rate = "poisson-sampled-gaussian", plan.idpgan_options.clipping_norm, plan.sampling_rate
+        rows.append(_row("critic-steps", kind, plan.steps, norm, constant, rate=rate, std=None))
+    if plan.acts is not None:
+        noise, times = plan.acts.noise_multiplier, -(-plan.steps // plan.acts.interval)
+        kind, rate = "poisson-sampled-gaussian", plan.sampling_rate
+        rows.append(_row("threshold-histograms", kind, times, 1.0, noise, rate=rate, std=noise))
+    return rows
+
+
+def _row(
+    name: str,
+    kind: str,
+    times: int,
+    sensitivity: float,
+    noise_multiplier: float | None,
+    *,
+    rate: float,
+    std: float | None,
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": kind,
+        "times": times,
+        "sampling_rate": rate,
+        "sensitivity": sensitivity,
+        "noise_multiplier": noise_multiplier,
+        "noise_std": std,
+    }
+
+
+def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
+    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
+
+    Signature (`core.artifacts.signing.signed.verify`) and bundle files are checked separately.
+
+    Returns:
+        The recomputed epsilons, at the certificate's delta.
+
+    Raises:
+        InvalidCertificate: the schema is unknown, a member is missing or altered, the recorded releases are not
+            the plan's, or their epsilon is above the stated or promised one.
+    """
+    if certificate.get("schema") != SCHEMA:
+        raise InvalidCertificate(
+            "the certificate's schema is not known", remedy="use the software that wrote it"
+        )
+    _require_form(certificate)
+    try:
+        plan = Plan.from_json(certificate["plan"])
+        executed = Executed.from_json(certificate["executed"]["releases"])
+        as_planned = executed == Executed.planned(plan)
+        expected = _derived(plan, executed) if as_planned else {}
+    except (UnderstudyError, RecursionError, *WRONG_MEMBER):
+        raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
+    return require_stated(certificate, expected, plan)
+
+
+def require_stated(
+    certificate: Mapping[str, Any], expected: Mapping[str, Any], plan: OrderedPlan
+) -> Epsilons:
+    """Compare a certificate with what follows from its plan, and recompute epsilon from the mechanism.
+
+    Args:
+        certificate: Of its form.
+        expected: The members that follow from the plan; none if the recorded releases differ from the plan.
+        plan: The plan that was charged.
+
+    Raises:
+        InvalidCertificate: a member differs, or epsilon is above the stated or promised one.
+    """
+    if not expected or any(certificate[name] != value for name, value in expected.items()):
+        raise InvalidCertificate("what the certificate states is not what its plan gives")
+    recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)
+    if recomputed.reported > min(plan.epsilons.reported, plan.guarantee.epsilon) * (1 + TOLERANCE):
+        raise InvalidCertificate("the mechanism's epsilon is above what the certificate states")
+    return recomputed
+
+
+def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
+    """The members that follow from the plan alone."""
+    return {
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan_digest": plan.digest(),
+        "mechanisms": mechanism_rows(plan),
+        "privacy_parameters": asdict(plan.guarantee),
+        "privacy_parameters_description": _reading(plan),
+        "declared_size": plan.declared_size,
+        "preprocessing": _preprocessing(plan),
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "executed": {
+            "steps": plan.steps,
+            "releases": executed.to_json(),
+            "noise_multipliers": multiplier_runs(plan),
+        },
+    }
+
+
+def _require_form(certificate: Mapping[str, Any]) -> None:
+    try:
+        CertificateForm.model_validate(certificate)
+    except (ValidationError, RecursionError):
+        raise InvalidCertificate("the certificate is not of the published form") from None
+
+
+def _link(head: Head) -> dict[str, Any]:
+    return {"sequence": head.sequence, "hash": head.hash.hex()}

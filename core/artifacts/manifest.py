@@ -1,0 +1,199 @@
+"""The manifest of a bundle: how to sample from its network. Tables and images have a form each, identified by its schema.
+
+A form describes the network's output for a latent vector and a one-hot label, and the distribution of labels. The bundle's
+domain gives the meaning of codes and labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+
+from core.artifacts.errors import BundleInvalid
+from core.plan.domain.document import MAXIMUM_CODES
+from core.plan.domain.images import LARGEST_SIDE, MOST_LABELS
+from core.plan.rules import MOST_LOGITS
+
+TABLE_SCHEMA: Final = "understudy.bundle/2"
+WIDE_SCHEMA: Final = "understudy.wide-bundle/1"
+"""Schema of tables whose network outputs logits of groups of codes."""
+IMAGE_SCHEMA: Final = "understudy.image-bundle/1"
+MIXTURE_OUTPUTS: Final = ("component_sums", "component_logits", "code_groups", "code_logits")
+"""Further outputs of a table's network that is a mixture of product laws, the same for any input: running sums of the
+components' law given each label (labels or 1, components); logits of the groups of all columns but the target (components,
+groups); the group (codes,) of every code among those of all columns; its logit (codes,) in its group."""
+_WIDEST_LATENT = 2**16
+_LAW_TOLERANCE = 1e-6
+_SHADES = 256
+"""Number of values of one channel of a pixel, at 8 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableManifest:
+    """A generator of rows: ``logits`` (rows, cells), a block of them for every column.
+
+    Attributes:
+        latent_dimension: Length of the standard normal vector the network takes for each row.
+        cardinalities: Number of codes of each modelled column, in the order of the network's output blocks.
+        label_index: Position of the target among the modelled columns, or None.
+        label_probabilities: Law of the target's codes (from the noisy counts), or None.
+        groups: Groups of codes of each column (`core.artifacts.sampling.codes_in_groups`) if the logits are of groups; None if they are of
+            codes.
+    """
+
+    OUTPUT: ClassVar = "logits"
+    """Name of the network's output."""
+
+    latent_dimension: int
+    cardinalities: tuple[int, ...]
+    label_index: int | None
+    label_probabilities: tuple[float, ...] | None
+    groups: tuple[int, ...] | None = None
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Logits of each column."""
+        return self.cardinalities if self.groups is None else self.groups
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, without the digests."""
+        return {
+            "schema": TABLE_SCHEMA if self.groups is None else WIDE_SCHEMA,
+            "latent_dimension": self.latent_dimension,
+            "cardinalities": list(self.cardinalities),
+            "label_index": self.label_index,
+            "label_probabilities": _listed(self.label_probabilities),
+            **({} if self.groups is None else {"groups": list(self.groups)}),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the JSON form; see `manifest_from_json`."""
+        return cls(
+            latent_dimension=int(data["latent_dimension"]),
+            cardinalities=tuple(int(cells) for cells in data["cardinalities"]),
+            label_index=None if data["label_index"] is None else int(data["label_index"]),
+            label_probabilities=_law_from(data),
+            groups=tuple(int(groups) for groups in data["groups"]) if data["schema"] == WIDE_SCHEMA else None,
+        )
+
+    def exists(self) -> bool:
+        """Whether the values are consistent and within limits."""
+        law, label = self.label_probabilities, self.label_index
+        if not (
+            0 < self.latent_dimension <= _WIDEST_LATENT
+            and self.cardinalities
+            and min(self.cardinalities) > 0
+            and sum(self.cardinalities) <= MAXIMUM_CODES
+            and sum(self.blocks) <= MOST_LOGITS
+            and len(self.blocks) == len(self.cardinalities)
+            and all(
+                0 < logits <= codes for logits, codes in zip(self.blocks, self.cardinalities, strict=True)
+            )
+        ):
+            return False
+        if law is None or label is None:
+            return law is None and label is None
+        if not 0 <= label < len(self.cardinalities) or self.blocks[label] != self.cardinalities[label]:
+            return False
+        return len(law) == self.cardinalities[label] and _is_law(law)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageManifest:
+    """A generator of images: ``images`` (rows, channels, height, width), float32 in [0, 1].
+
+    Attributes:
+        latent_dimension: Length of the standard normal vector the network takes for each image.
+        height: Rows of pixels of every image.
+        width: Pixels of a row.
+        channels: 1 for grey, 3 for red, green and blue.
+        label_probabilities: Law of the declared labels in their order, or None if images have none.
+    """
+
+    OUTPUT: ClassVar = "images"
+    """Name of the network's output."""
+
+    latent_dimension: int
+    height: int
+    width: int
+    channels: int
+    label_probabilities: tuple[float, ...] | None
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of codes of every number of an image, then of its label if any; certificates count these."""
+        labels = () if self.label_probabilities is None else (len(self.label_probabilities),)
+        return (_SHADES,) * (self.height * self.width * self.channels) + labels
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, without the digests."""
+        return {
+            "schema": IMAGE_SCHEMA,
+            "latent_dimension": self.latent_dimension,
+            "height": self.height,
+            "width": self.width,
+            "channels": self.channels,
+            "label_probabilities": _listed(self.label_probabilities),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the JSON form; see `manifest_from_json`."""
+        return cls(
+            latent_dimension=int(data["latent_dimension"]),
+            height=int(data["height"]),
+            width=int(data["width"]),
+            channels=int(data["channels"]),
+            label_probabilities=_law_from(data),
+        )
+
+    def exists(self) -> bool:
+        """Whether the values are consistent and within limits."""
+        law = self.label_probabilities
+        return (
+            0 < self.latent_dimension <= _WIDEST_LATENT
+            and all(0 < side <= LARGEST_SIDE for side in (self.height, self.width))
+            and self.channels in {1, 3}
+            and (law is None or (1 < len(law) <= MOST_LABELS and _is_law(law)))
+        )
+
+
+Manifest = TableManifest | ImageManifest
+
+_FORMS: Final[Mapping[str, type[TableManifest] | type[ImageManifest]]] = {
+    TABLE_SCHEMA: TableManifest,
+    WIDE_SCHEMA: TableManifest,
+    IMAGE_SCHEMA: ImageManifest,
+}
+
+
+def manifest_from_json(data: Mapping[str, Any]) -> Manifest:
+    """Read a manifest of any form.
+
+    Raises:
+        BundleInvalid: A version this software does not know, or a field that is missing or out of range.
+    """
+    schema = data.get("schema")
+    form = _FORMS.get(schema) if isinstance(schema, str) else None
+    if form is None:
+        raise BundleInvalid("The bundle's manifest has a version this software does not know.")
+    try:
+        manifest = form.from_json(data)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise BundleInvalid("The bundle's manifest lacks a field or has one of the wrong type.") from None
+    if not manifest.exists():
+        raise BundleInvalid("The bundle's manifest describes a generator that cannot exist.")
+    return manifest
+
+
+def _law_from(data: Mapping[str, Any]) -> tuple[float, ...] | None:
+    law = data["label_probabilities"]
+    return None if law is None else tuple(float(p) for p in law)
+
+
+def _listed(law: Sequence[float] | None) -> list[float] | None:
+    return None if law is None else list(law)
+
+
+def _is_law(law: Sequence[float]) -> bool:
+    return min(law) >= 0 and abs(sum(law) - 1) < _LAW_TOLERANCE

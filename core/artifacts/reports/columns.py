@@ -1,0 +1,138 @@
+"""Coded tables for reports: rows as codes; names, labels and distances of codes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core.artifacts.reports.errors import ReportTargetUnknown
+from core.plan.domain.calendar import day_text, second_text
+from core.plan.domain.codec import Codes, codes_type, encode
+from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.plan.domain.table import TableDomain
+
+MISSING = "(missing)"
+_WHOLE_FROM = 1000.0
+_KINDS = {
+    "numeric": "number",
+    "categorical": "category",
+    "ordinal": "ordered category",
+    "boolean": "yes or no",
+    "date": "date",
+    "datetime": "time",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportColumn:
+    """One modelled column. All of it is declared and therefore public.
+
+    Attributes:
+    kind: its kind, for people.
+    words: label of each code, in code order.
+    places: (codes,) position of each code on a scale from 0 to 1, NaN for a code without one (a category, a
+        special or missing value).
+    """
+
+    name: str
+    kind: str
+    words: tuple[str, ...]
+    places: NDArray[np.float64] = field(repr=False, compare=False)
+
+    @property
+    def codes(self) -> int:
+        """Number of codes."""
+        return len(self.words)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether at least two codes have a position on the scale."""
+        return int(np.isfinite(self.places).sum()) > 1
+
+    @cached_property
+    def distances(self) -> NDArray[np.float32]:
+        """(codes, codes) distances: the difference of two positions, 1 for other unequal codes."""
+        apart = np.abs(self.places[:, None] - self.places[None, :])
+        apart = np.where(np.isfinite(apart), apart, 1.0)
+        np.fill_diagonal(apart, 0.0)
+        return apart.astype(np.float32)
+
+
+def columns_of(domain: TableDomain) -> tuple[ReportColumn, ...]:
+    """The coded columns of a declared domain."""
+    return tuple(_column(column) for column in domain.coded)
+
+
+def target_of(domain: TableDomain, asked: str | None) -> str:
+    """The column to predict: the requested one, else the domain's target, else the last column.
+
+    Raises:
+        ReportTargetUnknown: no coded column has the name.
+    """
+    chosen = asked or domain.target or domain.modelled[-1].name
+    if chosen not in {column.name for column in domain.coded}:
+        raise ReportTargetUnknown
+    return chosen
+
+
+def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[Codes, NDArray[np.int64]]:
+    """Encode stored rows one by one, learning nothing from them, and number the privacy units.
+
+    Args:
+        batches: clean rows with `storage_schema(domain)`.
+        domain: the declared domain.
+
+    Returns:
+        (rows, columns) codes, and (rows,) the unit of every row.
+    """
+    codes: list[Codes] = [np.empty((0, len(domain.coded)), codes_type(domain.cardinalities))]
+    units = []
+    for batch in batches:
+        codes.append(encode(domain, batch))
+        if domain.privacy_unit is not None:
+            units.append(batch.column(domain.privacy_unit))
+    records: Codes = np.concatenate(codes)
+    if domain.privacy_unit is None:
+        return records, np.arange(len(records))
+    numbered = pc.dictionary_encode(pa.chunked_array(units, pa.string())).combine_chunks().indices
+    return records, numbered.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _column(column: Modelled) -> ReportColumn:
+    kind = _KINDS[column.kind]
+    if isinstance(column, LabelColumn):
+        words = list(column.words)
+        places = _scale(len(column.labels) if column.kind == "ordinal" else 0)
+    else:
+        assert isinstance(column, OrderedColumn), "a column has labels or bins"
+        words = [*(f"{special:g}" for special in column.specials), *_bins(column)]
+        places = np.append(np.full(len(column.specials), np.nan), _scale(column.bins.count))
+    if column.null_code is not None:
+        words.append(MISSING)
+    whole = np.full(column.cardinality, np.nan)
+    whole[: len(places)] = places
+    return ReportColumn(name=column.name, kind=kind, words=tuple(words), places=whole)
+
+
+def _scale(codes: int) -> NDArray[np.float64]:
+    return np.arange(codes) / max(1, codes - 1)
+
+
+def _bins(column: OrderedColumn) -> Sequence[str]:
+    """Labels of the bins as ``low to high``; a single-valued bin is labelled with its value."""
+    bins = column.bins
+    if isinstance(column, TimeColumn):
+        text = day_text if column.kind == "date" else second_text
+        return [text(int(low)) for low in bins.lows]
+    if bins.grid is not None and (bins.tick_counts == 1).all():
+        return [_number(low) for low in bins.grid.points(bins.first_ticks)]
+    return [f"{_number(low)} to {_number(high)}" for low, high in zip(bins.lows, bins.highs, strict=True)]
+
+
+def _number(value: float) -> str:
+    """At most six digits, with thousands separators instead of powers of ten."""
+    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"

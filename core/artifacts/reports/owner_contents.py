@@ -1,0 +1,134 @@
+"""The figures of an owner report, which compares real with synthetic rows. NOT differentially private.
+
+The figures may only go into a report sealed for the owner of the rows (`core.artifacts.reports.owner_files`). All
+sizes and seeds are public constants, so the amount of work depends on the rows no more than reading them
+does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.artifacts.reports.association import associations
+from core.artifacts.reports.attacks import Attacks, attack
+from core.artifacts.reports.columns import ReportColumn
+from core.artifacts.reports.halves import halves
+from core.artifacts.reports.learning import Learning, learn
+from core.artifacts.reports.shares import Matrix, Shares, pair_variations, sampling_variation, shares
+from core.plan.domain.codec import Codes
+
+SEED: Final = 20_261_122
+"""Seed of every draw and shuffle. Public and fixed: making a report again gives the same report."""
+SYNTHETIC_ROWS: Final = 20_000
+REAL_ROWS: Final = 100_000
+"""A larger table is subsampled at random to this many records."""
+LEARNING_ROWS: Final = 10_000
+ATTACKED_RECORDS: Final = 1_000
+SEARCHED_ROWS: Final = 5_000
+
+Draw = Callable[[int, np.random.Generator], Codes]
+"""Draws a number of synthetic rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ColumnCompared:
+    """One column in both tables.
+
+    Attributes:
+    real: (codes,) shares among the real rows.
+    synthetic: (codes,) shares among the synthetic rows.
+    variation: their total variation distance.
+    by_chance: expected distance between two samples of these sizes from one distribution.
+    pairs: mean total variation of the pairs with every other column; None for a single column.
+    """
+
+    column: ReportColumn
+    real: Shares = field(repr=False)
+    synthetic: Shares = field(repr=False)
+    variation: float
+    by_chance: float
+    pairs: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OwnerReportContents:
+    """A complete report.
+
+    Attributes:
+    real_rows: number of compared real rows.
+    synthetic_rows: number of compared synthetic rows.
+    target: index of the column to predict.
+    pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
+    real_association: (columns, columns) Cramér's V among the real rows.
+    synthetic_association: the same among the synthetic rows.
+    learning: train on synthetic, test on real; None if there is nothing to learn.
+    attacks: attacks on the real records; None with fewer than two units.
+    """
+
+    real_rows: int
+    synthetic_rows: int
+    columns: tuple[ColumnCompared, ...]
+    target: int
+    pair_errors: Matrix = field(repr=False)
+    real_association: Matrix = field(repr=False)
+    synthetic_association: Matrix = field(repr=False)
+    learning: Learning | None
+    attacks: Attacks | None
+
+
+def measure(
+    real: Codes, units: NDArray[np.integer], draw: Draw, columns: tuple[ReportColumn, ...], *, target: str
+) -> OwnerReportContents:
+    """Compare real rows with rows drawn from a release.
+
+    Args:
+        real: (rows, columns) codes of the real rows, at least one row.
+        units: (rows,) the privacy unit of every row.
+        target: name of the column to predict.
+    """
+    rng = np.random.default_rng(SEED)
+    if len(real) > REAL_ROWS:
+        kept = np.sort(rng.permutation(len(real))[:REAL_ROWS])
+        real, units = real[kept], units[kept]
+    synthetic = draw(SYNTHETIC_ROWS, rng)
+    cells = tuple(column.codes for column in columns)
+    pairs = pair_variations(real, synthetic, cells)
+    split = halves(real, units, rng)
+    position = [column.name for column in columns].index(target)
+    whole = bool(len(split.attacked) and len(split.others))
+    return OwnerReportContents(
+        real_rows=len(real),
+        synthetic_rows=len(synthetic),
+        columns=tuple(
+            _compared(column, real[:, index], synthetic[:, index], np.delete(pairs[index], index))
+            for index, column in enumerate(columns)
+        ),
+        target=position,
+        pair_errors=pairs,
+        real_association=associations(real, cells),
+        synthetic_association=associations(synthetic, cells),
+        learning=learn(split, synthetic, columns, position, rows=LEARNING_ROWS) if whole else None,
+        attacks=attack(split, synthetic, columns, rng, records=ATTACKED_RECORDS, rows=SEARCHED_ROWS)
+        if whole
+        else None,
+    )
+
+
+def _compared(
+    column: ReportColumn,
+    real: NDArray[np.integer],
+    synthetic: NDArray[np.integer],
+    pairs: NDArray[np.float64],
+) -> ColumnCompared:
+    law, drawn = shares(real, column.codes), shares(synthetic, column.codes)
+    return ColumnCompared(
+        column=column,
+        real=law,
+        synthetic=drawn,
+        variation=float(np.abs(law - drawn).sum() / 2),
+        by_chance=sampling_variation(law, first_rows=len(real), second_rows=len(synthetic)),
+        pairs=float(pairs.mean()) if len(pairs) else None,
+    )

@@ -1,0 +1,134 @@
+"""Conditions on synthetic rows: columns fixed to values. Like all sampling, this is post-processing and costs nothing.
+
+A condition fixes codes. A category is a code. The code of a number or time is its bin, so the value is drawn inside that bin. The target is fixed by conditioning the generator; other columns by rejection sampling,
+which gives the generator's own conditional distribution. A condition that too few rows meet is refused before
+the response starts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core.artifacts.errors import InvalidCondition
+from core.plan.domain.codec import encode_column
+from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.plan.domain.errors import DomainMismatch
+from core.plan.domain.images import LABEL, ImageDomain
+from core.plan.domain.schema import arrow_type
+from core.plan.domain.table import TableDomain
+
+TRIED_ROWS: Final = 2**14
+FEWEST_ROWS: Final = 16
+"""A condition that fewer of the first `TRIED_ROWS` rows meet, about one in a thousand, is refused."""
+
+Where = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Required codes of columns.
+
+    Attributes:
+        label: code of the target, or None if it is free.
+        others: code of each other fixed column, by its place among the coded ones.
+    """
+
+    label: int | None
+    others: Mapping[int, int]
+
+    def met_by(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """A mask of the rows that meet it, without regard to the target.
+
+        Args:
+            codes: (rows, coded columns).
+        """
+        met: NDArray[np.bool_] = np.ones(len(codes), dtype=np.bool_)
+        for place, code in self.others.items():
+            met &= codes[:, place] == code
+        return met
+
+
+def table_condition(domain: TableDomain, where: Where) -> Condition:
+    """Read a condition on rows.
+
+    Args:
+        domain: the declared domain.
+        where: values by name of column; null for a missing value.
+
+    Raises:
+        InvalidCondition: no coded column has this name, or it cannot have this value.
+    """
+    places = {column.name: place for place, column in enumerate(domain.coded)}
+    if not where.keys() <= places.keys():
+        raise InvalidCondition("A column that is to be fixed is not among the modelled ones.")
+    codes = {places[name]: _code(domain.coded[places[name]], value) for name, value in where.items()}
+    label = None if domain.target_index is None else codes.pop(domain.target_index, None)
+    return Condition(label, codes)
+
+
+def image_label(domain: ImageDomain, where: Where) -> int | None:
+    """Read a condition on images: only the label can be fixed.
+
+    Raises:
+        InvalidCondition: it fixes something other than the label, or the label is not declared.
+    """
+    if not where:
+        return None
+    label = _text(where.get(LABEL))
+    if set(where) != {LABEL} or label not in domain.labels:
+        raise InvalidCondition(f"Of images only '{LABEL}' can be fixed, to a declared label.")
+    return domain.labels.index(label)
+
+
+def _code(column: Modelled, value: object) -> int:
+    impossible = InvalidCondition(f"The column '{column.name}' cannot have this value.")
+    if value is None:
+        if column.null_code is None:
+            raise impossible
+        return column.null_code
+    if isinstance(column, LabelColumn):
+        word = _word(column, value)
+        if word not in column.words:
+            raise impossible
+        return column.words.index(word)
+    try:
+        number, array = _number(column, value)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise impossible from None
+    special = isinstance(column, NumericColumn) and number in column.specials
+    if not special and not column.lower <= number <= column.upper:
+        raise impossible
+    try:
+        return int(encode_column(column, array)[0])
+    except DomainMismatch:
+        raise impossible from None
+
+
+def _word(column: LabelColumn, value: object) -> str | None:
+    if isinstance(value, bool) and column.kind == "boolean":
+        return column.labels[int(value)]
+    return _text(value)
+
+
+def _text(value: object) -> str | None:
+    """The declared word; a whole number is read as its digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
+def _number(column: NumericColumn | TimeColumn, value: object) -> tuple[float, pa.Array]:
+    """The value in the form of the domain's bounds, and as an array to be encoded."""
+    if isinstance(column, NumericColumn):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError
+        return float(value), pa.array([float(value)], pa.float64())
+    if not isinstance(value, str):
+        raise TypeError
+    array = pa.array([value], pa.string()).cast(arrow_type(column))
+    width = pa.int32() if column.kind == "date" else pa.int64()
+    return float(array.cast(width)[0].as_py()), array

@@ -1,0 +1,99 @@
+"""The certificate of a selection's release: plan, charge and recorded releases are those of the whole selection."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import ValidationError
+
+from core.artifacts import statements as say
+from core.artifacts.certificate import WRONG_MEMBER, mechanism_rows, require_stated
+from core.artifacts.errors import InvalidCertificate
+from core.artifacts.selection_execution import SelectionExecuted, executed_of_statement
+from core.artifacts.selection_form import SCHEMA, SelectionCertificateForm
+from core.artifacts.signing.contexts import CERTIFICATE
+from core.artifacts.signing.signed import SignedDocument, Signer
+from core.dp import mechanism as mechanisms
+from core.dp.accountant import Epsilons
+from core.dp.charge import charge_of
+from core.errors import UnderstudyError
+from core.plan.selection import SelectionPlan
+
+
+def of_selection(
+    final: Mapping[str, Any],
+    *,
+    plan: SelectionPlan,
+    executed: SelectionExecuted,
+    noise_grid: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the certificate of a selection as a JSON object, without the member `artefacts` and the signature.
+
+    Args:
+        final: The certificate of the winner's training, from `make_certificate`.
+        plan: The plan that ran to its end.
+        executed: Its recorded releases, and the winner.
+        noise_grid: The grids of every training: `candidates` in their order, and `final`.
+    """
+    own = {
+        "schema": SCHEMA,
+        "noise_grid": dict(noise_grid),
+        "preprocessing": list(say.SELECTION_PREPROCESSING),
+        "composition": {"within": say.SELECTION_WITHIN, "across": say.COMPOSITION_ACROSS},
+        "justification": list(say.SELECTION_JUSTIFICATION),
+    }
+    return dict(final) | own | _derived(plan, executed)
+
+
+def sign_selection_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
+    """Sign a certificate.
+
+    Raises:
+        InvalidCertificate: it is not of the published form.
+    """
+    signed = signer.sign(certificate, context=CERTIFICATE)
+    _require_form(signed.to_json())
+    return signed
+
+
+def verify_selection_certificate(certificate: Mapping[str, Any]) -> Epsilons:
+    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
+
+    Returns:
+        The recomputed epsilons, at the certificate's delta.
+
+    Raises:
+        InvalidCertificate: a member is missing or altered, the recorded releases are not the plan's, or their epsilon
+            is above the stated or promised one.
+    """
+    _require_form(certificate)
+    try:
+        plan = SelectionPlan.from_json(certificate["plan"])
+        executed = executed_of_statement(certificate["executed"])
+        executed.require_as_planned(plan)
+        expected = _derived(plan, executed)
+    except (UnderstudyError, RecursionError, *WRONG_MEMBER):
+        raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
+    return require_stated(certificate, expected, plan)
+
+
+def _derived(plan: SelectionPlan, executed: SelectionExecuted) -> dict[str, Any]:
+    """The members that follow from the plan and the winner alone."""
+    return {
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan": plan.to_json(),
+        "plan_digest": plan.digest(),
+        "mechanisms": mechanism_rows(plan.finals[executed.winner]),
+        "privacy_parameters": asdict(plan.guarantee),
+        "declared_size": plan.declared_size,
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "executed": executed.stated(plan),
+    }
+
+
+def _require_form(certificate: Mapping[str, Any]) -> None:
+    try:
+        SelectionCertificateForm.model_validate(certificate)
+    except (ValidationError, RecursionError):
+        raise InvalidCertificate("the certificate is not of the published form") from None

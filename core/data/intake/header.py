@@ -1,0 +1,73 @@
+"""Match the columns of a file with the declared ones. Messages name declared columns only."""
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+
+from core.data.errors import WrongHeader
+from core.plan.domain.columns import IgnoredColumn
+from core.plan.domain.table import TableDomain
+
+
+def check_header(domain: TableDomain, names: Sequence[str]) -> None:
+    """Check that a file has exactly the declared columns, in any order.
+
+    Raises:
+        WrongHeader: a declared column is missing or there twice, or there are undeclared columns.
+    """
+    check_names([column.name for column in domain.columns], names)
+
+
+def check_names(declared: Sequence[str], names: Sequence[str]) -> None:
+    """Check that a file has exactly the declared columns, in any order.
+
+    Raises:
+        WrongHeader: a declared column is missing or there twice, or there are undeclared columns.
+    """
+    counts = Counter(names)
+    missing = [name for name in declared if counts[name] == 0]
+    repeated = [name for name in declared if counts[name] > 1]
+    undeclared = [place for place, name in enumerate(names, start=1) if name not in set(declared)]
+    if not (missing or repeated or undeclared):
+        return
+    parts = []
+    if missing:
+        parts.append(f"missing: {', '.join(missing)}")
+    if repeated:
+        parts.append(f"repeated: {', '.join(repeated)}")
+    if undeclared:
+        places = ", ".join(str(place) for place in undeclared[:20])
+        parts.append(f"not declared: {len(undeclared)} column(s) at position {places}")
+    remedy = "Declare every column of the file; give those that must not be used the kind 'ignored'."
+    if len(missing) == len(declared):
+        remedy = "Check csv.delimiter, and set csv.header to false if the file has no header."
+    raise WrongHeader(
+        f"The file's columns are not the declared ones ({'; '.join(parts)}).",
+        remedy=remedy,
+        missing=missing,
+        repeated=repeated,
+        undeclared_positions=undeclared[:20],
+    )
+
+
+def csv_header(domain: TableDomain, line: bytes) -> list[str]:
+    """The column names of a CSV header record, checked.
+
+    Raises:
+        WrongHeader: see ``check_header``.
+    """
+    dialect = domain.csv
+    rows = csv.reader(
+        [line.decode()],
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote,
+        quoting=csv.QUOTE_MINIMAL if dialect.quote is not None else csv.QUOTE_NONE,
+    )
+    names = [name.strip() if dialect.strip_spaces else name for name in next(rows, [])]
+    check_header(domain, names)
+    return names
+
+
+def used_names(domain: TableDomain) -> list[str]:
+    """Names of the columns that are read: all but the ignored ones."""
+    return [column.name for column in domain.columns if not isinstance(column, IgnoredColumn)]

@@ -1,0 +1,125 @@
+"""Ending uploads: the transaction that ends an upload destroys its key; its objects are deleted afterwards.
+
+If a process is killed in between, the sweep deletes the objects. Until then they cannot be opened: their key
+is gone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from obstore.exceptions import BaseError as StoreError
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.data.objects import ObjectStore, StoredObject
+from core.data.upload_parts import FOLDER
+from core.data.uploads import repository
+from core.db.session import Database
+from core.db.tables.upload import Upload
+from core.logs import get_logger
+
+# An object of a live upload without a row belongs to a part that is still arriving, or whose sender has died.
+ARRIVING: Final = timedelta(days=1)
+REMEMBERED: Final = timedelta(days=7)
+
+
+def end(
+    session: Session, upload: Upload, state: str, *, clock: Clock, failure: dict[str, Any] | None = None
+) -> None:
+    """End an upload whose row the caller has locked.
+
+    Args:
+        upload: A live upload.
+        state: Its final state.
+        failure: Why its rows were refused.
+    """
+    upload.state = state
+    upload.wrapped_data_key = None
+    upload.lease_expires_at = None
+    upload.fence += 1
+    upload.failure = failure
+    upload.ended_at = clock.now()
+    repository.remove_parts(session, upload.id)
+
+
+def end_all_of(session: Session, dataset_id: UUID, *, clock: Clock) -> int:
+    """Abort every live upload to a dataset whose row the caller has locked. Returns how many."""
+    live = repository.live_of_dataset(session, dataset_id)
+    for upload in live:
+        end(session, upload, "aborted", clock=clock)
+    return len(live)
+
+
+def erase_parts(store: ObjectStore, upload_id: UUID) -> None:
+    """Delete the objects of an ended upload; the sweep retries what cannot be deleted now."""
+    _delete(store, (found.key for found in list(store.list(f"{FOLDER}/{upload_id}"))))
+
+
+def sweep_uploads(database: Database, store: ObjectStore, *, clock: Clock) -> int:
+    """End expired uploads, remove objects of ended uploads, and forget uploads that ended long ago.
+
+    Returns:
+        Number of uploads ended or forgotten, plus objects removed.
+
+    Raises:
+        DatabaseUnavailable: The database cannot be reached.
+    """
+    ended = 0
+    while batch := _end_batch(database, clock=clock):
+        ended += batch
+    removed = _remove_leftovers(database, store, clock=clock)
+    with database.transaction() as session:
+        forgotten = repository.forget_ended(session, before=clock.now() - REMEMBERED)
+    return ended + removed + forgotten
+
+
+def _end_batch(database: Database, *, clock: Clock) -> int:
+    with database.transaction() as session:
+        found = repository.over(session, now=clock.now())
+        for upload, state in found:
+            end(session, upload, state, clock=clock)
+    return len(found)
+
+
+def _remove_leftovers(database: Database, store: ObjectStore, *, clock: Clock) -> int:
+    objects: defaultdict[UUID, list[StoredObject]] = defaultdict(list)
+    for found in store.list(FOLDER):
+        upload_id = _upload_of(found.key)
+        if upload_id is not None:
+            objects[upload_id].append(found)
+    # Looked up after the listing: an upload that is not live by now accepts no part still being sent.
+    with database.read_only() as session:
+        live = repository.live_among(session, objects)
+        named = repository.named_objects(session, live)
+    arriving_since = clock.now() - ARRIVING
+    return _delete(
+        store,
+        (
+            found.key
+            for upload_id, listed in objects.items()
+            for found in listed
+            if upload_id not in live or (found.key not in named and found.stored_at < arriving_since)
+        ),
+    )
+
+
+def _upload_of(key: str) -> UUID | None:
+    try:
+        return UUID(key.split("/")[1])
+    except (IndexError, ValueError):
+        return None
+
+
+def _delete(store: ObjectStore, keys: Iterable[str]) -> int:
+    removed = 0
+    for key in keys:
+        try:
+            store.delete(key)
+        except (StoreError, OSError):
+            get_logger().warning("upload-part-not-removed", exc_info=True)
+        else:
+            removed += 1
+    return removed

@@ -1,3 +1,0 @@
-from core.domain.table import TableDomain
-
-__all__ = ["TableDomain"]

@@ -1,0 +1,98 @@
+"""The cost of a mechanism in integers, rounded up: the only amounts that the ledger adds."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from core.dp.accountant import epsilons, rdp_at
+from core.dp.errors import InvalidGuarantee
+from core.dp.guarantee import check_delta
+from core.dp.mechanism import Mechanism
+
+ORDERS = (4, 6, 8, 12, 16, 32)
+"""Renyi orders of the filters, fixed for ever: an order chosen after the fact would not be a filter."""
+
+UNBOUNDED_MICROS = 10**15
+"""Represents an infinite divergence, that of a mechanism with a threshold. No filter that adds it holds."""
+
+MICRO = 10**6
+FEMTO = 10**15
+
+
+def decimal_of(value: float) -> Fraction:
+    """Return the shortest decimal that parses as `value`, exactly: the number as a person wrote it."""
+    return Fraction(repr(float(value)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """The cost of one mechanism under every filter."""
+
+    epsilon_micros: int
+    """Reported epsilon at the charge's delta, in millionths, rounded up."""
+    delta_femtos: int
+    """The delta that epsilon was computed at, in 1e-15, rounded up."""
+    rdp_micros: tuple[int, ...]
+    """Renyi divergence at each of `ORDERS`, in millionths, rounded up."""
+
+    def __post_init__(self) -> None:
+        amounts = (self.epsilon_micros, self.delta_femtos, *self.rdp_micros)
+        if len(self.rdp_micros) != len(ORDERS) or any(
+            type(amount) is not int or amount < 0 for amount in amounts
+        ):
+            raise InvalidGuarantee("a charge consists of non-negative integers, one per filter")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the charge as a JSON object; it names the orders, so it is readable without documentation."""
+        return {
+            "epsilon_micros": self.epsilon_micros,
+            "delta_femtos": self.delta_femtos,
+            "rdp_micros": {str(order): amount for order, amount in zip(ORDERS, self.rdp_micros, strict=True)},
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidGuarantee: a member is missing or is not a non-negative integer.
+        """
+        try:
+            return cls(
+                epsilon_micros=document["epsilon_micros"],
+                delta_femtos=document["delta_femtos"],
+                rdp_micros=tuple(document["rdp_micros"][str(order)] for order in ORDERS),
+            )
+        except (KeyError, TypeError):
+            raise InvalidGuarantee("the charge lacks a member") from None
+
+
+def charge_of(mechanism: Mechanism, *, delta: float) -> Charge:
+    """Return the cost of `mechanism`, its epsilon taken at `delta`.
+
+    Raises:
+        InvalidGuarantee: `delta` is out of range.
+    """
+    check_delta(delta)
+    epsilon = epsilons(mechanism, delta=delta).reported
+    renyi = rdp_at(mechanism, ORDERS)
+    return Charge(
+        epsilon_micros=math.ceil(Fraction(epsilon) * MICRO),
+        delta_femtos=math.ceil(decimal_of(delta) * FEMTO),
+        rdp_micros=tuple(
+            UNBOUNDED_MICROS if math.isinf(amount) else math.ceil(Fraction(amount) * MICRO)
+            for amount in renyi
+        ),
+    )
+
+
+def total(charges: Iterable[Charge]) -> Charge:
+    """Return the sum of `charges`, amount by amount; zero for none."""
+    epsilon_micros, delta_femtos, rdp_micros = 0, 0, [0] * len(ORDERS)
+    for charge in charges:
+        epsilon_micros += charge.epsilon_micros
+        delta_femtos += charge.delta_femtos
+        rdp_micros = [a + b for a, b in zip(rdp_micros, charge.rdp_micros, strict=True)]
+    return Charge(epsilon_micros=epsilon_micros, delta_femtos=delta_femtos, rdp_micros=tuple(rdp_micros))

@@ -1,0 +1,138 @@
+"""What a table's anchor counts and how finely, by public rules of cardinalities, declared size and noise.
+
+A quote states by these rules what would be measured; the training counts by them (`models.anchor`,
+`models.grouping`).
+"""
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from core.plan.stages import AnchorPlan
+
+MOST_CLASSES = 16
+"""Classes of the target up to which pairs are counted by class."""
+SIGNAL_PER_CLASS = 150.0
+"""Minimum declared units per class for counts by class, in standard deviations of the noise on a count summed
+over the classes (docs/rules-study.md)."""
+TARGET_WEIGHT = 2.0
+"""Squared weight of a pair with the target, relative to another pair with as many cells, if counts are not by
+class."""
+COLUMN_POWER, TABLE_POWER = 2.0 / 3.0, 0.5
+"""A column's and a table's squared weight grows by this power of its cells. 2/3 minimises the sum of absolute
+errors if every cell's error is its noise; tables are shrunk, so a smaller power is better there
+(docs/rules-study.md)."""
+GROUPS_FACTOR = 0.8
+"""Groups of a column over the square root of the declared records in units of a cell's noise
+(docs/rules-study.md)."""
+FEWEST_GROUPS = 2
+RAW_FROM = 5.0
+"""Mean count of a code, in standard deviations of its noise, at which smoothed and raw counts have equal
+weight (docs/rules-study.md)."""
+MOST_GROUP_CELLS = 2048
+"""Groups of all columns together: memory grows with their square."""
+
+Floats = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+
+def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_records: int = 1) -> Floats:
+    """Return the weight of every column's counts in the first round; (columns,).
+
+    Args:
+        cardinalities: codes of every column.
+        anchor: its first round's squared sensitivity is the sum of the squared weights.
+        most_records: how many records of a unit count fully.
+    """
+    powers = np.array(cardinalities, dtype=np.float64) ** COLUMN_POWER
+    weights: Floats = anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))
+    return weights * (1.0 - 1e-12)  # rounding must leave the sum of squares below the plan's
+
+
+def table_weights(
+    group_counts: tuple[int, ...],
+    *,
+    target_index: int | None,
+    by_class: bool,
+    pairs: tuple[Pair, ...] | None = None,
+    squares: float | None = None,
+) -> dict[tuple[int, ...], float]:
+    """Return the weight of every table of the second round, by its columns (without the class).
+
+    Args:
+        group_counts: groups of every column.
+        by_class: whether counts are by class of the target.
+        pairs: the counted pairs without the target; None for all.
+        squares: the sum of the squared weights; None if they average one over all possible tables.
+    """
+    columns = [place for place in range(len(group_counts)) if not (by_class and place == target_index)]
+    sizes = (1, 2) if by_class else (2,)
+    possible = [table for size in sizes for table in itertools.combinations(columns, size)]
+    chosen = None if pairs is None else frozenset(pairs)
+    tables = [
+        table
+        for table in possible
+        if chosen is None or len(table) == 1 or target_index in table or table in chosen
+    ]
+    favoured = None if by_class else target_index
+    shares = [_share(table, group_counts, favoured) for table in tables]
+    whole = len(possible) if squares is None else squares
+    unit = (1.0 - 1e-12) * whole / math.fsum(shares) if tables else 0.0
+    return {table: math.sqrt(unit * share) for table, share in zip(tables, shares, strict=True)}
+
+
+def _share(table: tuple[int, ...], group_counts: tuple[int, ...], favoured: int | None) -> float:
+    share = math.pow(math.prod(group_counts[column] for column in table), TABLE_POWER)
+    return TARGET_WEIGHT * share if favoured in table else share
+
+
+def counts_by_class(
+    cardinalities: tuple[int, ...], target_index: int | None, *, declared_size: int, noise_std: float
+) -> bool:
+    """Decide by public facts whether pairs are counted by class of the target.
+
+    Args:
+        noise_std: standard deviation of the noise on a cell of a table of weight one.
+    """
+    if target_index is None or len(cardinalities) == 1:
+        return False
+    classes = cardinalities[target_index]
+    noise_of_sums = noise_std * math.sqrt(classes)
+    return classes <= MOST_CLASSES and declared_size / classes >= SIGNAL_PER_CLASS * noise_of_sums
+
+
+def smoothed_weight(signal: float) -> float:
+    """Return the weight of a column's smoothed counts against the raw ones, between 0 and 1.
+
+    Args:
+        signal: mean count of a code, in standard deviations of its noise.
+    """
+    return 1.0 / (1.0 + (max(signal, 0.0) / RAW_FROM) ** 2)
+
+
+def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1) -> float:
+    """Return the standard deviation of a cell's noise if `tables` tables share the second round evenly, in records.
+
+    Args:
+    tables: number of tables, at least one.
+    most_records: how many records of a unit count fully.
+    """
+    return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
+
+
+def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices: int) -> int:
+    """Return the maximum number of groups of a column, by public facts.
+
+    A cell of two columns of `g` even groups holds `n / g^2` records. `g` is chosen to make that a fixed
+    multiple of the noise.
+
+    Args:
+        noise_std: standard deviation of the noise on a cell of a table of weight one, in records.
+        columns: number of columns of the table.
+        slices: number of classes by which pairs are counted; 1 if they are not.
+    """
+    wanted = round(GROUPS_FACTOR * math.sqrt(declared_size / noise_std))
+    room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns
+    return max(FEWEST_GROUPS, min(wanted, room))

@@ -1,0 +1,3 @@
+from core.plan.domain.table import TableDomain
+
+__all__ = ["TableDomain"]

@@ -1,0 +1,91 @@
+"""The result of cleaning a column: the clean values, and the rows that were refused or changed, by kind."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.plan.domain.errors import DomainMismatch
+from core.plan.domain.text import Mask
+
+Refusal = Literal[
+    "missing-value", "not-a-number", "not-an-integer", "infinite", "outside-bounds", "not-a-date", "unknown-category",
+    "unit-too-long", "wrong-number-of-fields",
+]  # fmt: skip
+Change = Literal["clamped", "rounded", "mapped-to-other", "mapped-to-null", "null-replaced"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRules:
+    """Preparation of text before parsing (CSV and frames; Parquet values are used unchanged).
+
+    Attributes:
+        strip: Drop blanks around the text.
+        null_values: Texts that mean "missing".
+    """
+
+    strip: bool
+    null_values: tuple[str, ...]
+
+    def apply(self, texts: pa.Array) -> pa.Array:
+        """Strip, and null what means "missing"."""
+        if self.strip:
+            texts = pc.utf8_trim_whitespace(texts)
+        if not self.null_values:
+            return texts
+        missing = pc.is_in(texts, value_set=pa.array(self.null_values, texts.type))
+        return pc.if_else(missing, None, texts) if pc.any(missing).as_py() else texts
+
+
+@dataclass(slots=True)
+class Cleaned:
+    """One clean column and what happened to its values.
+
+    Attributes:
+        values: Array of the stored type; arbitrary (or null) where the row is refused.
+        refused: Rows to refuse, by kind; shape (rows,) each.
+        changed: Values changed by rule, by kind; shape (rows,) each.
+    """
+
+    values: pa.Array
+    refused: dict[Refusal, Mask] = field(default_factory=dict)
+    changed: dict[Change, Mask] = field(default_factory=dict)
+
+    def refuse(self, kind: Refusal, rows: Mask) -> None:
+        """Refuse rows, if any."""
+        if rows.any():
+            self.refused[kind] = self.refused[kind] | rows if kind in self.refused else rows
+
+    def change(self, kind: Change, rows: Mask) -> None:
+        """Count changed values, if any."""
+        if rows.any():
+            self.changed[kind] = self.changed[kind] | rows if kind in self.changed else rows
+
+
+def as_mask(values: pa.Array) -> Mask:
+    """Numpy booleans of an Arrow array of booleans; null counts as False."""
+    found: Mask = pc.fill_null(values, fill_value=False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def as_text(name: str, raw: pa.Array) -> pa.Array:
+    """Strings of strings, booleans or numbers; whole floats are written like integers."""
+    if pa.types.is_dictionary(raw.type):
+        raw = raw.cast(raw.type.value_type)
+    if pa.types.is_floating(raw.type):
+        whole = raw.cast(pa.int64(), safe=False)
+        exact = pc.equal(whole.cast(pa.float64()), raw.cast(pa.float64()))
+        return pc.if_else(exact, whole.cast(pa.string()), raw.cast(pa.string()))
+    try:
+        return raw.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise wrong_type(name) from None
+
+
+def wrong_type(name: str) -> DomainMismatch:
+    """The error for a Parquet column whose type does not fit its declaration."""
+    return DomainMismatch(
+        f"The type of the file's column '{name}' cannot be read as declared.", column=name,
+        remedy="Declare another kind, or write the column as text.",
+    )  # fmt: skip

@@ -1,0 +1,48 @@
+"""Row-local validation: raw columns of a file to clean, typed columns, by the declared policies.
+
+Every rule depends on one value of one row only: adding or removing a record changes nothing about the others. A value is kept, changed by a declared rule (and counted), or its row is refused (and listed). Values appear
+in no result except the clean columns.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.plan.domain.clean_labels import clean_labels
+from core.plan.domain.clean_ordered import clean_ordered, spread
+from core.plan.domain.cleaned import Cleaned, TextRules, as_mask, as_text, wrong_type
+from core.plan.domain.columns import LabelColumn, Modelled
+
+LONGEST_UNIT_BYTES: Final = 256
+
+
+def clean_column(column: Modelled, raw: pa.Array, rules: TextRules | None = None) -> Cleaned:
+    """Clean one modelled column.
+
+    Args:
+        column: Its declaration.
+        raw: Its values: strings (plain or dictionary), or the types of a Parquet file.
+        rules: How text is prepared, or None to use it unchanged.
+
+    Raises:
+        DomainMismatch: values of this Arrow type cannot be read as this kind of column.
+    """
+    if pa.types.is_nested(raw.type):
+        raise wrong_type(column.name)
+    if isinstance(column, LabelColumn):
+        return clean_labels(column, raw, rules)
+    if pa.types.is_dictionary(raw.type):  # read each distinct text once
+        return spread(clean_ordered(column, raw.dictionary, rules, keep_missing=True), raw.indices, column)
+    return clean_ordered(column, raw, rules, keep_missing=False)
+
+
+def clean_unit(name: str, raw: pa.Array, rules: TextRules | None = None) -> Cleaned:
+    """Clean the privacy unit's column: text of at most 256 bytes, never missing."""
+    texts = as_text(name, raw)
+    if rules is not None:
+        texts = rules.apply(texts)
+    cleaned = Cleaned(texts)
+    cleaned.refuse("missing-value", as_mask(pc.is_null(texts)))
+    cleaned.refuse("unit-too-long", as_mask(pc.greater(pc.binary_length(texts), LONGEST_UNIT_BYTES)))
+    return cleaned

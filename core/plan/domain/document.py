@@ -1,0 +1,480 @@
+"""Columns from and to the domain document (schema ``understudy.domain/1``); the keys are in docs/domain.md."""
+
+import math
+from collections.abc import Callable
+from typing import Final, Literal, cast
+
+from core.dp.adjacency import MOST_RECORDS
+from core.plan.domain.calendar import (
+    DATE_RESOLUTIONS,
+    DATETIME_RESOLUTIONS,
+    day_number,
+    day_text,
+    second_number,
+    second_text,
+)
+from core.plan.domain.columns import (
+    Column,
+    IgnoredColumn,
+    LabelColumn,
+    Learnt,
+    Modelled,
+    NullPolicy,
+    NumericColumn,
+    Outside,
+    Pattern,
+    TimeColumn,
+    UnitColumn,
+    Unknown,
+)
+from core.plan.domain.reading import Node
+
+MAXIMUM_CODES: Final = 1_000_000
+"""Codes of all columns together; a code takes some 0.5 kB at the peak of a training (docs/wide-tables.md)."""
+MOST_BINS_OR_LEARNT: Final = 32767
+"""Bins of a number or time, and categories that may be learnt of one column."""
+LEARN: Final = "learn"
+"""Value in a document for bounds, bins or categories that training learns for a charge (docs/domain.md)."""
+MOST_BINS: Final = 32
+"""Default of `most` for a column whose bins are learnt: bins and heavy values together."""
+MOST_CATEGORIES: Final = 64
+"""Default of `most` for a column whose categories are learnt."""
+LARGEST_NUMBER: Final = 2.0**53
+"""Learnt bounds are at most this in absolute value if no bounds are declared."""
+
+
+def column_from_json(value: object, pointer: str) -> Column:
+    """Read one entry of "columns".
+
+    Raises:
+        DomainInvalid: the entry breaks a rule.
+    """
+    node = Node(value, pointer)
+    name = node.take_text("name")
+    kind = node.take_choice("kind", _READERS)
+    column = _READERS[kind](node, name)
+    node.finish()
+    if not isinstance(column, (IgnoredColumn, UnitColumn)) and column.cardinality > MAXIMUM_CODES:
+        node.refuse(
+            f"This column would have {column.cardinality} codes; at most {MAXIMUM_CODES} are possible.",
+            "too-many-codes",
+            remedy="Declare fewer bins or categories, or make the column ignored.",
+        )
+    return column
+
+
+def _null_policy(node: Node, read_value: Callable[[object], str | float]) -> NullPolicy:
+    value = node.take("null", "refuse")
+    if isinstance(value, dict):
+        inner = Node(value, node.at("null"))
+        stand_in = inner.take("use")
+        inner.finish()
+        return NullPolicy(action="use", value=read_value(stand_in))
+    if value not in ("refuse", "category"):
+        node.refuse("'null' must be 'refuse', 'category' or {\"use\": value}.", "bad-null-policy", key="null")
+    return NullPolicy(action=value)
+
+
+def _check_null_has_a_place(node: Node, null: NullPolicy, **rules: str) -> None:
+    for key, rule in rules.items():
+        if rule == "null" and null.action == "refuse":
+            node.refuse(
+                f"'{key}' turns values into null, but 'null' refuses them.",
+                "null-has-no-place",
+                key=key,
+                remedy=f'Write "{key}": "refuse", or give \'null\' the policy \'category\' or {{"use": value}}.',
+            )
+
+
+def _learnt(node: Node) -> tuple[Learnt, ...]:
+    """The properties of a number or time that its entry leaves to be learnt; "bounds" is consumed, "bins" is not."""
+    found: list[Learnt] = []
+    if node.has("bounds"):
+        node.take_choice("bounds", (LEARN,))
+        found.append("bounds")
+    if node.is_text("bins", LEARN):
+        found.append("bins")
+    if found and node.has("edges"):
+        node.refuse("Declared edges leave nothing to be learnt.", "learn-beside-edges", key="edges")
+    if "bounds" in found and not node.is_text("outside", "clamp", absent=True):
+        node.refuse(
+            "A value beyond learnt bounds falls into the outermost bin.", "learn-beside-outside", key="outside",
+            remedy="Leave out 'outside', or declare the bounds.",
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _refuse_stand_in(node: Node, null: NullPolicy, learn: tuple[Learnt, ...]) -> None:
+    if null.action == "use" and learn and learn != ("bins",):
+        node.refuse(
+            "The replacement of missing values must be a declared value.", "learn-beside-stand-in", key="null",
+            remedy='Write "null": "category", or declare what is to be learnt.',
+        )  # fmt: skip
+
+
+def _bounds_or_edges(
+    node: Node,
+    read: Callable[[object, str], float],
+    *,
+    single: bool,
+    outermost: tuple[object, object] | None = None,
+) -> tuple[float, float, tuple[float, ...]]:
+    """Lower and upper bound, and declared edges. The bounds are optional if edges are given or the bounds are learnt within `outermost`."""
+    edges = tuple(read(item, f"edges/{index}") for index, item in enumerate(node.take_list("edges", ())))
+    if len(edges) == 1:
+        node.refuse("'edges' needs at least two values.", "too-few-edges", key="edges")
+    for index in range(1, len(edges)):
+        if edges[index] <= edges[index - 1]:
+            node.refuse(
+                "Edges must increase strictly.", "edges-not-increasing", key=f"edges/{index}",
+                remedy="Sort the edges and drop repeated ones.",
+            )  # fmt: skip
+    widest = ({}, {}) if outermost is None else tuple({"default": bound} for bound in outermost)
+    lower = read(node.take("lower", **widest[0]), "lower") if node.has("lower") or not edges else edges[0]
+    upper = read(node.take("upper", **widest[1]), "upper") if node.has("upper") or not edges else edges[-1]
+    if upper < lower or (upper == lower and not single):
+        node.refuse(
+            "'lower' must be below 'upper'.",
+            "bounds-reversed",
+            key="lower",
+            remedy="Exchange the two bounds.",
+        )
+    if edges and (edges[0] != lower or edges[-1] != upper):
+        node.refuse(
+            "The first and last edge must equal 'lower' and 'upper'.", "edges-do-not-meet-bounds", key="edges",
+            remedy="Leave out 'lower' and 'upper', or repeat them as first and last edge.",
+        )  # fmt: skip
+    return lower, upper, edges
+
+
+def _numeric(node: Node, name: str) -> NumericColumn:
+    integer = node.take_choice("type", ("integer", "real")) == "integer"
+
+    def number(value: object, key: str) -> float:
+        found = node.number(value, key)
+        if integer and not found.is_integer():
+            node.refuse(f"'{key}' of an integer column must be a whole number.", "not-an-integer", key=key)
+        return found
+
+    learn = _learnt(node)
+    outermost = None
+    if "bounds" in learn:
+        digits = node.peek("decimals")
+        limit = LARGEST_NUMBER / 10 ** (digits if type(digits) is int and 0 <= digits <= 9 else 0)  # noqa: PLR2004
+        outermost = (-float(int(limit)), float(int(limit)))
+    lower, upper, edges = _bounds_or_edges(node, number, single=integer, outermost=outermost)
+    specials = tuple(number(item, f"specials/{i}") for i, item in enumerate(node.take_list("specials", ())))
+    if len(set(specials)) < len(specials):
+        node.refuse("A special value is listed twice.", "duplicate-value", key="specials")
+    decimals = None if integer else node.take_integer("decimals", None, lowest=0, highest=9)
+    if decimals is not None and max(abs(lower), abs(upper)) * 10**decimals > 2**53:
+        node.refuse("The bounds have more digits than a double holds.", "number-too-large", key="decimals")
+
+    def stand_in(value: object) -> float:
+        found = number(value, "null/use")
+        if not lower <= found <= upper and found not in specials:
+            node.refuse("The value must lie in the bounds or be special.", "outside-bounds", key="null/use")
+        return found
+
+    null = _null_policy(node, stand_in)
+    _refuse_stand_in(node, null, learn)
+    column = NumericColumn(
+        learn=learn,
+        name=name, integer=integer, lower=lower, upper=upper, edges=edges, specials=specials, decimals=decimals,
+        bin_count=_bin_count(node, edges, learn), null=null,
+        spacing=cast('Literal["linear", "log"]', node.take_choice("spacing", ("linear", "log"), "linear")),
+        outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
+        infinite=cast("Outside", node.take_choice("infinite", ("clamp", "null", "refuse"), "refuse")),
+        unreadable=_unreadable(node),
+        fraction="refuse" if not integer else cast(
+            'Literal["round", "refuse"]', node.take_choice("fraction", ("round", "refuse"), "refuse")),
+    )  # fmt: skip
+    _check_null_has_a_place(
+        node, null, outside=column.outside, infinite=column.infinite, unreadable=column.unreadable
+    )
+    if column.grid is not None and column.grid.ticks < 1:
+        node.refuse("No value with so few decimals lies between the bounds.", "no-values", key="decimals")
+    if column.bins.count == 0:
+        node.refuse("Every value between the bounds is special.", "no-values", key="specials")
+    return column
+
+
+def _bin_count(node: Node, edges: tuple[float, ...], learn: tuple[Learnt, ...]) -> int | None:
+    if "bins" in learn:
+        node.take("bins")
+        if node.has("spacing"):
+            node.refuse(
+                "'spacing' has no meaning where bins are learnt.", "learn-beside-spacing", key="spacing"
+            )
+        return node.take_integer("most", MOST_BINS, lowest=4, highest=MOST_BINS_OR_LEARNT)
+    if edges and (node.has("bins") or node.has("spacing")):
+        node.refuse("'bins' and 'spacing' have no meaning beside 'edges'.", "bins-beside-edges", key="edges")
+    return node.take_integer("bins", None, lowest=1, highest=MOST_BINS_OR_LEARNT)
+
+
+def _unreadable(node: Node) -> Literal["null", "refuse"]:
+    return cast('Literal["null", "refuse"]', node.take_choice("unreadable", ("null", "refuse"), "refuse"))
+
+
+_FIRST_AND_LAST: Final[dict[str, tuple[object, object]]] = {
+    "date": ("0001-01-01", "9999-12-31"),
+    "datetime": ("0001-01-01T00:00:00", "9999-12-31T23:59:59"),
+}
+"""Learnt bounds of times lie within these if no bounds are declared."""
+
+
+_COARSEST: Final[dict[Pattern, str]] = {"weekday": "day", "month": "month", "hour": "hour"}
+"""The coarsest resolution that still has each pattern."""
+
+
+def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColumn:
+    def moment(value: object, key: str) -> float:
+        try:
+            return float((day_number if kind == "date" else second_number)(cast("str", value)))
+        except (ValueError, TypeError):
+            node.refuse(
+                f"'{key}' must be an ISO 8601 {kind} without a zone.", "not-a-date", key=key,
+                remedy="Write 2020-12-31." if kind == "date" else "Write 2020-12-31T23:59:00.",
+            )  # fmt: skip
+
+    learn = _learnt(node)
+    outermost = None if "bounds" not in learn else _FIRST_AND_LAST[kind]
+    lower, upper, edges = _bounds_or_edges(node, moment, single=True, outermost=outermost)
+    resolutions = DATE_RESOLUTIONS if kind == "date" else DATETIME_RESOLUTIONS
+
+    def stand_in(value: object) -> float:
+        found = moment(value, "null/use")
+        if not lower <= found <= upper:
+            node.refuse("The value must lie in the bounds.", "outside-bounds", key="null/use")
+        return found
+
+    null = _null_policy(node, stand_in)
+    _refuse_stand_in(node, null, learn)
+    resolution = node.take_choice("resolution", resolutions, "day" if kind == "date" else "second")
+    column = TimeColumn(
+        learn=learn, patterns=_patterns(node, kind, resolution),
+        name=name, kind=kind, lower=int(lower), upper=int(upper), edges=tuple(int(edge) for edge in edges),
+        resolution=resolution, bin_count=_bin_count(node, edges, learn), format=_time_format(node), null=null,
+        outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
+        unreadable=_unreadable(node),
+    )  # fmt: skip
+    _check_null_has_a_place(node, null, outside=column.outside, unreadable=column.unreadable)
+    return column
+
+
+def _patterns(node: Node, kind: str, resolution: str) -> tuple[Pattern, ...]:
+    found: list[Pattern] = []
+    for index, pattern in enumerate(node.take_list("patterns", ())):
+        key = f"patterns/{index}"
+        if not isinstance(pattern, str) or pattern not in _COARSEST or (pattern == "hour" and kind == "date"):
+            node.refuse(
+                "A pattern is 'weekday' or 'month', and of a datetime 'hour'.", "not-a-choice", key=key
+            )
+        if pattern in found:
+            node.refuse("A pattern is listed twice.", "duplicate-value", key=key)
+        if DATETIME_RESOLUTIONS.index(resolution) > DATETIME_RESOLUTIONS.index(_COARSEST[pattern]):
+            node.refuse(
+                f"A resolution of '{resolution}' is too coarse for the pattern '{pattern}'.", "pattern-below-resolution", key=key,
+                remedy="Leave out the pattern, or declare a finer 'resolution'.",
+            )  # fmt: skip
+        found.append(pattern)
+    return tuple(found)
+
+
+def _time_format(node: Node) -> str | None:
+    if not node.has("format"):
+        return None
+    text = node.take_text("format")
+    if "%" not in text:
+        node.refuse("'format' is a strptime pattern such as '%d/%m/%Y'.", "bad-format", key="format")
+    return text
+
+
+def _learnt_categories(node: Node, name: str) -> LabelColumn:
+    """A column whose categories are learnt; every value that is not among them is "other"."""
+    node.take("categories")
+    most = node.take_integer("most", MOST_CATEGORIES, lowest=1, highest=MOST_BINS_OR_LEARNT)
+    other = node.take("other", default=True)
+    if other is False:
+        node.refuse(
+            "Learnt categories omit rare values, so 'other' is needed.", "learn-without-other", key="other",
+            remedy="Leave out 'other', or give its text.",
+        )  # fmt: skip
+    text = "other" if other is True else other
+    if not isinstance(text, str) or not text:
+        node.refuse("'other' must be true or its text.", "not-text", key="other")
+    null = _null_policy(node, str)
+    _refuse_stand_in(node, null, ("categories",))
+    node.take_choice("unknown", ("other",), "other")
+    width = len(str(most))
+    places = [f"category {place:0{width}}" for place in range(1, (most or 0) + 1)]
+    return LabelColumn(
+        name=name, kind="categorical", labels=tuple(place for place in places if place != text), other=text,
+        null=null, unknown="other", learn=("categories",),
+    )  # fmt: skip
+
+
+def _labels(node: Node, name: str, kind: Literal["categorical", "ordinal", "boolean"]) -> LabelColumn:
+    if kind == "categorical" and node.is_text("categories", LEARN):
+        return _learnt_categories(node, name)
+    other: str | None = None
+    labels: tuple[str, ...]
+    if kind == "boolean":
+        labels = (node.take_text("false", "false"), node.take_text("true", "true"))
+        if labels[0] == labels[1]:
+            node.refuse("The words for false and true must differ.", "duplicate-value", key="true")
+    else:
+        key = "categories" if kind == "categorical" else "levels"
+        labels = node.take_texts(key)
+        other = _other(node, labels) if kind == "categorical" else None
+        # A release with learnt categories may have none: perhaps no value is shared by enough units.
+        if not labels and other is None:
+            node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one value.")
+    words = labels if other is None else (*labels, other)
+
+    def stand_in(value: object) -> str:
+        if str(value) not in words:
+            node.refuse("The value must be a listed one.", "outside-bounds", key="null/use")
+        return str(value)
+
+    null = _null_policy(node, stand_in)
+    choices = ("other", "null", "refuse") if other is not None else ("null", "refuse")
+    unknown = node.take_choice("unknown", choices, "refuse" if other is None else "other")
+    _check_null_has_a_place(node, null, unknown=unknown)
+    return LabelColumn(
+        name=name, kind=kind, labels=labels, other=other, null=null, unknown=cast("Unknown", unknown)
+    )
+
+
+def _other(node: Node, labels: tuple[str, ...]) -> str | None:
+    value = node.take("other", default=False)
+    if value is False:
+        return None
+    text = "other" if value is True else value
+    if not isinstance(text, str) or not text:
+        node.refuse("'other' must be true, false or its text.", "not-text", key="other")
+    if text in labels:
+        node.refuse(
+            "The text for 'other' is also a category.", "duplicate-value", key="other",
+            remedy='Write another text, for example "other": "any other".',
+        )  # fmt: skip
+    return text
+
+
+def _unit(node: Node, name: str) -> UnitColumn:
+    if node.is_text("records", LEARN):
+        node.take("records")
+        return UnitColumn(name=name, learns_records=True)
+    return UnitColumn(name=name, records=node.take_integer("records", None, lowest=1, highest=MOST_RECORDS))
+
+
+_READERS: Final[dict[str, Callable[[Node, str], Column]]] = {
+    "numeric": _numeric,
+    "categorical": lambda node, name: _labels(node, name, "categorical"),
+    "ordinal": lambda node, name: _labels(node, name, "ordinal"),
+    "boolean": lambda node, name: _labels(node, name, "boolean"),
+    "date": lambda node, name: _time(node, name, "date"),
+    "datetime": lambda node, name: _time(node, name, "datetime"),
+    "ignored": lambda _node, name: IgnoredColumn(name=name),
+    "unit": _unit,
+}
+
+
+def column_to_json(column: Column) -> dict[str, object]:
+    """The complete entry of a column, with defaults; ``column_from_json`` reads it back."""
+    found: dict[str, object] = {"name": column.name, "kind": column.kind}
+    if isinstance(column, IgnoredColumn):
+        return found
+    if isinstance(column, UnitColumn):
+        if column.learns_records:
+            return found | {"records": LEARN}
+        return found if column.records is None else found | {"records": column.records}
+    if isinstance(column, NumericColumn):
+        found |= _numeric_to_json(column)
+    elif isinstance(column, TimeColumn):
+        found |= _time_to_json(column)
+    else:
+        found |= _labels_to_json(column)
+    return found | {"null": _null_to_json(column)}
+
+
+def plain_number(value: float) -> float | int:
+    """A whole float as an integer: 17, not 17.0."""
+    return int(value) if math.isfinite(value) and value.is_integer() else value
+
+
+def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
+    found: dict[str, object] = {
+        "type": "integer" if column.integer else "real",
+        "lower": plain_number(column.lower),
+        "upper": plain_number(column.upper),
+        "specials": [plain_number(value) for value in column.specials],
+        "outside": column.outside,
+        "infinite": column.infinite,
+        "unreadable": column.unreadable,
+    }
+    if column.integer:
+        found["fraction"] = column.fraction
+    if column.decimals is not None:
+        found["decimals"] = column.decimals
+    if column.edges:
+        found["edges"] = [plain_number(value) for value in column.edges]
+    elif "bins" not in column.learn:
+        found["spacing"] = column.spacing
+    return found | _learnt_to_json(column)
+
+
+def _learnt_to_json(column: NumericColumn | TimeColumn) -> dict[str, object]:
+    """The number of bins, or that bins are learnt and their maximum number; and whether the bounds are learnt."""
+    found: dict[str, object] = {}
+    if "bins" in column.learn:
+        found |= {"bins": LEARN, "most": column.bin_count}
+    elif column.bin_count is not None:
+        found["bins"] = column.bin_count
+    if "bounds" in column.learn:
+        found["bounds"] = LEARN
+    return found
+
+
+def time_text(column: TimeColumn, value: float) -> str:
+    """ISO 8601 text of a day or second number of this column."""
+    return (day_text if column.kind == "date" else second_text)(int(value))
+
+
+def _time_to_json(column: TimeColumn) -> dict[str, object]:
+    found: dict[str, object] = {
+        "lower": time_text(column, column.lower),
+        "upper": time_text(column, column.upper),
+        "resolution": column.resolution,
+        "outside": column.outside,
+        "unreadable": column.unreadable,
+    }
+    if column.edges:
+        found["edges"] = [time_text(column, edge) for edge in column.edges]
+    found |= _learnt_to_json(column)
+    if column.format is not None:
+        found["format"] = column.format
+    # Omitted if empty: documents older than patterns keep their digest.
+    if column.patterns:
+        found["patterns"] = list(column.patterns)
+    return found
+
+
+def _labels_to_json(column: LabelColumn) -> dict[str, object]:
+    if column.kind == "boolean":
+        return {"false": column.labels[0], "true": column.labels[1], "unknown": column.unknown}
+    if column.kind == "ordinal":
+        return {"levels": list(column.labels), "unknown": column.unknown}
+    other = False if column.other is None else column.other
+    if column.learn:
+        return {"categories": LEARN, "most": len(column.labels), "other": other, "unknown": column.unknown}
+    return {"categories": list(column.labels), "other": other, "unknown": column.unknown}
+
+
+def _null_to_json(column: Modelled) -> object:
+    if column.null.action != "use":
+        return column.null.action
+    value = column.null.value
+    if isinstance(column, TimeColumn):
+        value = time_text(column, cast("float", value))
+    return {"use": plain_number(value) if isinstance(value, float) else value}

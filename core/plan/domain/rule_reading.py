@@ -1,0 +1,213 @@
+"""Reading rules between columns from the domain document; every error has a JSON pointer."""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Final
+
+from core.plan.domain.reading import Node
+from core.plan.domain.rule_values import Vocabulary, read_value, read_value_set, refuse
+from core.plan.domain.rules import (
+    AtMost,
+    Columns,
+    Combinations,
+    Determines,
+    ExactlyOne,
+    NullTogether,
+    Rule,
+    Sum,
+)
+
+MAXIMUM_RULES: Final = 128
+MAXIMUM_ENTRIES: Final = 32767
+"""Combinations, or pairs of a code book, of one rule."""
+
+
+def rules_from_json(entries: list[object], columns: Columns) -> tuple[Rule, ...]:
+    """Read "rules".
+
+    Args:
+        columns: The modelled columns by name.
+
+    Raises:
+        DomainInvalid: an entry is wrong, or names values that its columns cannot have.
+    """
+    if len(entries) > MAXIMUM_RULES:
+        refuse("/rules", f"A domain has at most {MAXIMUM_RULES} rules.", "too-many-rules")
+    return tuple(rule_from_json(entry, f"/rules/{index}", columns) for index, entry in enumerate(entries))
+
+
+def rule_from_json(value: object, pointer: str, columns: Columns) -> Rule:
+    """Read one entry of "rules".
+
+    Args:
+        value: The entry.
+        pointer: Its JSON pointer.
+        columns: The modelled columns by name.
+
+    Raises:
+        DomainInvalid: the entry is wrong, or names values that its columns cannot have.
+    """
+    node = Node(value, pointer)
+    rule = _READERS[node.take_choice("kind", _READERS)](node, columns)
+    node.finish()
+    return rule
+
+
+def _take_columns(node: Node, key: str, columns: Columns, *, fewest: int, most: int) -> tuple[str, ...]:
+    names = node.take_texts(key)
+    for index, name in enumerate(names):
+        _require_modelled(node, f"{key}/{index}", name, columns)
+    if not fewest <= len(names) <= most:
+        wanted = (
+            f"{fewest}"
+            if fewest == most
+            else f"at least {fewest}"
+            if len(names) < fewest
+            else f"at most {most}"
+        )
+        node.refuse(f"'{key}' must name {wanted} columns.", "wrong-number-of-columns", key=key)
+    return names
+
+
+def _require_modelled(node: Node, key: str, name: str, columns: Columns) -> None:
+    if name not in columns:
+        node.refuse(
+            "No modelled column has this name.",
+            "unknown-column",
+            key=key,
+            remedy="Name a column that is neither ignored nor the privacy unit.",
+        )
+
+
+def _entries(node: Node, key: str) -> list[object]:
+    entries = node.take_list(key)
+    if not entries:
+        node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one entry.")
+    if len(entries) > MAXIMUM_ENTRIES:
+        node.refuse(f"'{key}' has more than {MAXIMUM_ENTRIES} entries.", "rule-too-large", key=key)
+    return entries
+
+
+def _row(node: Node, entry: object, key: str, length: int) -> list[object]:
+    if not isinstance(entry, list) or len(entry) != length:
+        node.refuse(f"Each entry must be an array of {length}.", "wrong-number-of-values", key=key)
+    return entry
+
+
+def _combinations(kind: str) -> Callable[[Node, Columns], Rule]:
+    def read(node: Node, columns: Columns) -> Rule:
+        names = _take_columns(node, "columns", columns, fewest=2, most=16)
+        known = [Vocabulary(columns[name]) for name in names]
+        listed = []
+        for index, entry in enumerate(_entries(node, "combinations")):
+            place = f"combinations/{index}"
+            tests = _row(node, entry, place, len(names))
+            listed.append(
+                tuple(
+                    read_value_set(node.at(f"{place}/{number}"), test, own)
+                    for number, (own, test) in enumerate(zip(known, tests, strict=True))
+                )
+            )
+        return Combinations(kind=kind, columns=names, combinations=tuple(listed))
+
+    return read
+
+
+def _at_most(node: Node, columns: Columns) -> Rule:
+    names = _take_columns(node, "columns", columns, fewest=2, most=2)
+    kinds = [columns[name].kind for name in names]
+    if kinds[0] != kinds[1] or kinds[0] not in ("numeric", "date", "datetime"):
+        node.refuse(
+            "Both columns must be numbers, both dates, or both times.", "not-comparable", key="columns"
+        )
+    return AtMost(columns=names)
+
+
+def _sum(node: Node, columns: Columns) -> Rule:
+    parts = _take_columns(node, "parts", columns, fewest=2, most=1000)
+    total = node.take_text("total")
+    _require_modelled(node, "total", total, columns)
+    if total in parts:
+        node.refuse("The total is also a part.", "duplicate-value", key="total")
+    names = (*parts, total)
+    if any(columns[name].kind != "numeric" for name in names):
+        node.refuse("All columns of a sum must be numbers.", "not-comparable", key="parts")
+    tolerance = node.number(node.take("tolerance", 0), "tolerance")
+    if tolerance < 0:
+        node.refuse("'tolerance' must not be negative.", "out-of-range", key="tolerance")
+    return Sum(columns=names, tolerance=tolerance)
+
+
+def _null_together(node: Node, columns: Columns) -> Rule:
+    names = _take_columns(node, "columns", columns, fewest=2, most=MAXIMUM_ENTRIES)
+    for index, name in enumerate(names):
+        if columns[name].null_code is None:
+            node.refuse(
+                "This column is never missing in synthetic rows.",
+                "null-has-no-place",
+                key=f"columns/{index}",
+                remedy="Give its 'null' the policy 'category', or leave it out of the rule.",
+            )
+    return NullTogether(columns=names)
+
+
+def _exactly_one(node: Node, columns: Columns) -> Rule:
+    names = _take_columns(node, "columns", columns, fewest=2, most=MAXIMUM_ENTRIES)
+    if not node.has("set"):
+        for name in names:
+            if columns[name].kind != "boolean":
+                node.refuse(
+                    "'set' is missing: only of boolean columns it is known.",
+                    "missing-key",
+                    remedy="Add 'set', the value that counts as set, or an array with one for each column.",
+                )
+        return ExactlyOne(columns=names, set=(1.0,) * len(names))
+    given = node.take("set")
+    listed = _row(node, given, "set", len(names)) if isinstance(given, list) else [given] * len(names)
+    found = []
+    for index, (name, value) in enumerate(zip(names, listed, strict=True)):
+        place = node.at(f"set/{index}" if isinstance(given, list) else "set")
+        known = Vocabulary(columns[name])
+        wanted = read_value(place, value, known)
+        if wanted is None:
+            refuse(place, "A missing value cannot count as set.", "bad-value")
+        try:
+            known.other_than(wanted)
+        except LookupError:
+            refuse(place, f"The column '{name}' has no other value than this one.", "no-values")
+        found.append(wanted)
+    return ExactlyOne(columns=names, set=tuple(found))
+
+
+def _determines(node: Node, columns: Columns) -> Rule:
+    names = _take_columns(node, "columns", columns, fewest=2, most=2)
+    key, determined = (Vocabulary(columns[name]) for name in names)
+    pairs, ends = [], []
+    for index, entry in enumerate(_entries(node, "pairs")):
+        place = f"pairs/{index}"
+        one, other = _row(node, entry, place, 2)
+        test = read_value_set(node.at(f"{place}/0"), one, key)
+        pairs.append((test, read_value(node.at(f"{place}/1"), other, determined)))
+        null, ranges = test.data(key.values.lower, key.values.upper)
+        ends += [(low, high, index) for low, high in ranges] + (
+            [(-math.inf, -math.inf, index)] if null else []
+        )
+    ends.sort()
+    for (_low, high, _one), (low, _high, index) in pairwise(ends):
+        if low <= high:
+            node.refuse(
+                "A value of the first column is listed twice.", "duplicate-value", key=f"pairs/{index}/0"
+            )
+    return Determines(columns=names, pairs=tuple(pairs))
+
+
+_READERS: Final[dict[str, Callable[[Node, Columns], Rule]]] = {
+    "impossible": _combinations("impossible"),
+    "possible": _combinations("possible"),
+    "at_most": _at_most,
+    "sum": _sum,
+    "null_together": _null_together,
+    "exactly_one": _exactly_one,
+    "determines": _determines,
+}

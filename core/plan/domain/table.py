@@ -1,0 +1,220 @@
+"""The domain of a table: the values that its columns may contain, declared by the owner and public."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final, Self
+
+from core.canonical import canonical_digest
+from core.plan.domain.columns import (
+    Column,
+    IgnoredColumn,
+    Learnt,
+    Modelled,
+    Pattern,
+    TimeColumn,
+    UnitColumn,
+    pattern_column,
+)
+from core.plan.domain.confirmation import require_confirmed
+from core.plan.domain.csv_format import CsvFormat
+from core.plan.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
+from core.plan.domain.reading import Node
+from core.plan.domain.rule_reading import rules_from_json
+from core.plan.domain.rules import Kept, Rule, kept_rules
+
+SCHEMA: Final = "understudy.domain/1"
+MOST_LEARNT: Final = 64
+"""Releases of one training that learn its domain."""
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDomain:
+    """The declared domain: everything the service knows about a table without reading its rows.
+
+    Attributes:
+        columns: All columns in file order, the ignored ones and the privacy unit's included.
+        target: Name of the modelled column that is predicted from the others, or None.
+        privacy_unit: Name of the column that identifies the unit of a record, or None: each record is its own unit.
+        csv: How CSV files of this table are written.
+        rules: Constraints that every record of the modelled columns satisfies.
+    """
+
+    columns: tuple[Column, ...]
+    target: str | None
+    privacy_unit: str | None
+    csv: CsvFormat = field(default_factory=CsvFormat)
+    rules: tuple[Rule, ...] = ()
+
+    @classmethod
+    def from_json(cls, document: object) -> Self:
+        """Read and check a domain document (a parsed JSON object).
+
+        Raises:
+            DomainUnconfirmed: it is a draft that still contains marks.
+            DomainInvalid: it breaks a rule; the error points at the place.
+        """
+        require_confirmed(document)
+        node = Node(document, "")
+        node.take_choice("schema", (SCHEMA,))
+        entries = node.take_list("columns")
+        columns = tuple(column_from_json(entry, f"/columns/{index}") for index, entry in enumerate(entries))
+        _check_names(node, columns)
+        domain = cls(
+            columns=columns,
+            target=_take_name(node, "target"),
+            privacy_unit=_take_name(node, "privacy_unit"),
+            csv=CsvFormat.from_node(Node(node.take("csv", {}), "/csv")),
+        )
+        rules = rules_from_json(
+            node.take_list("rules", ()), {column.name: column for column in domain.modelled}
+        )
+        node.finish()
+        domain._check(node)
+        domain._check_learnt(node, rules)
+        domain = replace(domain, rules=rules)
+        domain.kept  # noqa: B018 - rules that cannot be kept are refused here, not when rows are drawn
+        return domain
+
+    def to_json(self) -> dict[str, object]:
+        """The complete document, defaults written out; ``from_json`` gives an equal domain back."""
+        document: dict[str, object] = {
+            "schema": SCHEMA,
+            "target": self.target,
+            "privacy_unit": self.privacy_unit,
+            "csv": self.csv.to_json(),
+            "columns": [column_to_json(column) for column in self.columns],
+        }
+        # Omitted if empty: documents older than rules keep their digest.
+        if self.rules:
+            columns = {column.name: column for column in self.modelled}
+            document["rules"] = [rule.to_json(columns) for rule in self.rules]
+        return document
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical document, hexadecimal."""
+        return canonical_digest(self.to_json())
+
+    @cached_property
+    def modelled(self) -> tuple[Modelled, ...]:
+        """The columns that are modelled, in file order."""
+        return tuple(column for column in self.columns if not isinstance(column, (IgnoredColumn, UnitColumn)))
+
+    @cached_property
+    def patterns(self) -> tuple[tuple[TimeColumn, Pattern], ...]:
+        """Each date or time column with each of its modelled patterns, in order. Usually empty."""
+        return tuple(
+            (column, pattern)
+            for column in self.modelled
+            if isinstance(column, TimeColumn)
+            for pattern in column.patterns
+        )
+
+    @cached_property
+    def coded(self) -> tuple[Modelled, ...]:
+        """The columns that are coded: the modelled ones, then one for each pattern of a date or time."""
+        return (*self.modelled, *(pattern_column(column, pattern) for column, pattern in self.patterns))
+
+    @property
+    def records_per_unit(self) -> int | None:
+        """Maximum number of records of a unit that count, each fully. None if all count, with total weight one."""
+        return next((column.records for column in self.columns if isinstance(column, UnitColumn)), None)
+
+    @cached_property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of codes of each coded column."""
+        return tuple(column.cardinality for column in self.coded)
+
+    @cached_property
+    def learnt(self) -> tuple[tuple[int | None, Learnt], ...]:
+        """The properties that training learns from the rows: index of the modelled column and property, in order. Usually empty.
+
+        The index is None for the number of records of a unit that count, which comes last.
+        """
+        found: list[tuple[int | None, Learnt]] = [
+            (place, what) for place, column in enumerate(self.modelled) for what in column.learn
+        ]
+        if any(isinstance(column, UnitColumn) and column.learns_records for column in self.columns):
+            found.append((None, "records"))
+        return tuple(found)
+
+    @property
+    def cells(self) -> int:
+        """Width of a one-hot row: the sum of the cardinalities."""
+        return sum(self.cardinalities)
+
+    @cached_property
+    def target_index(self) -> int | None:
+        """Position of the target among the modelled columns."""
+        names = [column.name for column in self.modelled]
+        return None if self.target is None else names.index(self.target)
+
+    @cached_property
+    def kept(self) -> Kept | None:
+        """The rules, prepared for application to drawn rows; None if there are none."""
+        return kept_rules(self.modelled, self.rules) if self.rules else None
+
+    def _check(self, node: Node) -> None:
+        names = {column.name for column in self.columns}
+        for column, pattern in self.patterns:
+            if f"{column.name}.{pattern}" in names:
+                node.refuse(
+                    f"A column has the name of the pattern '{column.name}.{pattern}'.", "duplicate-name", key="columns",
+                    remedy="Rename the column, or leave out the pattern.",
+                )  # fmt: skip
+        if not self.modelled:
+            node.refuse("No column would be modelled.", "no-modelled-column", key="columns")
+        if self.cells > MAXIMUM_CODES:
+            node.refuse(
+                f"The columns have {self.cells} codes together; at most {MAXIMUM_CODES} are possible.",
+                "too-many-codes",
+                key="columns",
+                remedy="Declare fewer bins or categories, or ignore the column with the most codes.",
+            )
+        if self.target is not None and self.target not in {column.name for column in self.modelled}:
+            node.refuse(
+                "'target' must name a modelled column.", "unknown-target", key="target",
+                remedy="Name a column that is neither ignored nor the privacy unit, or write null.",
+            )  # fmt: skip
+        units = [column.name for column in self.columns if isinstance(column, UnitColumn)]
+        if units != ([] if self.privacy_unit is None else [self.privacy_unit]):
+            node.refuse(
+                "'privacy_unit' must name the one column of kind 'unit', and be null where there is none.",
+                "privacy-unit-mismatch",
+                key="privacy_unit",
+                remedy="Give the column that identifies a person the kind 'unit' and name it here.",
+            )
+
+    def _check_learnt(self, node: Node, rules: tuple[Rule, ...]) -> None:
+        if len(self.learnt) > MOST_LEARNT:
+            node.refuse(
+                f"At most {MOST_LEARNT} bounds, bins and lists of categories can be learnt together.", "too-much-to-learn",
+                key="columns", remedy="Declare those that are no secret.",
+            )  # fmt: skip
+        names = {self.modelled[place].name for place, _what in self.learnt if place is not None}
+        for index, rule in enumerate(rules):
+            if names & set(rule.columns):
+                node.refuse(
+                    "A rule speaks of declared values, and a column of it is learnt.", "rule-of-learnt-column",
+                    key=f"rules/{index}", remedy="Declare the column's bounds, bins or categories, or leave out the rule.",
+                )  # fmt: skip
+
+
+def _take_name(node: Node, key: str) -> str | None:
+    name = node.take(key, None)
+    if name is not None and not isinstance(name, str):
+        node.refuse(f"'{key}' must name a column or be null.", "not-text", key=key)
+    return name
+
+
+def _check_names(node: Node, columns: tuple[Column, ...]) -> None:
+    if not columns:
+        node.refuse("'columns' is empty.", "no-columns", key="columns")
+    seen: set[str] = set()
+    for index, column in enumerate(columns):
+        place = f"columns/{index}/name"
+        if column.name in seen:
+            node.refuse("Two columns have this name.", "duplicate-name", key=place, remedy="Rename one.")
+        if len(column.name) > _LONGEST_NAME or not column.name.isprintable():
+            node.refuse("A name has at most 200 printable characters.", "bad-name", key=place)
+        seen.add(column.name)

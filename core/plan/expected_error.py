@@ -1,0 +1,379 @@
+"""The expected error of counts of synthetic rows, from public facts only and before any budget is spent.
+
+The error of a count over some columns is the total variation distance of its shares from those of the real
+rows: half the sum of absolute differences, 0 to 1. The prediction is its mean over all columns, pairs and
+triples of columns, for as many drawn rows as declared units. It has three sources:
+
+*Noise of columns*, `t`. The standard deviation of a share is known: that of the plan's noise over the column's weight and the
+declared size, less what the sums of the second round add to it by inverse variance. A column's distribution
+is the projection of its noisy shares onto the simplex (Duchi et al. 2008), so the error is a sum of moments
+of truncated normal variables. It depends on the distribution, which is private; a typical one is assumed,
+whose shares fall with the power `SKEW` of their rank. Errors of columns add up in pairs, because misplaced
+mass is misplaced in every pair: `A = 1 - (1 - t_1)(1 - t_2)`.
+
+*Dependence hidden by noise or grouping*, `R`. Typical columns are `D = DEPENDENCE log2(codes of the smaller
+one)` away from independence. Merging codes into `g` groups hides `(2 / g)^2` of it on each side. The rest,
+`V`, is shrunk by the rule of James and Stein, whose error is about `V b / sqrt(V^2 + b^2)` if the noise of
+the free cells of a pair has the root sum of squares `b / SEEN`.
+
+*Drawing rows*, `q`. A share `p` of `n` rows is off by `sqrt(2 p / (pi n))`, summed over the cells of typical
+distributions; at most one.
+
+    one-way     sqrt(t^2 + q^2 / 2)        draws are balanced, column by column
+    two-way     sqrt(A^2 + R^2 + q^2)
+    three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
+
+If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
+other pairs is assumed to be no larger. `SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are
+typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
+measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
+normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
+"""
+
+import itertools
+import math
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from core.plan.counting_rules import (
+    column_weights,
+    counts_by_class,
+    groups_wanted,
+    noise_of_tables,
+    smoothed_weight,
+    table_weights,
+)
+from core.plan.reused import ReusedTables
+from core.plan.stages import AnchorPlan
+
+SKEW = 1.5
+"""Exponent of the power law by which the shares of a typical column fall with their rank."""
+DEPENDENCE = 0.03
+"""Total variation distance of a typical pair of columns from independence, per binary logarithm of the
+smaller number of codes."""
+SMOOTHED = 0.25
+"""Fraction of a column's error that smoothing removes if noise hides most of its counts (`smoothed_weight`)."""
+SEEN = 2.0
+"""The dependence of which half survives (in squares), relative to the root sum of squares of the noise of a
+pair's free cells."""
+CHOSEN_PAIRS = 0.3
+"""Fraction of the pairs without the target that a screening typically chooses."""
+TRIPLED_COLUMNS = 24
+"""Maximum number of columns whose triples are averaged; of more, a subset evenly spaced in the order of their
+codes."""
+
+_MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+_HALVINGS = 60
+_DIGITS = 3
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountError:
+    """Mean total variation distances, 0 to 1; None if the table has too few columns."""
+
+    one_way: float
+    two_way: float | None
+    three_way: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedError:
+    """What an anchor will count, and how accurately.
+
+    Args:
+    typical: error of as many synthetic rows as declared, for columns of typical dependence.
+    independent: the same for independent columns: noise and sampling only.
+    released_one_way: error of the released one-way counts: noise only.
+    released_two_way: likewise for pairs of groups; None with one column.
+    columns: number of counted columns.
+    tables: number of counted pairs (by class: also of columns within classes).
+    screened: whether `tables` is a typical number, because noisy distances from independence choose the pairs.
+    by_class: whether the tables are counted within each class of the target.
+    most_groups: groups into which a column's codes are merged for the tables, except the target's; an uneven
+        column may get a few more.
+    """
+
+    typical: CountError
+    independent: CountError
+    released_one_way: float
+    released_two_way: float | None
+    columns: int
+    tables: int
+    screened: bool
+    by_class: bool
+    most_groups: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {
+            **asdict(self.typical),
+            "if_independent": asdict(self.independent),
+            "released_counts": {"one_way": self.released_one_way, "two_way": self.released_two_way},
+            "measured": {
+                "columns": self.columns,
+                "tables": self.tables,
+                "screened": self.screened,
+                "by_class": self.by_class,
+                "most_groups": self.most_groups,
+            },
+        }
+
+
+def expected_error(
+    anchor: AnchorPlan,
+    *,
+    cardinalities: tuple[int, ...],
+    target_index: int | None,
+    declared_size: int,
+    most_records: int = 1,
+    kept: ReusedTables | None = None,
+) -> ExpectedError:
+    """Return what an anchor will count and its expected error; see the module.
+
+    Args:
+        anchor: of the plan; `Plan.known` if it reuses counts.
+        cardinalities: codes of every modelled column; the maximum for a column whose codes are learnt.
+        declared_size: declared number of units, each assumed to have one record.
+        most_records: how many records of a unit count fully.
+        kept: the earlier pairs whose groups the plan keeps; None if it makes its own.
+    """
+    counting = _Counting(anchor, cardinalities, target_index, declared_size, most_records, kept)
+    pairs, released = counting.pair_noise, counting.cells * counting.pair_stds
+    return ExpectedError(
+        typical=_error(counting, DEPENDENCE),
+        independent=_error(counting, 0.0),
+        released_one_way=_rounded(_absolute(counting.codes * counting.column_stds)),
+        released_two_way=_rounded(_absolute(released)) if len(pairs) else None,
+        columns=len(cardinalities),
+        tables=counting.tables,
+        screened=counting.screened,
+        by_class=counting.by_class,
+        most_groups=int(max(counting.groups[place] for place in counting.merged)) if counting.merged else 1,
+    )
+
+
+def typical_tables(columns: int, target_index: int | None) -> int:
+    """Return how many tables are counted if a screening chooses a typical fraction of the pairs; at least one.
+
+    Args:
+    target_index: the target, whose pairs are always counted, or None.
+    """
+    required = 0 if target_index is None else columns - 1
+    possible = columns * (columns - 1) // 2
+    return max(1, required + round(CHOSEN_PAIRS * (possible - required)))
+
+
+def _absolute(cells_times_std: Floats) -> float:
+    """Mean over tables of half the summed absolute error of all cells; at most 1."""
+    return float(np.minimum(_MEAN_ABSOLUTE / 2 * cells_times_std, 1.0).mean())
+
+
+def _rounded(value: float) -> float:
+    """Round to the number of significant digits."""
+    return float(f"{value:.{_DIGITS}g}")
+
+
+class _Counting:
+    """Noise of every table that an anchor releases, as shares of the declared size. Arrays of pairs are in the order of `combinations`."""
+
+    def __init__(
+        self,
+        anchor: AnchorPlan,
+        cardinalities: tuple[int, ...],
+        target_index: int | None,
+        declared_size: int,
+        most_records: int,
+        kept: ReusedTables | None,
+    ) -> None:
+        self.by_class = (
+            counts_by_class(
+                cardinalities, target_index, declared_size=declared_size, noise_std=anchor.noise_std
+            )
+            if kept is None
+            else kept.by_class
+        )
+        self.target = target_index
+        self.size = declared_size
+        slices = cardinalities[target_index] if self.by_class and target_index is not None else 1
+        possible = len(cardinalities) * (len(cardinalities) - 1) // 2
+        self.screened = anchor.screening_sensitivity > 0 or (kept is not None and kept.screened)
+        typical = typical_tables(len(cardinalities), target_index)
+        self.tables = typical if self.screened else possible
+        noise_std = anchor.noise_std
+        if self.screened:
+            noise_std = noise_of_tables(anchor, typical, most_records=most_records)
+        most = (
+            groups_wanted(
+                declared_size=declared_size, noise_std=noise_std, columns=len(cardinalities), slices=slices
+            )
+            if kept is None
+            else kept.most_groups
+        )
+        columns = range(len(cardinalities))
+        self.merged = [place for place in columns if place != target_index]
+        counts = tuple(
+            codes if place == target_index else min(codes, most) for place, codes in enumerate(cardinalities)
+        )
+        self.weights = table_weights(counts, target_index=target_index, by_class=self.by_class)
+        self.codes: Floats = np.array(cardinalities, dtype=np.float64)
+        self.groups: Floats = np.array(counts, dtype=np.float64)
+        unit = anchor.noise_std / declared_size
+        self.column_stds: Floats = unit / column_weights(cardinalities, anchor, most_records=most_records)
+        self.first, self.second = np.triu_indices(len(cardinalities), 1)
+        self.layers = np.ones(len(self.first))
+        """Classes in which a pair is counted; its shares are their sums."""
+        self.own_stds = np.full(len(cardinalities), np.inf)
+        """Noise of the counts of single columns within classes; infinite if there are none."""
+        stds = np.full((len(cardinalities), len(cardinalities)), np.inf)
+        for table, weight in self.weights.items():
+            if len(table) == 1:
+                self.own_stds[table[0]] = noise_std / declared_size / weight
+            else:
+                stds[table] = noise_std / declared_size / weight
+        if self.by_class:
+            assert target_index is not None, "the classes are the target's"
+            with_target = (self.first == target_index) | (self.second == target_index)
+            self.layers[~with_target] = slices
+            stds[target_index, :] = stds[:, target_index] = self.own_stds
+        self.stds: Floats = np.minimum(stds, stds.T)
+        self.slices = slices
+
+    @property
+    def pair_stds(self) -> Floats:
+        """(pairs,) noise of a cell within a class."""
+        of_pairs: Floats = self.stds[self.first, self.second]
+        return of_pairs
+
+    @property
+    def cells(self) -> Floats:
+        """(pairs,) number of cells of the groups of both columns, in all classes."""
+        cells: Floats = self.layers * self.groups[self.first] * self.groups[self.second]
+        return cells
+
+    @property
+    def pair_noise(self) -> Floats:
+        """(pairs,) root sum of squares of the noise of all free cells."""
+        free = self.layers * (self.groups[self.first] - 1) * (self.groups[self.second] - 1)
+        noise: Floats = np.sqrt(free) * self.pair_stds
+        return noise
+
+    @cached_property
+    def law_errors(self) -> Floats:
+        """(columns,) errors of typical distributions."""
+        kinds, places = np.unique(np.stack([self.codes, self._law_stds()]), axis=1, return_inverse=True)
+        errors = [
+            _law_error(int(codes), std) * (1.0 - SMOOTHED * smoothed_weight(1.0 / (codes * std)))
+            for codes, std in kinds.T.tolist()
+        ]
+        return np.array(errors)[places.reshape(-1)]
+
+    def _law_stds(self) -> Floats:
+        """(columns,) noise of the share of a code, after combining all tables by inverse variance.
+
+        The sum of a group is known from the first round and from the margins of its pairs; its split among
+        the codes of the group only from the first round.
+        """
+        inside = 1.0 / (self.groups[None, :] * self.stds**2)
+        if self.by_class:
+            inside[:, self.target] = 0.0
+        np.fill_diagonal(inside, 0.0)
+        within_class = inside.sum(axis=1) + 1.0 / self.own_stds**2
+        precision = within_class / self.slices
+        if self.by_class:
+            features = [place for place in range(len(self.codes)) if place != self.target]
+            precision[self.target] = (within_class[features] / self.groups[features]).sum()
+        codes_of_group, squares = self.codes / self.groups, self.column_stds**2
+        of_group = 1.0 / (1.0 / (codes_of_group * squares) + precision)
+        stds: Floats = np.sqrt(squares * (1.0 - 1.0 / codes_of_group) + of_group / codes_of_group**2)
+        return stds
+
+
+def _error(counting: _Counting, dependence: float) -> CountError:
+    """The error of synthetic rows for a given dependence, per binary logarithm of the smaller number of codes of a pair."""
+    first, second = counting.first, counting.second
+    laws = counting.law_errors
+    roots = np.array([np.sqrt(_typical_law(int(codes))).sum() for codes in counting.codes])
+    one_way = np.hypot(laws, _drawn(roots, counting.size) * math.sqrt(0.5))
+    hidden = np.where(counting.groups < counting.codes, (2.0 / counting.groups) ** 2, 0.0)
+    distance = dependence * np.log2(
+        np.maximum(np.minimum(counting.codes[first], counting.codes[second]), 1.0)
+    )
+    seen = distance * (1.0 - hidden[first]) * (1.0 - hidden[second])
+    known = SEEN * counting.pair_noise
+    shrunk = seen * known / np.maximum(np.hypot(seen, known), 1e-300)
+    missed = np.hypot(shrunk, distance - seen)
+    two_way = np.hypot(
+        np.hypot(1.0 - (1.0 - laws[first]) * (1.0 - laws[second]), missed),
+        _drawn(roots[first] * roots[second], counting.size),
+    )
+    matrix = np.zeros((len(laws), len(laws)))
+    matrix[first, second] = matrix[second, first] = missed
+    triples = _triples(counting.codes)
+    three_way = np.hypot(
+        np.hypot(
+            1.0 - np.prod(1.0 - laws[triples], axis=1),
+            sum(matrix[triples[:, a], triples[:, b]] for a, b in ((0, 1), (0, 2), (1, 2))),
+        ),
+        _drawn(np.prod(roots[triples], axis=1), counting.size),
+    )
+    return CountError(
+        one_way=_rounded(float(np.minimum(one_way, 1.0).mean())),
+        two_way=_rounded(float(np.minimum(two_way, 1.0).mean())) if len(two_way) else None,
+        three_way=_rounded(float(np.minimum(three_way, 1.0).mean())) if len(three_way) else None,
+    )
+
+
+def _triples(codes: Floats) -> Places:
+    """(triples, 3) columns: all triples, or those of a representative subset of columns."""
+    columns = np.argsort(codes, kind="stable")
+    if len(columns) > TRIPLED_COLUMNS:
+        columns = columns[np.linspace(0, len(columns) - 1, TRIPLED_COLUMNS).round().astype(np.intp)]
+    return np.array(list(itertools.combinations(columns.tolist(), 3)), dtype=np.intp).reshape(-1, 3)
+
+
+def _drawn(roots: Floats, size: int) -> Floats:
+    """The error of sampling rows from a distribution with this sum of square roots of shares; it tends to one for many cells."""
+    off: Floats = _MEAN_ABSOLUTE / 2 * roots / math.sqrt(size)
+    return off / (1.0 + off)
+
+
+def _typical_law(codes: int) -> Floats:
+    """(codes,) shares."""
+    shares = np.arange(1, codes + 1, dtype=np.float64) ** -SKEW
+    law: Floats = shares / shares.sum()
+    return law
+
+
+def _law_error(codes: int, std: float) -> float:
+    """Return the expected error of a typical distribution whose noisy shares are projected onto the simplex.
+
+    The projection subtracts the same amount from every share and clips at zero. The amount is approximated by
+    its mean, at which the expected shares sum to one. It varies with the mean of the noise, so a share keeps
+    `1 - 1 / codes` of the noise's variance. For a normal variable `X` of mean `p - amount`, the expectation
+    of `|max(X, 0) - p|` is `E|X - p| - E max(-X, 0)`.
+    """
+    if codes == 1:
+        return 0.0
+    law, std = _typical_law(codes), std * math.sqrt(1.0 - 1.0 / codes)
+    low, high = -1.0 - 8 * std, 1.0 + 8 * std
+    amount = 0.0
+    for _ in range(_HALVINGS):
+        amount = (low + high) / 2
+        above = float(_positive_part(law - amount, std).sum()) > 1.0
+        low, high = (amount, high) if above else (low, amount)
+    off = float(_positive_part(np.array([amount, -amount]), std).sum())
+    return float((off - _positive_part(amount - law, std)).sum()) / 2
+
+
+def _positive_part(means: Floats, std: float) -> Floats:
+    """The expectation of the positive part of normal variables."""
+    scaled = means / std
+    parts: Floats = means * ndtr(scaled) + std * np.exp(-(scaled**2) / 2) / math.sqrt(2 * math.pi)
+    return parts

@@ -1,0 +1,197 @@
+"""Learning a table's domain from its rows: its share of the budget and its releases, by public rules only.
+
+Undeclared bounds, bins and categories are learnt before anything else in a job, each by one Gaussian release
+of counts. Together they get `share_of` of the squared mu, in equal parts. Names of categories come from the
+rows, so they are published only above a threshold, which takes `DELTA_SHARE` of delta. The rest of the job is
+planned with the remainder.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from scipy.special import ndtri
+
+from core.dp.calibration import gaussian_noise_multiplier
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Gaussian, Threshold
+from core.plan.domain.columns import Learnt, NumericColumn
+from core.plan.domain.table import TableDomain
+
+FIRST_SHARE: Final = 0.02
+"""Share of squared mu of a single learning release."""
+NEXT_SHARE: Final = 0.005
+"""Additional share of each further release."""
+LARGEST_SHARE: Final = 0.05
+"""Maximum share of all together."""
+DELTA_SHARE: Final = 0.125
+"""Share of delta of the thresholds, if there are any. A power of two, which avoids rounding."""
+DECIMALS_WEIGHT: Final = 1.0
+"""Weight of the counts of decimals relative to those of values."""
+LEVELS: Final = 4
+"""Levels of the tree of counts that bins are learnt from: eight children each, so leaves are 512 times finer
+than its top."""
+RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+"""Candidates for the number of records of a unit that count."""
+_ROUNDED: Final = 1e-9
+GRID: Final = 2.0**-20
+"""Public grid of noisy counts, in units."""
+
+
+def share_of(count: int) -> float:
+    """Return the share of squared mu of `count` releases together; 0 for none."""
+    return min(LARGEST_SHARE, FIRST_SHARE + NEXT_SHARE * (count - 1)) if count else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningRelease:
+    """One release that learns.
+
+    Attributes:
+        column: index of the column among the modelled ones; None for the number of records of a unit that count.
+        learns: what is learnt.
+        sensitivity: L2, in counts, under adding or removing one unit.
+    """
+
+    column: int | None
+    learns: Learnt
+    sensitivity: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the release as a JSON object."""
+        return {"column": self.column, "learns": self.learns, "sensitivity": self.sensitivity}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningPlan:
+    """All releases that learn a domain, before anything else.
+
+    Attributes:
+        noise_multiplier: of every release: standard deviation over sensitivity.
+        delta: of all thresholds together; 0 if no categories are learnt.
+        releases: in the order of execution.
+    """
+
+    noise_multiplier: float
+    delta: float
+    releases: tuple[LearningRelease, ...]
+
+    @property
+    def parts(self) -> tuple[Gaussian | Threshold, ...]:
+        """The mechanisms of all releases, then that of the thresholds."""
+        noises = tuple(Gaussian(noise_multiplier=self.noise_multiplier) for _ in self.releases)
+        return (*noises, Threshold(delta=self.delta)) if self.delta else noises
+
+    @property
+    def threshold(self) -> float:
+        """Noisy count that a category must exceed, in units; see docs/mechanisms/learning.md.
+
+        Each of the k lists of categories has q = 1 - exp(-delta / k): the probability that noise lifts the
+        count of a name that only one unit has, at most 1, above the threshold.
+        """
+        lists = sum(release.learns == "categories" for release in self.releases)
+        probability = -math.expm1(-self.delta / lists)
+        # Rounding to the grid raises noisy counts by at most half a step.
+        return 1.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED + GRID
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as a JSON object."""
+        return {
+            "noise_multiplier": self.noise_multiplier,
+            "delta": self.delta,
+            "releases": [release.to_json() for release in self.releases],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not of this form.
+        """
+        return cls(
+            noise_multiplier=float(document["noise_multiplier"]),
+            delta=float(document["delta"]),
+            releases=tuple(LearningRelease(**release) for release in document["releases"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningQuestion:
+    """The inputs of learning: releases by column, with sensitivities. Empty if nothing is learnt."""
+
+    releases: tuple[LearningRelease, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of squared mu of all releases."""
+        return share_of(len(self.releases))
+
+    @property
+    def rest(self) -> float:
+        """The remaining share of squared mu; exactly 1 if nothing is learnt."""
+        return 1.0 - self.share
+
+    def delta(self, guarantee: PrivacyGuarantee) -> float:
+        """Return the thresholds' part of a guarantee's delta."""
+        thresholds = any(release.learns == "categories" for release in self.releases)
+        return guarantee.delta * DELTA_SHARE if thresholds else 0.0
+
+    def left_of(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
+        """Return the guarantee for all noise, with the delta left by the thresholds.
+
+        Raises:
+            InvalidGuarantee: too little delta is left.
+        """
+        delta = self.delta(guarantee)
+        if not delta:
+            return guarantee
+        return PrivacyGuarantee(epsilon=guarantee.epsilon, delta=guarantee.delta - delta)
+
+    def plan(self, guarantee: PrivacyGuarantee) -> LearningPlan | None:
+        """Return the plan under a guarantee; None if nothing is learnt."""
+        if not self.releases:
+            return None
+        return LearningPlan(
+            noise_multiplier=gaussian_noise_multiplier(
+                self.left_of(guarantee), share=self.share / len(self.releases)
+            ),
+            delta=self.delta(guarantee),
+            releases=self.releases,
+        )
+
+
+NOTHING_LEARNT: Final = LearningQuestion()
+"""For every fully declared domain."""
+
+
+def learning_of(domain: object) -> LearningQuestion:
+    """Return what is learnt of a domain; only tables can leave something to be learnt."""
+    if not isinstance(domain, TableDomain):
+        return NOTHING_LEARNT
+    return LearningQuestion(
+        releases=tuple(
+            LearningRelease(column=place, learns=what, sensitivity=_sensitivity(domain, place, what))
+            for place, what in domain.learnt
+        )
+    )
+
+
+def learns_records(domain: object) -> bool:
+    """Return whether the number of records of a unit that count is learnt."""
+    return any(release.learns == "records" for release in learning_of(domain).releases)
+
+
+def counts_decimals(domain: TableDomain, place: int) -> bool:
+    """Return whether a column's decimals are learnt with its bins: for reals that declare none."""
+    column = domain.modelled[place]
+    return isinstance(column, NumericColumn) and not column.integer and column.decimals is None
+
+
+def _sensitivity(domain: TableDomain, place: int | None, what: Learnt) -> float:
+    """Return the L2 sensitivity of one release: a unit adds at most 1 to each level of a tree, and to one list of counts."""
+    if what != "bins" or place is None:
+        return 1.0
+    squares = LEVELS + (DECIMALS_WEIGHT**2 if counts_decimals(domain, place) else 0.0)
+    return math.sqrt(squares) * (1 + 1e-12)

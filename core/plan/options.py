@@ -1,0 +1,219 @@
+"""Options of the synthesizer "idpgan": as requested, and as fixed in a plan.
+
+In `IdpganRequest` every option may be missing, and then the public rules decide (`rules.py`). In
+`IdpganOptions`, part of a plan, every option has a value. Both refuse unknown names and values out of range.
+Nothing here is computed from private rows.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from core.plan.errors import InvalidSpec
+
+Schedule = Literal["constant", "exponential", "step", "polynomial"]
+Question = Literal["real", "labels"]
+Grouping = Literal["flat", "layers", "rows"]
+
+Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+CountOrNone = Annotated[int, Field(ge=0, le=10_000_000, strict=True)]
+Width = Annotated[int, Field(ge=1, le=8192, strict=True)]
+Depth = Annotated[int, Field(ge=0, le=32, strict=True)]
+Positive = Annotated[float, Field(ge=1e-9, lt=1e9, allow_inf_nan=False, strict=True)]
+NotNegative = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False, strict=True)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
+ScreeningShare = Annotated[float, Field(ge=0, le=0.25, allow_inf_nan=False, strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["adaptive"]
+
+
+class IdpganOptions(BaseModel):
+    """Every option of an IDPGAN training, all of them public constants."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    anchor: Flag = True
+    """Release the noisy moments (section 7 of the design) as warm start and permanent loss."""
+    critic: Flag = True
+    """Train against a private critic."""
+    anchor_share: Share = 0.9
+    """The anchor's share of the budget, in squared Gaussian mu; 1 without a critic, 0 without an anchor."""
+    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] = 1.5
+    """Factor on the one-way blocks of the moments before noise is added."""
+    anchor_screening_share: ScreeningShare = 0.0
+    """The share of the anchor's squared sensitivity spent on screening pairs of columns; 0 counts all pairs."""
+
+    steps: CountOrNone = 500
+    """Number of noisy critic updates, which is accounted for; 0 without a critic."""
+    expected_batch_size: Count = 512
+    """Expected number of units per step; also the public divisor."""
+
+    schedule: Schedule = "constant"
+    """How the noise multiplier decays over the steps (DPBA)."""
+    schedule_decay: Positive = 1.0
+    """Exponential: rate per period. Step: factor per period (below 1). Polynomial: power."""
+    schedule_period: Count = 500
+    """The schedule's unit of time, in steps."""
+    schedule_end: Annotated[float, Field(gt=0, le=1, strict=True)] = 0.4
+    """Floor of the multiplier, relative to the first step's."""
+    schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
+    """Number of blocks of constant noise to which the schedule is rounded."""
+
+    acts: Flag = False
+    """Choose clipping thresholds from noisy histograms of gradient norms."""
+    acts_interval: Count = 25
+    """Refresh interval; a step whose index it divides is a refresh step."""
+    acts_noise_multiplier: NotNegative = 0.0
+    """Noise standard deviation per bin (a histogram has sensitivity 1); 0 only if ACTS is off."""
+    acts_lowest_edge: Positive = 2.0**-12
+    """Lowest bin edge; smaller norms fall into the underflow bin."""
+    acts_edge_ratio: Annotated[float, Field(gt=1, le=16, strict=True)] = 2.0**0.5
+    """Ratio of consecutive bin edges."""
+    acts_bins: Annotated[int, Field(ge=2, le=512, strict=True)] = 36
+    """Number of bins between the underflow and the overflow bin."""
+    acts_smoothing: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.5
+    """Weight of the previous threshold in the exponential moving average."""
+
+    weight_clusters: Flag = False
+    """Cluster the blocks by their thresholds and clip each cluster as one group."""
+    cluster_radius: Positive = 0.5
+    """DBSCAN radius, on natural logarithms of thresholds."""
+    cluster_min_blocks: Count = 3
+    """DBSCAN's minimum number of neighbours."""
+    grouping: Grouping = "flat"
+    """Public groups of coordinates: one for all, one per layer, or blocks of rows; biases are one group."""
+    row_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
+    """Blocks per layer if the grouping is by rows."""
+
+    clipping_norm: Positive = 0.1
+    """Bound on the norm of one unit's gradient; with ACTS, the initial threshold."""
+    gp_weight: NotNegative = 10.0
+    """Weight of the gradient penalty."""
+    critic_asks: Question = "real"
+    """The critic's task: whether a record is real (WGAN-GP), or which label an image has (cross entropy)."""
+    critic_width: Width = 128
+    critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] = 1
+    """Number of hidden layers of the critic; one more weight matrix leads to its output."""
+    critic_steps: CriticSteps = 5
+    """Critic steps per generator step; "adaptive" raises it by the critic's accuracy on fakes alone."""
+    critic_learning_rate: Positive = 1e-3
+    generator_width: Width = 128
+    generator_blocks: Depth = 2
+    latent_dimension: Width = 32
+    generator: Literal["network", "mixture"] = "network"
+    """The model fitted to a table's noisy counts: a network, or a mixture of product distributions, which has
+    no critic."""
+    generator_learning_rate: Positive = 2e-3
+    generator_batch_size: Count = 1000
+    pretraining_steps: CountOrNone = 4000
+    """Pretraining steps on the anchor alone, of the generator or of a critic of labels; without privacy
+    cost."""
+    anchor_weight: NotNegative = 1.0
+    """Weight of the distance to the noisy moments in the generator's loss."""
+    ema_decay: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.995
+    """Decay of the exponential moving average of the generator."""
+
+    @model_validator(mode="after")
+    def _answerable(self) -> Self:
+        if self.critic_asks == "labels" and not (self.anchor and self.critic):
+            raise ValueError("a critic of labels chooses among images of the anchor, so it needs both")
+        return self
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not (self.anchor or self.critic):
+            raise ValueError("either the anchor or the critic must be on")
+        if self.anchor and self.critic and not 0 < self.anchor_share < 1:
+            raise ValueError("anchor_share must lie between 0 and 1 when both parts run")
+        if not (self.anchor and self.critic) and self.anchor_share != float(self.anchor):
+            raise ValueError("anchor_share is only allowed when both the anchor and the critic run")
+        if self.critic != (self.steps > 0):
+            raise ValueError("steps must be positive with a critic and 0 without")
+        if self.acts and not self.critic:
+            raise ValueError("acts needs a critic")
+        if self.acts != (self.acts_noise_multiplier > 0):
+            raise ValueError("acts_noise_multiplier is positive if and only if acts is on")
+        if self.weight_clusters and not self.acts:
+            raise ValueError("weight_clusters needs acts, whose thresholds it clusters")
+        if self.weight_clusters and self.grouping == "flat":
+            raise ValueError("weight_clusters needs a grouping by layers or rows")
+        if self.schedule == "step" and self.schedule_decay >= 1:
+            raise ValueError("the step schedule's schedule_decay is a factor below 1")
+        return self
+
+
+class IdpganRequest(BaseModel):
+    """Requested options; None leaves an option to the public rules."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    anchor: Flag | None = None
+    critic: Flag | None = None
+    anchor_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, strict=True)] | None = None
+    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] | None = None
+    anchor_screening_share: ScreeningShare | None = None
+    steps: Count | None = None
+    expected_batch_size: Count | None = None
+    schedule: Schedule | None = None
+    schedule_decay: Positive | None = None
+    schedule_period: Count | None = None
+    schedule_end: Annotated[float, Field(gt=0, le=1, strict=True)] | None = None
+    schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] | None = None
+    acts: Flag | None = None
+    acts_interval: Count | None = None
+    acts_noise_multiplier: Positive | None = None
+    acts_lowest_edge: Positive | None = None
+    acts_edge_ratio: Annotated[float, Field(gt=1, le=16, strict=True)] | None = None
+    acts_bins: Annotated[int, Field(ge=2, le=512, strict=True)] | None = None
+    acts_smoothing: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = None
+    weight_clusters: Flag | None = None
+    cluster_radius: Positive | None = None
+    cluster_min_blocks: Count | None = None
+    grouping: Grouping | None = None
+    row_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] | None = None
+    clipping_norm: Positive | None = None
+    gp_weight: NotNegative | None = None
+    critic_asks: Question | None = None
+    critic_width: Width | None = None
+    critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] | None = None
+    critic_steps: CriticSteps | None = None
+    critic_learning_rate: Positive | None = None
+    generator_width: Width | None = None
+    generator_blocks: Depth | None = None
+    latent_dimension: Width | None = None
+    generator: Literal["network", "mixture"] | None = None
+    generator_learning_rate: Positive | None = None
+    generator_batch_size: Count | None = None
+    pretraining_steps: CountOrNone | None = None
+    anchor_weight: NotNegative | None = None
+    ema_decay: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = None
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the options that were set, by name."""
+        return self.model_dump(exclude_none=True)
+
+
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "dpgan": {"anchor": False, "schedule": "constant", "acts": False, "weight_clusters": False},
+    "dpba": {"anchor": False, "schedule": "exponential", "acts": False, "weight_clusters": False},
+    "acts": {"anchor": False, "schedule": "constant", "acts": True, "weight_clusters": False, "grouping": "layers"},
+    "dpba+acts": {"anchor": False, "schedule": "exponential", "acts": True, "weight_clusters": False, "grouping": "layers"},
+    "acts+wc": {"anchor": False, "schedule": "constant", "acts": True, "weight_clusters": True, "grouping": "rows"},
+    "dpba+acts+wc": {"anchor": False, "schedule": "exponential", "acts": True, "weight_clusters": True, "grouping": "rows"},
+}  # fmt: skip
+"""The paper's six ablations as options of a spec; without the anchor, which is our addition."""
+
+
+def explain(error: ValidationError) -> InvalidSpec:
+    """Translate the validation library's error: which option, which rule. The options are public."""
+    found = error.errors(include_url=False)
+    # The first part of a location is the option; an option of a union type fails once per type.
+    problems = list(dict.fromkeys(f"{(*part['loc'], 'options')[0]}: {_said(part)}" for part in found))
+    return InvalidSpec("; ".join(problems), remedy="correct or leave out these options", options=problems)
+
+
+def _said(part: ErrorDetails) -> str:
+    if part["type"] == "extra_forbidden":
+        return "there is no such option"
+    return str(part["ctx"]["error"]) if part["type"] == "value_error" else part["msg"]

@@ -1,0 +1,422 @@
+"""Plans: everything in a job that costs privacy, fixed before any row is read, and how to run it."""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, Self
+
+from pydantic import ValidationError
+
+from core.canonical import canonical_digest
+from core.dp import mechanism as mechanisms
+from core.dp.accountant import Epsilons, epsilons
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Composed, Mechanism
+from core.plan import rules
+from core.plan.domain.images import ImageDomain
+from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
+from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.learning import LearningPlan, learning_of, learns_records
+from core.plan.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
+from core.plan.noise import PlanQuestion, calibrated_stages
+from core.plan.options import IdpganOptions, IdpganRequest, explain
+from core.plan.reused import ReusedCounts, ReusedTables, combined_anchor
+from core.plan.spec import GRAPHICAL, SynthesisSpec
+from core.plan.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
+
+VERSION = 1
+
+
+class DomainShape(Protocol):
+    """The facts of a declared domain that a plan needs."""
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of codes of each modelled column."""
+
+    @property
+    def target_index(self) -> int | None:
+        """Index of the target among the modelled columns; None if there is no target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one job will do. Private stages: learning the domain, "measure" (anchor or label histogram), training steps.
+
+    Raises:
+        InvalidPlan: the blocks do not cover the steps, epsilon exceeds the guarantee, or options and releases
+            do not belong to the synthesizer.
+    """
+
+    synthesizer: str
+    guarantee: PrivacyGuarantee
+    adjacency: Adjacency
+    privacy_unit: PrivacyUnit
+    declared_size: int
+    options: IdpganOptions | GraphicalOptions
+    sampling_rate: float
+    expected_batch_size: int
+    steps: int
+    blocks: tuple[NoiseBlock, ...]
+    acts: ActsPlan | None
+    anchor: Anchor | None
+    label_histogram: LabelPlan | None
+    epsilons: Epsilons
+    max_sampled_batch: int
+    learning: LearningPlan | None = None
+    """Learning of the domain, which comes first; None if all of it is declared."""
+    reused: tuple[ReusedCounts, ...] = ()
+    """Counts of earlier releases that are combined with the anchor's, at no cost."""
+
+    def __post_init__(self) -> None:
+        ends = 0
+        for block in self.blocks:
+            if block.first_step != ends or block.steps < 1:
+                raise InvalidPlan("the noise blocks leave a gap or overlap")
+            ends += block.steps
+        if ends != self.steps:
+            raise InvalidPlan("the noise blocks do not cover exactly the steps")
+        graphical = self.synthesizer in GRAPHICAL
+        if not (
+            graphical == isinstance(self.options, GraphicalOptions) == isinstance(self.anchor, MarginalsPlan)
+        ):
+            raise InvalidPlan("the plan's options and releases do not belong to its synthesizer")
+        if graphical and self.learning is not None:
+            raise InvalidPlan("a graphical model's plan learns nothing of the domain")
+        self._require_counted_once()
+        if self.epsilons.reported > self.guarantee.epsilon:
+            raise InvalidPlan("the plan's epsilon exceeds its guarantee")
+
+    @property
+    def learns_records(self) -> bool:
+        """Whether the number of records of a unit that count is learnt."""
+        return self.learning is not None and any(one.learns == "records" for one in self.learning.releases)
+
+    def with_learnt_records(self, records: int | None) -> "Plan":
+        """Return the plan with the learnt number of records of a unit that count; unchanged if it is not learnt."""
+        if not self.learns_records:
+            return self
+        assert records is not None, "the number was learnt"
+        assert isinstance(self.anchor, AnchorPlan), "a bound is learnt for counts of tables"
+        unit = replace(self.privacy_unit, records=records)
+        return replace(self, privacy_unit=unit, anchor=self.anchor.counting(records))
+
+    def _require_counted_once(self) -> None:
+        if not self.reused:
+            return
+        if (
+            not isinstance(self.anchor, AnchorPlan)
+            or self.learning is not None
+            or not self.anchor.column_sensitivity
+        ):
+            raise InvalidPlan("the plan reuses counts of a release without measuring its own")
+        releases = [release for one in self.reused for release in one.releases]
+        if len(set(releases)) != len(releases):
+            raise InvalidPlan("the plan reuses the counts of a release twice")
+        if self.kept_groups is not None and self.anchor.screening_sensitivity:
+            raise InvalidPlan("the plan reuses pairs of a release and screens pairs")
+
+    @property
+    def known(self) -> AnchorPlan | None:
+        """An anchor that alone would be as precise as all counts of the plan; None without a table anchor."""
+        return combined_anchor(self.anchor, self.reused) if isinstance(self.anchor, AnchorPlan) else None
+
+    @property
+    def kept_groups(self) -> ReusedTables | None:
+        """The earlier pairs whose groups of codes the plan keeps; None if it makes its own."""
+        return next((one.tables for one in self.reused if one.tables is not None), None)
+
+    @property
+    def idpgan_options(self) -> IdpganOptions:
+        """The options of a plan of "idpgan"."""
+        assert isinstance(self.options, IdpganOptions), "a plan of idpgan"
+        return self.options
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of the whole job: label histogram or anchor first, then the steps in order."""
+        return self.executed(None)
+
+    def executed(self, step_count: int | None) -> Mechanism:
+        """Return the mechanism executed by a job that has begun `step_count` training steps; None means all of them.
+
+        The anchor or label histogram is always included.
+
+        Raises:
+            InvalidPlan: `step_count` is negative or above the plan's steps.
+        """
+        count = self.steps if step_count is None else step_count
+        if not 0 <= count <= self.steps:
+            raise InvalidPlan("more steps than the plan has, or fewer than none, cannot have been executed")
+        stages = PrivateStages(
+            blocks=self.blocks,
+            acts=self.acts,
+            anchor=self.anchor,
+            label_histogram=self.label_histogram,
+            learning=self.learning,
+        )
+        return stages.mechanism(sampling_rate=self.sampling_rate, step_count=count)
+
+    def noise_multiplier_at(self, step: int) -> float:
+        """Return sigma_t of the clipped sum at `step` (0-based).
+
+        Raises:
+            InvalidPlan: the plan has no such step.
+        """
+        if not 0 <= step < self.steps:
+            raise InvalidPlan("the plan has no such step")
+        index = bisect_right(self.blocks, step, key=lambda block: block.first_step) - 1
+        return self.blocks[index].noise_multiplier
+
+    def is_refresh(self, step: int) -> bool:
+        """Return whether the thresholds are refreshed at `step`."""
+        return self.acts is not None and step % self.acts.interval == 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as a JSON object, with its mechanism for readers that do not know plans.
+
+        `learning` and `reused` are members only if something is learnt or reused: plans older than either
+        keep their digest.
+        """
+        learning = {} if self.learning is None else {"learning": self.learning.to_json()}
+        reused = {"reused": [one.to_json() for one in self.reused]} if self.reused else {}
+        return {
+            "version": VERSION,
+            "synthesizer": self.synthesizer,
+            "guarantee": self.guarantee.to_json(),
+            "adjacency": self.adjacency.value,
+            "privacy_unit": self.privacy_unit.to_json(),
+            "declared_size": self.declared_size,
+            "options": self.options.model_dump(mode="json"),
+            "sampling_rate": self.sampling_rate,
+            "expected_batch_size": self.expected_batch_size,
+            "steps": self.steps,
+            "blocks": [asdict(block) for block in self.blocks],
+            "acts": None if self.acts is None else asdict(self.acts),
+            "anchor": None if self.anchor is None else asdict(self.anchor),
+            "label_histogram": None if self.label_histogram is None else asdict(self.label_histogram),
+            "epsilons": self.epsilons.to_json(),
+            "max_sampled_batch": self.max_sampled_batch,
+            "mechanism": mechanisms.to_json(self.mechanism),
+            **learning,
+            **reused,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidPlan: the version is unknown, a member is missing or wrong, or the document's mechanism
+                does not follow from its numbers.
+        """
+        if document.get("version") != VERSION:
+            raise InvalidPlan(
+                "the plan's version is unknown", remedy="use the software version that wrote it"
+            )
+        try:
+            plan = cls(
+                synthesizer=str(document["synthesizer"]),
+                guarantee=PrivacyGuarantee.from_json(document["guarantee"]),
+                adjacency=Adjacency(document["adjacency"]),
+                privacy_unit=PrivacyUnit.from_json(document["privacy_unit"]),
+                declared_size=int(document["declared_size"]),
+                options=_options_type(document).model_validate(document["options"]),
+                sampling_rate=float(document["sampling_rate"]),
+                expected_batch_size=int(document["expected_batch_size"]),
+                steps=int(document["steps"]),
+                blocks=tuple(NoiseBlock(**block) for block in document["blocks"]),
+                acts=None if document["acts"] is None else ActsPlan(**document["acts"]),
+                anchor=_anchor_from_json(document["anchor"]),
+                label_histogram=(
+                    None if document["label_histogram"] is None else LabelPlan(**document["label_histogram"])
+                ),
+                epsilons=Epsilons.from_json(document["epsilons"]),
+                max_sampled_batch=int(document["max_sampled_batch"]),
+                learning=LearningPlan.from_json(document["learning"]) if "learning" in document else None,
+                reused=tuple(ReusedCounts.from_json(one) for one in document.get("reused", ())),
+            )
+            stated = mechanisms.from_json(document["mechanism"])
+        except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
+            raise InvalidPlan("a member of the plan is missing or of the wrong type") from None
+        if stated != plan.mechanism:
+            raise InvalidPlan("the plan's mechanism does not follow from its numbers")
+        return plan
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the canonical JSON, in hexadecimal."""
+        return canonical_digest(self.to_json())
+
+
+def make_plan(
+    *,
+    spec: SynthesisSpec,
+    guarantee: PrivacyGuarantee,
+    declared_size: int,
+    domain: DomainShape | ImageDomain,
+    adjacency: Adjacency,
+    privacy_unit: PrivacyUnit,
+) -> Plan:
+    """Return the plan of one job: options by public rules, and the least noise that satisfies `guarantee`.
+
+    Raises:
+        InvalidSpec: the options exclude each other or do not suit the declared size.
+        BoundNeedsAnchor: the domain bounds the records of a unit, and the options train a critic or measure
+            no anchor.
+        TargetOutOfReach: no noise brings these options under the guarantee.
+    """
+    request = spec.request()
+    if not isinstance(request, IdpganRequest):
+        if privacy_unit.records is not None:
+            raise BoundNeedsAnchor
+        return _graphical_plan(
+            spec, guarantee, declared_size, domain, adjacency=adjacency, privacy_unit=privacy_unit
+        )
+    facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
+    facts = replace(facts, most_records=privacy_unit.most_records)
+    # A placeholder, replaced below: the automatic histogram noise is known only after calibration.
+    options = rules.decide(request, facts, automatic_histogram_noise=1.0)
+    bounded = privacy_unit.records is not None or learns_records(domain)
+    if bounded and (options.critic or not options.anchor):
+        raise BoundNeedsAnchor
+    _require_few_codes(options, domain)
+    question = PlanQuestion(
+        guarantee=guarantee,
+        options=options,
+        automatic_histogram_noise=options.acts and request.acts_noise_multiplier is None,
+        facts=facts,
+        needs_labels=labelled and not options.anchor,
+        learning=learning_of(domain),
+    )
+    stages = calibrated_stages(question)
+    if stages.acts is not None:
+        options = options.model_copy(update={"acts_noise_multiplier": stages.acts.noise_multiplier})
+    mechanism = stages.mechanism(sampling_rate=question.sampling_rate, step_count=options.steps)
+    return Plan(
+        synthesizer=spec.synthesizer,
+        guarantee=guarantee,
+        adjacency=adjacency,
+        privacy_unit=privacy_unit,
+        declared_size=declared_size,
+        options=options,
+        sampling_rate=question.sampling_rate,
+        expected_batch_size=options.expected_batch_size,
+        steps=options.steps,
+        blocks=stages.blocks,
+        acts=stages.acts,
+        anchor=stages.anchor,
+        label_histogram=stages.label_histogram,
+        epsilons=epsilons(mechanism, delta=guarantee.delta),
+        max_sampled_batch=rules.sampled_batch_cap(options.expected_batch_size),
+        learning=stages.learning,
+    )
+
+
+def _graphical_plan(
+    spec: SynthesisSpec,
+    guarantee: PrivacyGuarantee,
+    declared_size: int,
+    domain: DomainShape | ImageDomain,
+    *,
+    adjacency: Adjacency,
+    privacy_unit: PrivacyUnit,
+) -> Plan:
+    """Return the plan of "aim" or "mst": every unit takes part in every release, and there are no training steps."""
+    request, engine = spec.request(), spec.synthesizer
+    assert not isinstance(request, IdpganRequest), "a graphical model"
+    if isinstance(domain, ImageDomain):
+        raise InvalidSpec("this synthesizer makes tables only", remedy="choose idpgan for images")
+    if learning_of(domain).releases:
+        raise InvalidSpec(
+            "the domain leaves bounds, bins or categories to be learnt, and graphical models take declared domains only",
+            remedy="order idpgan, or declare a new version of the dataset that takes over what a release has learnt",
+        )
+    _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
+    if (codes := sum(domain.cardinalities)) > rules.MOST_LOGITS:
+        raise TooManyCodes(
+            codes=codes,
+            most=rules.MOST_LOGITS,
+            part=f'The synthesizer "{engine}"',
+            remedy="Order the synthesizer idpgan.",
+        )
+    shape = marginal_shape(
+        "aim" if engine == "aim" else "mst", tuple(domain.cardinalities), domain.target_index
+    )
+    try:
+        options = request.decide(shape)
+    except ValidationError as error:
+        raise explain(error) from None
+    anchor = marginals_plan(guarantee, options, shape)
+    return Plan(
+        synthesizer=engine,
+        guarantee=guarantee,
+        adjacency=adjacency,
+        privacy_unit=privacy_unit,
+        declared_size=declared_size,
+        options=options,
+        sampling_rate=1.0,
+        expected_batch_size=declared_size,
+        steps=0,
+        blocks=(),
+        acts=None,
+        anchor=anchor,
+        label_histogram=None,
+        epsilons=epsilons(Composed(parts=anchor.parts), delta=guarantee.delta),
+        max_sampled_batch=declared_size,
+    )
+
+
+def _options_type(document: Mapping[str, Any]) -> type[IdpganOptions | GraphicalOptions]:
+    return GraphicalOptions if document["synthesizer"] in GRAPHICAL else IdpganOptions
+
+
+def _public_facts(
+    domain: DomainShape | ImageDomain, *, declared_size: int, epsilon: float
+) -> tuple[rules.PublicFacts, bool]:
+    """The inputs of the rules, and whether records have labels whose distribution a generator needs."""
+    if isinstance(domain, ImageDomain):
+        columns = domain.values + bool(domain.labels)
+        facts = rules.PublicFacts(
+            declared_size=declared_size, columns=columns, cells=columns, epsilon=epsilon, image=domain
+        )
+        return facts, bool(domain.labels)
+    sizes = domain.cardinalities
+    facts = rules.PublicFacts(
+        declared_size=declared_size,
+        columns=len(sizes),
+        cells=sum(sizes),
+        epsilon=epsilon,
+    )
+    return facts, domain.target_index is not None
+
+
+def _require_few_codes(options: IdpganOptions, domain: DomainShape | ImageDomain) -> None:
+    """Refuse networks for very wide tables, and targets with very many codes.
+
+    Raises:
+        TooManyCodes: memory would grow with the product of codes and rows, or with the square of codes.
+    """
+    if isinstance(domain, ImageDomain):
+        return
+    codes = sum(domain.cardinalities)
+    if codes > rules.MOST_LOGITS and (options.critic or options.generator == "network"):
+        part = "A critic" if options.critic else 'The generator "network"'
+        raise TooManyCodes(
+            codes=codes, most=rules.MOST_LOGITS, part=part,
+            remedy='Set "critic" to false and "generator" to "mixture", and leave out options of networks and critics; or declare fewer codes.',
+        )  # fmt: skip
+    classes = 0 if domain.target_index is None else domain.cardinalities[domain.target_index]
+    if classes > rules.MOST_TARGET_CODES:
+        raise TooManyCodes(
+            codes=classes, most=rules.MOST_TARGET_CODES, part="A target",
+            remedy="Declare another target or none, or give the target fewer codes.",
+        )  # fmt: skip
+
+
+def _anchor_from_json(document: Mapping[str, Any] | None) -> Anchor | None:
+    if document is None:
+        return None
+    if "one_way_noise_multiplier" in document:
+        return MarginalsPlan.from_json(document)
+    return AnchorPlan(**document) if "sensitivity" in document else ImageAnchorPlan.from_json(document)

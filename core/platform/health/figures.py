@@ -1,0 +1,150 @@
+"""The health of the whole deployment: jobs, signs of life, chores. Counts of jobs and ages only, nothing of rows.
+
+Everything is computed from the database on request, so every process gives the same answer.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import and_, func, or_, select, text
+from sqlalchemy.orm import Session
+
+from core.db.tables.chore_run import ChoreRun
+from core.db.tables.job import STATES, Job
+from core.db.tables.worker_sign import ROLES, WorkerSign
+from core.jobs.states import STAGES, JobState
+from core.platform.health.signs import SILENT_SECONDS, Device
+
+WAITING_STAGE: Final = "none"
+"""The stage of a running job before its first mark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFigures:
+    """The jobs at one moment.
+
+    Attributes:
+        by_state: number of jobs in each state.
+        running_by_stage: number of running jobs in each stage, as it is shown (core.jobs.coarse).
+        oldest_wait_seconds: wait of the oldest queued job; 0 if none waits.
+        leases_expired: running jobs whose worker has fallen silent.
+    """
+
+    by_state: Mapping[str, int]
+    running_by_stage: Mapping[str, int]
+    oldest_wait_seconds: float
+    leases_expired: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFigures:
+    """One process that gives signs of life; ``role`` is worker or upkeep."""
+
+    name: str
+    role: str
+    silent_seconds: float
+    devices: tuple[Device, ...]
+
+    @property
+    def alive(self) -> bool:
+        """Whether its last sign is recent."""
+        return self.silent_seconds <= SILENT_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoreFigures:
+    """One chore of upkeep.
+
+    Attributes:
+        runs: number of tries.
+        failures: number of failed tries.
+        handled: number of things put right, over all runs.
+        seconds: duration of the last run.
+        tried_at: time of the last try.
+        done_at: time of the last success; None before the first.
+    """
+
+    name: str
+    runs: int
+    failures: int
+    handled: int
+    seconds: float
+    tried_at: datetime
+    done_at: datetime | None
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last run failed."""
+        return self.done_at is None or self.done_at < self.tried_at
+
+
+def job_figures(session: Session, *, at: datetime) -> JobFigures:
+    """Count the jobs. A job that has begun counts as running until it ends, even while it waits for another attempt (core.jobs.coarse)."""
+    begun = Job.started_at.is_not(None)
+    by_state: Counter[str] = Counter(dict.fromkeys(STATES, 0))
+    for state, has_begun, count in session.execute(
+        select(Job.state, begun, func.count()).group_by(Job.state, begun)
+    ):
+        runs = state == JobState.QUEUED.value and has_begun
+        by_state[JobState.RUNNING.value if runs else state] += count
+    again = and_(Job.state == JobState.QUEUED.value, begun)
+    stages = session.execute(
+        select(func.coalesce(Job.shown_stage, WAITING_STAGE), func.count())
+        .where(or_(Job.state == JobState.RUNNING.value, again))
+        .group_by(Job.shown_stage)
+    )
+    oldest = session.scalar(
+        select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED.value, Job.started_at.is_(None))
+    )
+    expired = session.scalar(
+        select(func.count()).where(Job.state == JobState.RUNNING.value, Job.lease_expires_at < at)
+    )
+    return JobFigures(
+        by_state=dict(by_state),
+        running_by_stage=dict.fromkeys((WAITING_STAGE, *STAGES), 0) | dict(stages.all()),
+        oldest_wait_seconds=0.0 if oldest is None else max(0.0, (at - oldest).total_seconds()),
+        leases_expired=expired or 0,
+    )
+
+
+def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]:
+    """Every process that gave a sign of life within the last hour, by name."""
+    return [
+        WorkerFigures(
+            name=row.name,
+            role=row.role,
+            silent_seconds=max(0.0, (at - row.seen_at).total_seconds()),
+            devices=tuple(Device(**device) for device in row.devices),
+        )
+        for row in session.scalars(select(WorkerSign).order_by(WorkerSign.name))
+    ]
+
+
+def alive_by_role(workers: Sequence[WorkerFigures]) -> Mapping[str, int]:
+    """Number of live processes of each role."""
+    return {role: sum(worker.alive for worker in workers if worker.role == role) for role in ROLES}
+
+
+def chore_figures(session: Session) -> Sequence[ChoreFigures]:
+    """Every chore of upkeep, by name."""
+    return [
+        ChoreFigures(
+            name=row.name,
+            runs=row.runs,
+            failures=row.failures,
+            handled=row.handled,
+            seconds=row.seconds,
+            tried_at=row.tried_at,
+            done_at=row.done_at,
+        )
+        for row in session.scalars(select(ChoreRun).order_by(ChoreRun.name))
+    ]
+
+
+def clock_skew(session: Session, *, at: datetime) -> timedelta:
+    """How far this machine's clock is ahead of the database's."""
+    now: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return at - now

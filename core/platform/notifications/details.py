@@ -1,0 +1,72 @@
+"""The sealed part of an endpoint: its address and its signing secrets."""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Self
+from uuid import UUID
+
+from core.data.master_keys import MasterKeys
+
+SECRET_BYTES: Final = 32
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the prefix that the specification prescribes
+
+
+def wrapping_context(endpoint_id: UUID) -> str:
+    """The context that sealed details are bound to."""
+    return f"notification-endpoint:{endpoint_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """The sealed part of an endpoint.
+
+    Args:
+    target: A webhook URL (https://...) or an e-mail address.
+    secret: The signing key, from which the confirmation code is also derived.
+    previous: The key before a rotation, if any.
+    previous_until: Until when messages are also signed with the previous key.
+    """
+
+    target: str = field(repr=False)
+    secret: bytes = field(repr=False)
+    previous: bytes | None = field(default=None, repr=False)
+    previous_until: datetime | None = None
+
+    def secrets_at(self, at: datetime) -> tuple[bytes, ...]:
+        """The keys that sign at a moment, newest first."""
+        if self.previous is None or self.previous_until is None or self.previous_until <= at:
+            return (self.secret,)
+        return (self.secret, self.previous)
+
+    def seal(self, master_keys: MasterKeys, endpoint_id: UUID) -> bytes:
+        """Seal the details for the database, bound to the endpoint."""
+        document = {
+            "target": self.target,
+            "secret": self.secret.hex(),
+            "previous": None if self.previous is None else self.previous.hex(),
+            "previous_until": None if self.previous_until is None else self.previous_until.isoformat(),
+        }
+        return master_keys.wrap(json.dumps(document).encode(), context=wrapping_context(endpoint_id))
+
+    @classmethod
+    def open(cls, wrapped: bytes, master_keys: MasterKeys, endpoint_id: UUID) -> Self:
+        """Open sealed details.
+
+        Raises:
+            SealBroken: Sealed under a key that is not available, for another endpoint, or tampered with.
+        """
+        document = json.loads(master_keys.unwrap(wrapped, context=wrapping_context(endpoint_id)))
+        previous, until = document["previous"], document["previous_until"]
+        return cls(
+            target=document["target"],
+            secret=bytes.fromhex(document["secret"]),
+            previous=None if previous is None else bytes.fromhex(previous),
+            previous_until=None if until is None else datetime.fromisoformat(until),
+        )
+
+
+def shown_secret(secret: bytes) -> str:
+    """A secret in the textual form of the Standard Webhooks specification."""
+    return SECRET_PREFIX + base64.b64encode(secret).decode()

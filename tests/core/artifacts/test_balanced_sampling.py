@@ -1,0 +1,147 @@
+"""Balanced samples: counts near their expectation, every code from its own law, and no code favoured."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.artifacts.sampling.balanced_sampling import (
+    FEWEST_EXPECTED,
+    MOST_CELLS,
+    MOST_ROWS,
+    balance,
+    is_balanced,
+    normalise,
+    stratified_uniforms,
+)
+from core.artifacts.sampling.sampler import Sampler
+from tests.core.artifacts.stand_in import LABEL_LAW, WARD_LAW, bundle
+
+Codes = NDArray[np.int64]
+Laws = NDArray[np.float32]
+SHAPES = [(3, 2), (7,), (2, 5, 30, 4, 2), (12,) * 8]
+
+
+def laws_with(cardinalities: tuple[int, ...], rows: int, seed: int) -> Laws:
+    """Laws that depend on a latent vector, so that columns do on one another; some codes are rare."""
+    rng = np.random.default_rng(seed)
+    latent = rng.standard_normal((rows, 4))
+    logits = latent @ rng.standard_normal((4, sum(cardinalities))) + 2 * rng.standard_normal(
+        sum(cardinalities)
+    )
+    weights = np.exp(logits.T, dtype=np.float32)
+    normalise(weights, cardinalities)
+    return weights.T.copy()
+
+
+def draw(laws: Laws, cardinalities: tuple[int, ...], rng: np.random.Generator) -> Codes:
+    stops = np.cumsum(cardinalities)[:-1]
+    sums = [np.cumsum(block, axis=1) for block in np.split(laws, stops, axis=1)]
+    return np.stack(
+        [(own[:, :-1] <= rng.random((len(laws), 1)) * own[:, -1:]).sum(axis=1) for own in sums], axis=1
+    )
+
+
+def balanced(laws: Laws, cardinalities: tuple[int, ...], seed: int) -> tuple[Codes, Codes, Codes]:
+    """Codes before, codes after, and what they were drawn as the second time."""
+    rng = np.random.default_rng(seed)
+    first, second = draw(laws, cardinalities, rng), draw(laws, cardinalities, rng)
+    codes = first.copy()
+    balance(codes, second, laws, cardinalities, rng)
+    return first, codes, second
+
+
+def one_hot(codes: Codes, cardinalities: tuple[int, ...]) -> Laws:
+    return np.concatenate(
+        [np.eye(cells, dtype=np.float32)[codes[:, column]] for column, cells in enumerate(cardinalities)],
+        axis=1,
+    )
+
+
+def distance(codes: Codes, laws: Laws, cardinalities: tuple[int, ...]) -> float:
+    """What balancing lowers."""
+    hot, starts = one_hot(codes, cardinalities), np.cumsum((0, *cardinalities))
+    surplus = hot.T @ hot - laws.T @ laws
+    for start, stop in itertools.pairwise(starts):
+        surplus[start:stop, start:stop] = 0
+    alone = (hot - laws).sum(axis=0)
+    return float((surplus**2).sum() / 4 + (alone**2).sum() / 2)
+
+
+@pytest.mark.parametrize("cardinalities", SHAPES)
+@pytest.mark.parametrize("rows", [300, 3000])
+def test_counts_are_nearer_to_their_expectation(cardinalities: tuple[int, ...], rows: int) -> None:
+    laws = laws_with(cardinalities, rows, seed=1)
+    first, codes, _ = balanced(laws, cardinalities, seed=2)
+    assert distance(codes, laws, cardinalities) < 0.5 * distance(first, laws, cardinalities)
+
+
+@pytest.mark.parametrize("cardinalities", SHAPES)
+def test_every_code_is_one_of_the_two_draws(cardinalities: tuple[int, ...]) -> None:
+    first, codes, second = balanced(laws_with(cardinalities, 500, seed=3), cardinalities, seed=4)
+    assert ((codes == first) | (codes == second)).all()
+    assert (codes != first).any()
+
+
+def test_rare_codes_stay_as_they_were_drawn() -> None:
+    cardinalities = (40, 40, 3)
+    laws = laws_with(cardinalities, 400, seed=5)
+    rare = laws.sum(axis=0) < FEWEST_EXPECTED
+    assert 0 < rare.sum() < len(rare)
+    first, codes, _ = balanced(laws, cardinalities, seed=6)
+    before, after = one_hot(first, cardinalities), one_hot(codes, cardinalities)
+    assert np.array_equal(before[:, rare], after[:, rare])
+
+
+def test_no_code_is_favoured() -> None:
+    """Mean counts of many samples have their expectation."""
+    cardinalities, samples, rows = (2, 9, 20, 4), 60, 600
+    total = expected = variance = np.zeros(sum(cardinalities))
+    laws = laws_with(cardinalities, rows, seed=7)
+    for seed in range(samples):
+        _, codes, _ = balanced(laws, cardinalities, seed=100 + seed)
+        total = total + one_hot(codes, cardinalities).sum(axis=0)
+        expected = expected + laws.sum(axis=0)
+        variance = variance + (laws * (1 - laws)).sum(axis=0)
+    assert (np.abs(total - expected) < 5 * np.sqrt(variance) + 1e-3).all()
+    common = expected / samples > 30
+    assert (np.abs(total / expected - 1)[common] < 0.01).all()
+
+
+def test_the_same_stream_gives_the_same_codes() -> None:
+    laws = laws_with((4, 4), 200, seed=8)
+    assert np.array_equal(balanced(laws, (4, 4), seed=9)[1], balanced(laws, (4, 4), seed=9)[1])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_few_rows_are_balanced_too(rows: int) -> None:
+    laws = laws_with((3, 3), rows, seed=10)
+    codes, second = np.zeros((rows, 2), dtype=np.int64), np.ones((rows, 2), dtype=np.int64)
+    balance(codes, second, laws, (3, 3), np.random.default_rng(0))
+    assert codes.shape == (rows, 2)
+
+
+def test_uniforms_lie_one_in_each_interval() -> None:
+    uniforms = stratified_uniforms(1000, np.random.default_rng(11))
+    assert np.array_equal(np.sort((uniforms * 1000).astype(int)), np.arange(1000))
+    assert not np.array_equal(np.argsort(uniforms), np.arange(1000))
+    assert stratified_uniforms(0, np.random.default_rng(0)).shape == (0,)
+
+
+def test_large_samples_and_wide_tables_are_not_balanced() -> None:
+    assert is_balanced(MOST_ROWS, (MOST_CELLS,))
+    assert not is_balanced(MOST_ROWS + 1, (2, 2))
+    assert not is_balanced(10, (MOST_CELLS, 1))
+
+
+def test_a_samplers_small_samples_are_balanced() -> None:
+    rows, rng = 4000, np.random.default_rng(12)
+    codes = Sampler(bundle()).codes(rows, rng)
+    labels, wards = codes[:, 2], codes[:, 0]
+    for label, share in enumerate(LABEL_LAW):
+        count = np.sum(labels == label)
+        assert abs(count - rows * share) <= 1
+        for ward, law in enumerate(WARD_LAW[label]):
+            # A draw would deviate by more than ten rows in two of three samples.
+            assert abs(np.sum(wards[labels == label] == ward) - count * law) < 10

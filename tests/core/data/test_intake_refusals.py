@@ -1,0 +1,123 @@
+"""Files that are refused: wrong, damaged or hostile ones, with a clear code and nothing left behind."""
+
+import gzip
+from collections.abc import Callable
+
+import pytest
+
+from core.data.errors import NoAcceptableRows
+from core.data.intake.intake import GZIP
+from core.data.intake.unpacking import IntakeLimits
+from tests.core.data.desk import CANARY, Desk, people
+
+WRONG_FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "empty-upload"),
+    "header only": (b"age,work,note\n", "empty-upload"),
+    "blank lines only": (b"age,work,note\n\n\n", "empty-upload"),
+    "missing column": (f"age,work\n1,{CANARY}\n".encode(), "wrong-header"),
+    "undeclared column": (f"age,work,note,{CANARY}\n1,P,x,y\n".encode(), "wrong-header"),
+    "column twice": (b"age,work,note,age\n1,P,x,1\n", "wrong-header"),
+    "no header": (f"1,P,{CANARY}\n".encode(), "wrong-header"),
+    "other delimiter": (b"age;work;note\n1;P;x\n", "wrong-header"),
+    "latin-1": (b"age,work,note\n1,P,caf\xe9\n", "not-utf8"),
+    "utf-16": ("age,work,note\n1,P,x\n".encode("utf-16"), "not-utf8"),
+    "utf-16 without mark": ("age,work,note\n1,P,x\n".encode("utf-16-le"), "nul-byte"),
+    "nul": (b"age,work,note\n1,P,\0\n", "nul-byte"),
+    "quote in field": (f'age,work,note\n1,P,5"{CANARY}\n2,P,6"\n'.encode(), "stray-quote"),
+    "text after quote": (b'age,work,note\n1,P,"a"b\n', "stray-quote"),
+    "open quote": (f'age,work,note\n1,P,"{CANARY}\n'.encode(), "stray-quote"),
+    "old mac line ends": (b"age,work,note\n1,P,x\r2,P,x\n", "bare-carriage-return"),
+    "gzip as csv": (gzip.compress(b"age,work,note\n1,P,x\n"), "content-disagrees"),
+    "zip": (b"PK\x03\x04 and so on", "content-disagrees"),
+    "every row refused": (f"age,work,note\n{CANARY},P,x\n".encode(), "no-acceptable-rows"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FILES)
+def test_wrong_files_are_clear_errors_and_leave_nothing(desk: Desk, name: str):
+    data, code = WRONG_FILES[name]
+    assert desk.refuse(data, people()).code == code
+
+
+def test_errors_say_the_line(desk: Desk):
+    assert desk.refuse(b"age,work,note\n1,P,x\n1,P,caf\xe9\n", people()).facts["line"] == 3
+    assert desk.refuse(b'age,work,note\n1,P,"x\ny"\n1,P,"z\n', people()).facts["line"] == 4
+    assert desk.refuse(b'age,work,note\n1,P,"x\ny"\n1,P,\0\n', people()).facts["line"] == 4
+
+
+def test_a_wrong_header_names_declared_columns_and_positions_only(desk: Desk):
+    error = desk.refuse(f"age,{CANARY},note\n".encode(), people())
+    assert error.facts == {"missing": ["work"], "repeated": [], "undeclared_positions": [2]}
+
+
+def test_a_report_comes_with_the_error_when_nothing_is_acceptable(desk: Desk):
+    error = desk.refuse(b"age,work,note\nx,P,x\n", people())
+    assert isinstance(error, NoAcceptableRows)
+    assert error.facts["report"]["rows_refused"] == 1  # type: ignore[index]
+
+
+def test_a_record_without_end_does_not_fill_memory(desk: Desk):
+    endless = b'age,work,note\n1,P,"' + b"x" * 300_000
+    error = desk.refuse(endless, people(), limits=IntakeLimits(max_record_bytes=100_000))
+    assert (error.code, error.facts["line"]) == ("record-too-long", 2)
+    late = b"age,work,note\n" + b"1,P,x\n" * 20_000 + b"1,P," + b"x" * 200_000
+    assert (
+        desk.refuse(late, people(), limits=IntakeLimits(max_record_bytes=100_000)).code == "record-too-long"
+    )
+
+
+def test_too_many_bytes(desk: Desk):
+    assert (
+        desk.refuse(b"age,work,note\n1,P,x\n", people(), limits=IntakeLimits(max_bytes=10)).code
+        == "upload-too-large"
+    )
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(desk: Desk):
+    def broken():
+        yield b"age,work,note\n1,P,x\n" * 1
+        yield b"1,P,x\n" * 100_000
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        desk.take(broken(), people())  # type: ignore[arg-type]
+    assert not desk.store.exists("rows")
+
+
+def test_unknown_content_types(desk: Desk):
+    assert desk.refuse(b"x", people(), "application/json").code == "unsupported-upload"
+    desk.take(b"age,work,note\n1,P,x\n", people(), "Text/CSV; charset=utf-8")
+
+
+# gzip
+
+
+def test_gzip_of_several_members(desk: Desk):
+    data = gzip.compress(b"age,work,note\n5,P,x\n") + gzip.compress(b"7,Q,y\n")
+    desk.take([data[at : at + 3] for at in range(0, len(data), 3)], people(), GZIP)
+    assert len(desk.rows(people())) == 2
+
+
+GZIP_CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[:-9],
+    "cut early": lambda data: data[:5],
+    "changed": lambda data: data[:20] + bytes([data[20] ^ 255]) + data[21:],
+    "trailing garbage": lambda data: data + b"garbage",
+}
+
+
+@pytest.mark.parametrize("change", GZIP_CHANGES)
+def test_damaged_gzip(desk: Desk, change: str):
+    data = gzip.compress(b"age,work,note\n" + b"5,P,x\n" * 1000)
+    assert desk.refuse(GZIP_CHANGES[change](data), people(), GZIP).code == "damaged-upload"
+
+
+def test_a_bomb_is_refused_by_ratio_and_by_size(desk: Desk):
+    bomb = gzip.compress(b"age,work,note\n" + (b"1,P," + b"x" * 999_000 + b"\n") * 70, compresslevel=9)
+    assert len(bomb) < 300_000
+    assert desk.refuse(bomb, people(), GZIP).code == "decompression-bomb"
+    small = gzip.compress(b"age,work,note\n" + b"1,P,x\n" * 100_000)
+    assert (
+        desk.refuse(small, people(), GZIP, limits=IntakeLimits(max_unpacked_bytes=99_999)).code
+        == "decompression-bomb"
+    )

@@ -1,0 +1,92 @@
+"""The best that an adaptive adversary can do against an admission rule, exactly: every choice may depend on every output.
+
+Mechanisms are randomised responses whose pure epsilons are multiples of one unit, and releases that show everything with a
+small probability; so the privacy loss of a transcript is an integer (or infinite) and the adversary's best strategy is
+a dynamic programme over what was charged and the loss so far. Under the table the adversary aims at, a transcript of loss l
+adds probability times (1 - exp(epsilon - l)) to delta(epsilon); the expectation of that over the best strategy is the largest
+hockey-stick divergence of the whole interaction. No sampling, no error but float64's.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, total
+
+
+@dataclass(frozen=True)
+class Response:
+    """Randomised response of pure epsilon `units * unit`, which shows the truth outright with probability `leak`."""
+
+    units: int
+    leak: float = 0.0
+
+    def rises(self, unit: float) -> float:
+        """Probability, under the table aimed at, of the output that speaks for it, if it does not leak."""
+        return 1 / (1 + math.exp(-self.units * unit))
+
+    def charge(self, unit: float) -> Charge:
+        """What it costs: basic composition as it is, divergences exactly (a leak has none), all rounded up."""
+        pure = self.units * unit
+        rdp = [math.ceil(response_rdp(pure, order) * MICRO) for order in ORDERS]
+        return Charge(
+            epsilon_micros=math.ceil(pure * MICRO),
+            delta_femtos=math.ceil(self.leak * FEMTO),
+            rdp_micros=tuple(10**15 if self.leak else amount for amount in rdp),
+        )
+
+
+def response_rdp(pure: float, order: int) -> float:
+    up, down = 1 / (1 + math.exp(-pure)), 1 / (1 + math.exp(pure))
+    return math.log(up**order * down ** (1 - order) + down**order * up ** (1 - order)) / (order - 1)
+
+
+Counts = tuple[int, ...]
+"""How many of each offered mechanism were run."""
+
+
+def largest_delta(
+    offers: list[Response], allowed: Callable[[Counts], bool], *, unit: float, epsilon: float
+) -> float:
+    """Return the largest delta(epsilon) of an interaction that runs offers while `allowed`, in any order, on any grounds."""
+    allows = cache(allowed)
+
+    @cache
+    def value(counts: Counts, loss: int) -> float:
+        best = max(-math.expm1(epsilon - loss * unit), 0.0)  # stop here
+        for number, offer in enumerate(offers):
+            after = tuple(count + (number == place) for place, count in enumerate(counts))
+            if allows(after):
+                rises = offer.rises(unit)
+                honest = rises * value(after, loss + offer.units) + (1 - rises) * value(
+                    after, loss - offer.units
+                )
+                best = max(best, offer.leak + (1 - offer.leak) * honest)
+        return best
+
+    answer = value((0,) * len(offers), 0)
+    value.cache_clear()
+    return answer
+
+
+def fixed_delta(offers: list[Response], counts: Counts, *, unit: float, epsilon: float) -> float:
+    """Return delta(epsilon) of exactly these runs, as if they had been fixed beforehand."""
+    law = {0: 1.0}
+    kept = 1.0
+    for offer, count in zip(offers, counts, strict=True):
+        kept *= (1 - offer.leak) ** count
+        for _ in range(count):
+            after: dict[int, float] = {}
+            for loss, mass in law.items():
+                for step, chance in ((offer.units, offer.rises(unit)), (-offer.units, 1 - offer.rises(unit))):
+                    after[loss + step] = after.get(loss + step, 0.0) + mass * chance
+            law = after
+    finite = math.fsum(mass * max(-math.expm1(epsilon - loss * unit), 0.0) for loss, mass in law.items())
+    return 1 - kept + kept * finite
+
+
+def charged(offers: list[Response], counts: Counts, unit: float) -> Charge:
+    return total(
+        offer.charge(unit) for offer, count in zip(offers, counts, strict=True) for _ in range(count)
+    )

@@ -1,0 +1,217 @@
+"""Domains with rules, and a checker of rules that shares nothing with the code that keeps them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from core.plan.domain import TableDomain
+
+Row = Mapping[str, Any]
+
+
+def number(name: str, lower: float = 0, upper: float = 100, **keys: object) -> dict[str, Any]:
+    return {"name": name, "kind": "numeric", "type": "integer", "lower": lower, "upper": upper} | keys
+
+
+def real(name: str, lower: float = 0, upper: float = 100, **keys: object) -> dict[str, Any]:
+    return number(name, lower, upper, **keys) | {"type": "real"}
+
+
+def words(name: str, *listed: str, **keys: object) -> dict[str, Any]:
+    return {"name": name, "kind": "categorical", "categories": list(listed)} | keys
+
+
+def day(name: str, lower: str = "2020-01-01", upper: str = "2021-12-31", **keys: object) -> dict[str, Any]:
+    return {"name": name, "kind": "date", "lower": lower, "upper": upper} | keys
+
+
+def flag(name: str, **keys: object) -> dict[str, Any]:
+    return {"name": name, "kind": "boolean"} | keys
+
+
+def document(
+    columns: Sequence[dict[str, Any]], rules: Sequence[dict[str, Any]], **keys: object
+) -> dict[str, Any]:
+    return {"schema": "understudy.domain/1", "columns": list(columns), "rules": list(rules)} | keys
+
+
+FLAGS = [f"flag {place}" for place in range(40)]
+
+EVERY_RULE: dict[str, dict[str, Any]] = {
+    "impossible": document(
+        [words("sex", "f", "m"), words("pregnant", "yes", "no", null="category"), number("age")],
+        [
+            {
+                "kind": "impossible",
+                "columns": ["sex", "pregnant", "age"],
+                "combinations": [["m", {"one_of": ["yes", None]}, {"from": 0}], ["f", "yes", {"to": 9}]],
+            }
+        ],
+    ),
+    "possible": document(
+        [
+            number("age", 0, 110, specials=[999]),
+            {"name": "stage", "kind": "ordinal", "levels": ["a", "b", "c", "d"]},
+        ],
+        [
+            {
+                "kind": "possible",
+                "columns": ["age", "stage"],
+                "combinations": [[{"to": 17}, {"to": "b"}], [{"from": 18}, {"from": "c"}], [999, "a"]],
+            }
+        ],
+    ),
+    "at_most": document(
+        [
+            day("admitted", resolution="week", null="category"),
+            day("discharged", "2020-06-15", "2022-03-01", resolution="month"),
+            real("low", specials=[-1]),
+            real("high", decimals=1, lower=20),
+        ],
+        [
+            {"kind": "at_most", "columns": ["admitted", "discharged"]},
+            {"kind": "at_most", "columns": ["low", "high"]},
+        ],
+    ),
+    "sum": document(
+        [
+            real("net", decimals=2),
+            real("tax", 0, 30, decimals=2, specials=[0]),
+            real("gross", 0, 110, decimals=1, null="category"),
+        ],
+        [{"kind": "sum", "parts": ["net", "tax"], "total": "gross", "tolerance": 0.05}],
+    ),
+    "null_together": document(
+        [
+            day("died", null="category"),
+            words("cause", "x", "y", null="category"),
+            number("hour", 0, 23, null="category"),
+        ],
+        [{"kind": "null_together", "columns": ["died", "cause", "hour"]}],
+    ),
+    "exactly_one": document([flag(name) for name in FLAGS], [{"kind": "exactly_one", "columns": FLAGS}]),
+    "determines": document(
+        [words("city", "Ulm", "Bonn", "Trier", "Hof", other=True), words("land", "BW", "NRW", "RP", "BY")],
+        [
+            {
+                "kind": "determines",
+                "columns": ["city", "land"],
+                "pairs": [["Ulm", "BW"], ["Bonn", "NRW"], [{"one_of": ["Trier"]}, "RP"], ["Hof", "BY"]],
+            }
+        ],
+    ),
+}
+"""A domain for every kind of rule."""
+
+TOGETHER: dict[str, Any] = document(
+    [
+        number("a", 0, 60, null="category"),
+        number("b", 0, 60, null="category"),
+        number("c", 0, 100, null="category"),
+        number("cap", 0, 120, bins=7),
+        words("kind", "small", "large", "none"),
+        flag("f", true="1", false="0"),
+        flag("g", true="1", false="0"),
+        words("group", "p", "q", null="category"),
+    ],
+    [
+        {"kind": "sum", "parts": ["a", "b"], "total": "c"},
+        {"kind": "at_most", "columns": ["c", "cap"]},
+        {"kind": "null_together", "columns": ["a", "b", "c"]},
+        {
+            "kind": "determines",
+            "columns": ["cap", "kind"],
+            "pairs": [[{"to": 30}, "small"], [{"from": 31}, "large"]],
+        },
+        {"kind": "exactly_one", "columns": ["f", "g"], "set": "1"},
+        {
+            "kind": "possible",
+            "columns": ["f", "group"],
+            "combinations": [["1", "p"], ["0", "q"], ["0", None]],
+        },
+        {"kind": "impossible", "columns": ["kind", "g"], "combinations": [["small", True]]},
+    ],
+    target="kind",
+)
+"""All kinds, tied to each other."""
+
+ALL = EVERY_RULE | {"together": TOGETHER}
+
+
+def broken(domain: Mapping[str, Any], row: Row) -> list[int]:
+    """Places of the rules that a decoded row breaks; by the document alone."""
+    columns = {column["name"]: column for column in domain["columns"]}
+    return [place for place, rule in enumerate(domain["rules"]) if not _keeps(rule, row, columns)]
+
+
+def _keeps(rule: Mapping[str, Any], row: Row, columns: Mapping[str, dict[str, Any]]) -> bool:
+    kind = rule["kind"]
+    if kind == "sum":
+        values = [row[name] for name in (*rule["parts"], rule["total"])]
+        exempt = any(_exempt(columns[name], row[name]) for name in (*rule["parts"], rule["total"]))
+        return exempt or abs(sum(values[:-1]) - values[-1]) <= rule.get("tolerance", 0) + 1e-9
+    names = rule["columns"]
+    values = [row[name] for name in names]
+    if kind == "at_most":
+        exempt = any(_exempt(columns[name], row[name]) for name in names)
+        return exempt or values[0] <= values[1]
+    if kind == "null_together":
+        return len({value is None for value in values}) == 1
+    if kind == "exactly_one":
+        wanted = rule.get("set", True)
+        each = wanted if isinstance(wanted, list) else [wanted] * len(names)
+        told = zip(names, values, each, strict=True)
+        return sum(_word(columns[name], value) == _word(columns[name], one) for name, value, one in told) == 1
+    if kind == "determines":
+        return all(
+            not _meets(columns[names[0]], values[0], key) or _meets(columns[names[1]], values[1], value)
+            for key, value in rule["pairs"]
+        )
+    met = any(
+        all(
+            _meets(columns[name], value, test) for name, value, test in zip(names, values, tests, strict=True)
+        )
+        for tests in rule["combinations"]
+    )
+    return met if kind == "possible" else not met
+
+
+def _exempt(column: Mapping[str, Any], value: Any) -> bool:
+    return value is None or not _comparable(column, column["lower"]) <= value <= _comparable(
+        column, column["upper"]
+    )
+
+
+def _comparable(column: Mapping[str, Any], value: Any) -> Any:
+    if column["kind"] == "date":
+        return date.fromisoformat(value)
+    if column["kind"] == "datetime":
+        return datetime.fromisoformat(value)
+    return column["levels"].index(value) if column["kind"] == "ordinal" else value
+
+
+def _word(column: Mapping[str, Any], value: Any) -> Any:
+    if column["kind"] != "boolean" or not isinstance(value, bool):
+        return value
+    return column.get(str(value).lower(), str(value).lower())
+
+
+def _meets(column: Mapping[str, Any], value: Any, test: Any) -> bool:
+    if isinstance(test, dict) and "one_of" in test:
+        return any(_meets(column, value, one) for one in test["one_of"])
+    if isinstance(test, dict):
+        if value is None or (column["kind"] == "numeric" and _exempt(column, value)):
+            return False
+        found = _comparable(column, value) if column["kind"] == "ordinal" else value
+        low = _comparable(column, test["from"]) if "from" in test else found
+        high = _comparable(column, test["to"]) if "to" in test else found
+        return low <= found <= high
+    if test is None or value is None:
+        return test is value
+    if column["kind"] in ("date", "datetime"):
+        return value == _comparable(column, test)
+    return _word(column, value) == _word(column, test)
+
+
+def ruled(name: str) -> TableDomain:
+    return TableDomain.from_json(EVERY_RULE[name])

@@ -1,0 +1,70 @@
+import math
+from datetime import date
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.plan.domain.text import parse_numbers, parse_times
+
+NUMBERS = st.from_regex(r"[+-]?([0-9]{1,9}\.?[0-9]{0,9}|\.[0-9]{1,9})([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+@given(text=NUMBERS)
+def test_numbers_read_as_python_reads_them_beside_something_unreadable(text):
+    for array in (pa.array([text]), pa.array([text, "x"])):
+        values, unreadable = parse_numbers(array)
+        assert values[0] == float(text)
+        assert unreadable is None or unreadable.tolist() == [False, True]
+
+
+@given(texts=st.lists(st.none() | st.text(max_size=6) | NUMBERS, max_size=8))
+def test_any_text_is_a_number_or_marked(texts):
+    values, unreadable = parse_numbers(pa.array(texts, pa.string()))
+    for index, text in enumerate(texts):
+        marked = unreadable is not None and unreadable[index]
+        assert not (text is None and marked)
+        assert math.isnan(values[index]) or not marked
+
+
+@given(day=st.dates(date(1900, 1, 1), date(2200, 1, 1)))
+def test_declared_formats_read_what_python_writes(day):
+    for form in ("%d.%m.%Y", "%m/%d/%Y"):
+        values, unreadable = parse_times(pa.array([day.strftime(form), None, "x"]), format_=form, days=True)
+        assert values.to_pylist() == [day.toordinal() - date(1970, 1, 1).toordinal(), None, None]
+        assert unreadable is not None
+        assert unreadable.tolist() == [False, False, True]
+
+
+@given(day=st.integers(1, 40), month=st.integers(1, 12))
+def test_days_that_do_not_exist_are_marked(day, month):
+    text = f"{day:02}.{month:02}.2021"
+    try:
+        exists = bool(date(2021, month, day))
+    except ValueError:
+        exists = False
+    for form, written in (("%d.%m.%Y", text), (None, f"2021-{month:02}-{day:02}")):
+        _, unreadable = parse_times(pa.array([written]), format_=form, days=True)
+        assert (unreadable is None or not unreadable[0]) == exists
+
+
+def test_mixed_iso_forms_beside_each_other():
+    texts = [
+        "2020-01-01",
+        "2020-01-01T01:00:00.999Z",
+        "2020-01-01 03:00+02:00",
+        "20200101",
+        "2020-13-01",
+        None,
+        "1969-12-31T23:59:59.5",
+    ]
+    values, unreadable = parse_times(pa.array(texts), format_=None, days=False)
+    assert values.to_pylist() == [1577836800, 1577840400, 1577840400, None, None, None, -1]
+    assert unreadable is not None
+    assert unreadable.tolist() == [False, False, False, True, True, False, False]
+
+
+def test_fractions_of_a_second_before_1970_are_cut_downwards():
+    for text in ("1969-12-31T23:59:59.5", "1969-12-31T23:59:59.5Z"):
+        values, _ = parse_times(pa.array([text]), format_=None, days=False)
+        assert values.to_pylist() == [-1]

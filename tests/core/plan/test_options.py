@@ -1,0 +1,127 @@
+import pytest
+from pydantic import ValidationError
+
+from core.plan.errors import InvalidSpec
+from core.plan.options import ABLATIONS, IdpganOptions, IdpganRequest, explain
+from core.plan.spec import SynthesisSpec
+
+
+def test_every_option_can_be_requested_and_nothing_else():
+    assert set(IdpganRequest.model_fields) == set(IdpganOptions.model_fields)
+    assert IdpganRequest().chosen() == {}
+
+
+def test_the_defaults_are_consistent_and_survive_json():
+    options = IdpganOptions()
+
+    assert IdpganOptions.model_validate_json(options.model_dump_json()) == options
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"anchor": False, "critic": False},
+        {"steps": 0},
+        {"critic": False, "anchor_share": 1.0},
+        {"anchor_share": 1.0},
+        {"anchor_share": 0.0},
+        {"anchor": False},
+        {"critic": False, "anchor_share": 1.0, "steps": 0, "acts": True, "acts_noise_multiplier": 5.0},
+        {"acts": True},
+        {"acts_noise_multiplier": 2.0},
+        {"weight_clusters": True},
+        {"weight_clusters": True, "acts": True, "acts_noise_multiplier": 5.0},
+        {"schedule": "step", "schedule_decay": 1.5},
+        {"clipping_norm": 0.0},
+        {"clipping_norm": float("nan")},
+        {"steps": 2.5},
+        {"unheard_of": 1},
+    ],
+)
+def test_options_that_exclude_each_other_or_are_out_of_range_are_refused(changes: dict[str, object]):
+    with pytest.raises(ValidationError):
+        IdpganOptions.model_validate(changes)
+
+
+def test_a_spec_survives_json_with_what_was_asked_for():
+    spec = SynthesisSpec(synthesizer="idpgan", options={"steps": 300, "critic_steps": "adaptive"})
+
+    assert spec.to_json() == {"synthesizer": "idpgan", "options": {"steps": 300, "critic_steps": "adaptive"}}
+    assert SynthesisSpec.from_json(spec.to_json()) == spec
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"synthesizer": "unheard-of"},
+        {"synthesizer": "idpgan", "options": 3},
+        {"synthesizer": "idpgan", "options": {"noise": 0}},
+        {"synthesizer": "idpgan", "options": {"steps": 0}},
+        {"synthesizer": "idpgan", "options": {"steps": True}},
+        {"synthesizer": "idpgan", "options": {"acts": "yes"}},
+        {"synthesizer": "idpgan", "options": {"gp_weight": float("inf")}},
+    ],
+)
+def test_an_unknown_synthesizer_or_option_is_refused_with_a_reason(document: dict[str, object]):
+    with pytest.raises(InvalidSpec) as refused:
+        SynthesisSpec.from_json(document)
+
+    assert refused.value.detail
+
+
+def test_a_refusal_names_the_option():
+    with pytest.raises(InvalidSpec, match="clipping_norm"):
+        SynthesisSpec(synthesizer="idpgan", options={"clipping_norm": -1})
+
+
+@pytest.mark.parametrize("name", ["dpgan", "dpba", "acts", "dpba+acts", "acts+wc", "dpba+acts+wc"])
+def test_each_ablation_of_the_paper_is_a_configuration(name: str):
+    request = SynthesisSpec(synthesizer="idpgan", options=ABLATIONS[name]).request()
+
+    assert (request.schedule != "constant") == ("dpba" in name)
+    assert request.acts == ("acts" in name)
+    assert request.weight_clusters == ("wc" in name)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"nosuch": 1}, "nosuch: there is no such option"),
+        ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
+        (
+            {"critic_steps": "often"},
+            "critic_steps: Input should be a valid integer; critic_steps: Input should be 'adaptive'",
+        ),
+    ],
+)
+def test_a_wrong_option_is_named_and_its_rule_told(options: dict[str, object], said: str):
+    with pytest.raises(InvalidSpec) as caught:
+        SynthesisSpec(synthesizer="idpgan", options=options)
+    assert caught.value.detail == said
+
+
+def test_options_that_exclude_each_other_are_told_in_our_words():
+    with pytest.raises(ValidationError) as caught:
+        IdpganOptions(critic_asks="labels", critic=False, steps=0, anchor_share=1.0)
+    assert explain(caught.value).detail == (
+        "options: a critic of labels chooses among images of the anchor, so it needs both"
+    )
+
+
+def test_there_are_no_other_ablations():
+    assert len(ABLATIONS) == 6
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_is_asked_for_by_name_and_other_options_win(name: str):
+    by_name = SynthesisSpec(synthesizer="idpgan", options={"ablation": name, "steps": 7})
+    assert by_name.request().chosen() == ABLATIONS[name] | {"steps": 7}
+    assert SynthesisSpec.from_json(by_name.to_json()).request() == by_name.request()
+
+
+@pytest.mark.parametrize("ablation", ["all", {}, ["dpba"], 1, True])
+def test_an_unknown_ablation_is_refused_with_the_known_ones(ablation: object):
+    with pytest.raises(InvalidSpec) as caught:
+        SynthesisSpec(synthesizer="idpgan", options={"ablation": ablation})
+    assert "dpba+acts+wc" in caught.value.remedy
