@@ -20,7 +20,7 @@ from core.db.tables.notification_event import NotificationEvent
 from core.db.tables.release import Release
 
 
-class EventKind(StrEnum):
+class Kind(StrEnum):
     """One kind of event. `TEST` is sent on request, to the tested endpoint only."""
 
     REQUEST_FILED = "budget-request.filed"
@@ -42,16 +42,16 @@ class EventKind(StrEnum):
 
 
 _OF_REQUEST: Final = {
-    "open": EventKind.REQUEST_FILED,
-    "approved": EventKind.REQUEST_APPROVED,
-    "denied": EventKind.REQUEST_DENIED,
-    "withdrawn": EventKind.REQUEST_WITHDRAWN,
-    "expired": EventKind.REQUEST_EXPIRED,
+    "open": Kind.REQUEST_FILED,
+    "approved": Kind.REQUEST_APPROVED,
+    "denied": Kind.REQUEST_DENIED,
+    "withdrawn": Kind.REQUEST_WITHDRAWN,
+    "expired": Kind.REQUEST_EXPIRED,
 }
 _OF_JOB: Final = {
-    "succeeded": EventKind.JOB_SUCCEEDED,
-    "failed": EventKind.JOB_FAILED,
-    "cancelled": EventKind.JOB_CANCELLED,
+    "succeeded": Kind.JOB_SUCCEEDED,
+    "failed": Kind.JOB_FAILED,
+    "cancelled": Kind.JOB_CANCELLED,
 }
 
 
@@ -76,28 +76,28 @@ def notify_release(session: Session, release: Release, *, at: datetime) -> None:
     """Notify all who may see the dataset of a release."""
     add_event(
         session,
-        EventKind.RELEASE_PUBLISHED,
+        Kind.RELEASE_PUBLISHED,
         dataset_id=release.dataset_id,
         at=at,
         ids={"job_id": release.job_id, "release_id": release.id},
     )
 
 
-def notify_population(session: Session, kind: EventKind, population_id: UUID, *, at: datetime) -> None:
+def notify_population(session: Session, kind: Kind, population_id: UUID, *, at: datetime) -> None:
     """Notify all who may see a dataset of the population."""
     datasets = select(Dataset.id).where(Dataset.population_id == population_id, Dataset.state != "deleted")
     for dataset_id in session.scalars(datasets.order_by(Dataset.created_at, Dataset.id)).all():
         add_event(session, kind, dataset_id=dataset_id, at=at, ids={"population_id": population_id})
 
 
-def notify_principal(session: Session, kind: EventKind, about: UUID, *, at: datetime, **ids: UUID) -> None:
+def notify_principal(session: Session, kind: Kind, about: UUID, *, at: datetime, **ids: UUID) -> None:
     """Notify a principal, and those who oversee the installation, of an event without a dataset."""
     add_event(session, kind, dataset_id=None, at=at, about=about, ids=ids)
 
 
 def add_event(
     session: Session,
-    kind: EventKind,
+    kind: Kind,
     *,
     dataset_id: UUID | None,
     at: datetime,

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.db.outbox import EventKind, notify_population
+from core.db.outbox import Kind, notify_population
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
@@ -104,7 +104,7 @@ def place_order(
     repository.add(session, job)
     carrier = admission.carried_by
     if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
-        notify_population(session, EventKind.BUDGET_LOW, dataset.population_id, at=now)
+        notify_population(session, Kind.BUDGET_LOW, dataset.population_id, at=now)
     on_commit(session, partial(queue.enqueue_training, job_id))
     return job
 

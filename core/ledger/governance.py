@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.db.outbox import EventKind, notify_population
+from core.db.outbox import Kind, notify_population
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
 from core.dp.filters import Admission, AdmissionRule, Cap
@@ -151,7 +151,7 @@ def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock
     if budget.frozen_at is not None:
         return False
     repository.set_frozen(session, population_id, frozen_at=clock.now())
-    notify_population(session, EventKind.DATASET_FROZEN, population_id, at=clock.now())
+    notify_population(session, Kind.DATASET_FROZEN, population_id, at=clock.now())
     if repository.frozen_in_chain(session, population_id):
         return True  # The row was cleared by hand; it agrees with the chain again.
     with suppress(LedgerBroken):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.platform.notifications.kinds import CHOSEN
 from core.platform.notifications.messages import WORDS
 from service.dashboard.forms import order
@@ -77,7 +77,7 @@ def endpoint_page(endpoint_id: UUID, visit: CurrentVisit, before: Before = None)
         endpoint=endpoint,
         why=_WHY_PAUSED.get(endpoint.paused_because or "", endpoint.paused_because),
         deliveries=found.items,
-        said={kind.value: WORDS[kind] for kind in EventKind},
+        said={kind.value: WORDS[kind] for kind in Kind},
         next_before=found.next_before,
         is_first=before is None,
         may_change=visit.may(test_endpoint),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
@@ -21,7 +21,7 @@ EndpointState = Literal["unconfirmed", "active", "paused"]
 DeliveryState = Literal["waiting", "delivered", "failed", "dropped"]
 
 
-def _may_be_chosen(kind: EventKind) -> EventKind:
+def _may_be_chosen(kind: Kind) -> Kind:
     if kind not in CHOSEN:
         message = "not a kind that can be chosen"
         raise ValueError(message)
@@ -29,7 +29,7 @@ def _may_be_chosen(kind: EventKind) -> EventKind:
 
 
 ChosenKind = Annotated[
-    EventKind,
+    Kind,
     AfterValidator(_may_be_chosen),
     WithJsonSchema({"type": "string", "enum": [kind.value for kind in CHOSEN]}),
 ]
@@ -70,7 +70,7 @@ class EndpointView(BaseModel):
     id: UUID
     channel: Channel
     target: str = Field(description="The address, visible to its owner only; sealed in the database.")
-    kinds: list[EventKind] = Field(description="Event kinds to send; empty for all.")
+    kinds: list[Kind] = Field(description="Event kinds to send; empty for all.")
     state: EndpointState
     paused_because: str | None = Field(
         description="`unreachable`: a delivery failed twelve times within hours and no other succeeded; `gone`: the receiver"
@@ -121,7 +121,7 @@ class DeliveryView(BaseModel):
     event_id: UUID = Field(
         description="Id of the event; the header `webhook-id` is `msg_` followed by its digits."
     )
-    kind: EventKind
+    kind: Kind
     about: dict[str, str] = Field(description="Ids of the objects concerned, as in the message.")
     happened_at: datetime = Field(description="Rounded up to the minute.")
     state: DeliveryState

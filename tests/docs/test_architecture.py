@@ -61,7 +61,7 @@ def test_a_way_crosses_no_box(grid):
                 passed += 1
                 start = grid.start(box.column)
                 assert x < start - 1 or x > start + grid.width(box.span) + 1, (hop, box)
-    assert passed > 20, "the ways pass no row"
+    assert passed > 10, "the ways pass no row"
 
 
 @pytest.mark.parametrize("name", ["wide.svg", "narrow.svg"])

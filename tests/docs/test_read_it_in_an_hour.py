@@ -63,9 +63,7 @@ def test_three_modules_open_private_rows_as_the_page_says():
         file.relative_to(ROOT).as_posix()
         for folder in ("core", "models", "service", "workers", "understudy", "migrations")
         for file in (ROOT / folder).rglob("*.py")
-        if re.search(
-            r"(?:from|import) core\.storage(?:\.private_rows| import .*private_rows)", file.read_text()
-        )
+        if re.search(r"(?:from|import) core\.data(?:\.private_rows| import .*private_rows)", file.read_text())
     }
     sentence = (
         TEXT[TEXT.index("Three modules open private rows") :].split(".\n")[0].split("Import contracts")[0]

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from core.artifacts.signing import contexts
 from core.artifacts.signing.signed import Signer
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.dp import mechanism as mechanisms
 from core.dp.charge import Charge
 from core.dp.filters import AdmissionRule
@@ -137,7 +137,7 @@ def signatures() -> dict[str, object]:
     members: dict[str, object] = {
         f"signed for {purpose}": SIGNER.sign(document, context=purpose).to_json() for purpose in purposes
     }
-    for kind in EventKind:
+    for kind in Kind:
         message = Message(
             delivery_id=UUID(int=8),
             event_id=UUID(int=9),

@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex
 
 import core.db.tables  # noqa: F401 - registers every table
 from core.db.base import Base
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.errors import UnderstudyError
 from core.jobs import queue
 from core.jobs.states import PLAN_ALTERED, STAGES, TRAINING_FAILED, JobState
@@ -110,7 +110,7 @@ def words() -> dict[str, object]:
     members: dict[str, object] = {
         name: sorted(member.value for member in values) for name, values in enumerations.items()
     }
-    for kind in EventKind:
+    for kind in Kind:
         scope = scope_of(kind)
         members[f"event {kind.value}"] = [None if scope is None else scope.value, kind in CHOSEN]
     members["cookies"] = [COOKIE, LOOPBACK_COOKIE]

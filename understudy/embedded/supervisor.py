@@ -7,7 +7,7 @@ when it is killed with -9 (the kernel's death signal); what a crash leaves is re
 import contextlib
 import http.client
 import os
-import random
+import secrets
 import socket
 import time
 from collections.abc import Callable
@@ -193,7 +193,7 @@ def free_port(port: int) -> int:
     Raises:
         EmbeddedUnavailable: if the wanted port is taken.
     """
-    wanted = [port] if port else random.sample(LASTING_PORTS, 100)
+    wanted = [port] if port else secrets.SystemRandom().sample(LASTING_PORTS, 100)
     if any(is_free(found := each) for each in wanted):
         return found
     message = f"port {port} is in use; choose another with --port" if port else "no free port was found"

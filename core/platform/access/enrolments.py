@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.db.outbox import EventKind, notify_principal
+from core.db.outbox import Kind, notify_principal
 from core.db.tables.api_key import ApiKey
 from core.db.tables.enrolment import Enrolment
 from core.db.tables.person import Person
@@ -117,7 +117,7 @@ class Enrolments:
             expires_at=now + self._lifetime,
         )
         repository.add(session, row)
-        self._tell(session, EventKind.RECOVERY_MADE, row)
+        self._tell(session, Kind.RECOVERY_MADE, row)
         return row, token
 
     def accept(
@@ -152,7 +152,7 @@ class Enrolments:
         key, secret = self._keys.first_key(
             session, person, enrolment_id=found.id, name=name, expires_at=expires_at
         )
-        self._tell(session, EventKind.RECOVERY_ACCEPTED, found)
+        self._tell(session, Kind.RECOVERY_ACCEPTED, found)
         return Accepted(enrolment=found, key=key, text=secret)
 
     def cancel(
@@ -188,7 +188,7 @@ class Enrolments:
             default=None,
         )
         session.flush()
-        self._tell(session, EventKind.RECOVERY_CANCELLED, found)
+        self._tell(session, Kind.RECOVERY_CANCELLED, found)
         return found, ended
 
     def waits(self, row: Enrolment) -> bool:
@@ -234,7 +234,7 @@ class Enrolments:
             and (person.held_until is None or person.held_until <= self._clock.now())
         )
 
-    def _tell(self, session: Session, kind: EventKind, row: Enrolment) -> None:
+    def _tell(self, session: Session, kind: Kind, row: Enrolment) -> None:
         if row.is_recovery:
             notify_principal(
                 session,

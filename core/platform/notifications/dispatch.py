@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from core.clock import Clock
 from core.data.errors import SealBroken
 from core.data.master_keys import MasterKeys
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.db.session import Database
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
@@ -148,7 +148,7 @@ class Dispatcher:
         )
         kept: list[Message] = []
         for delivery, event in due:
-            confirms = event.kind == EventKind.CONFIRM
+            confirms = event.kind == Kind.CONFIRM
             if event.id not in permitted or endpoint.state != ("unconfirmed" if confirms else "active"):
                 _end(
                     delivery,
@@ -166,7 +166,7 @@ class Dispatcher:
 
     def _held_until(self, endpoint: NotificationEndpoint, event: NotificationEvent) -> datetime:
         """Until when an event waits to be batched into one e-mail with others."""
-        asked_for = event.kind in {EventKind.TEST, EventKind.CONFIRM}
+        asked_for = event.kind in {Kind.TEST, Kind.CONFIRM}
         if endpoint.channel == "webhook" or asked_for or endpoint.answered_at is None:
             return event.at
         return endpoint.answered_at + self._digest

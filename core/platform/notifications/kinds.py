@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.platform.access.scopes import Scope
 
-CHOSEN: Final = tuple(kind for kind in EventKind if kind not in {EventKind.TEST, EventKind.CONFIRM})
+CHOSEN: Final = tuple(kind for kind in Kind if kind not in {Kind.TEST, Kind.CONFIRM})
 """The kinds that an endpoint may subscribe to."""
 
-RECOVERIES: Final = (EventKind.RECOVERY_MADE, EventKind.RECOVERY_ACCEPTED, EventKind.RECOVERY_CANCELLED)
+RECOVERIES: Final = (Kind.RECOVERY_MADE, Kind.RECOVERY_ACCEPTED, Kind.RECOVERY_CANCELLED)
 """The kinds that report that an administrator lets a person make new keys; the person's endpoints cannot opt
 out."""
 
@@ -22,6 +22,6 @@ _SCOPE_OF: Final[Mapping[str, Scope]] = {
 }
 
 
-def scope_of(kind: EventKind) -> Scope | None:
+def scope_of(kind: Kind) -> Scope | None:
     """The scope a key with scopes needs for this kind; None if it only concerns the endpoint or its principal."""
     return _SCOPE_OF.get(kind.value.partition(".")[0])

@@ -15,7 +15,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Final, Literal
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.platform.notifications.attempts import DELIVERED
 from core.platform.notifications.codes import code_of
 from core.platform.notifications.errors import TargetRefused
@@ -126,8 +126,8 @@ class MailTransport:
 
 def written(batch: Batch, *, sender: str, at: datetime) -> EmailMessage:
     """Compose the message for a batch."""
-    confirms = [message for message in batch.messages if message.kind is EventKind.CONFIRM]
-    events = [message for message in batch.messages if message.kind is not EventKind.CONFIRM]
+    confirms = [message for message in batch.messages if message.kind is Kind.CONFIRM]
+    events = [message for message in batch.messages if message.kind is not Kind.CONFIRM]
     made = EmailMessage()
     made["From"] = sender
     made["To"] = batch.details.target

@@ -7,27 +7,27 @@ from typing import Final
 from uuid import UUID
 
 from core.canonical import canonical
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.db.tables.notification_event import NotificationEvent
 from core.platform.notifications.details import Details
 
-WORDS: Final[Mapping[EventKind, str]] = {
-    EventKind.REQUEST_FILED: "A budget request was filed.",
-    EventKind.REQUEST_APPROVED: "A budget request was approved.",
-    EventKind.REQUEST_DENIED: "A budget request was denied.",
-    EventKind.REQUEST_WITHDRAWN: "A budget request was withdrawn.",
-    EventKind.REQUEST_EXPIRED: "A budget request has expired.",
-    EventKind.BUDGET_LOW: "Less than a fifth of a privacy budget is left.",
-    EventKind.DATASET_FROZEN: "A dataset was frozen.",
-    EventKind.JOB_SUCCEEDED: "A job has finished.",
-    EventKind.JOB_FAILED: "A job has failed.",
-    EventKind.JOB_CANCELLED: "A job was cancelled.",
-    EventKind.RELEASE_PUBLISHED: "A release was published.",
-    EventKind.RECOVERY_MADE: "An administrator made an enrolment with which an existing person can make new keys.",
-    EventKind.RECOVERY_ACCEPTED: "An existing person accepted an enrolment and made new keys.",
-    EventKind.RECOVERY_CANCELLED: "An enrolment with which an existing person could make new keys was cancelled.",
-    EventKind.TEST: "This is the test that you requested.",
-    EventKind.CONFIRM: "Confirm this address.",
+WORDS: Final[Mapping[Kind, str]] = {
+    Kind.REQUEST_FILED: "A budget request was filed.",
+    Kind.REQUEST_APPROVED: "A budget request was approved.",
+    Kind.REQUEST_DENIED: "A budget request was denied.",
+    Kind.REQUEST_WITHDRAWN: "A budget request was withdrawn.",
+    Kind.REQUEST_EXPIRED: "A budget request has expired.",
+    Kind.BUDGET_LOW: "Less than a fifth of a privacy budget is left.",
+    Kind.DATASET_FROZEN: "A dataset was frozen.",
+    Kind.JOB_SUCCEEDED: "A job has finished.",
+    Kind.JOB_FAILED: "A job has failed.",
+    Kind.JOB_CANCELLED: "A job was cancelled.",
+    Kind.RELEASE_PUBLISHED: "A release was published.",
+    Kind.RECOVERY_MADE: "An administrator made an enrolment with which an existing person can make new keys.",
+    Kind.RECOVERY_ACCEPTED: "An existing person accepted an enrolment and made new keys.",
+    Kind.RECOVERY_CANCELLED: "An enrolment with which an existing person could make new keys was cancelled.",
+    Kind.TEST: "This is the test that you requested.",
+    Kind.CONFIRM: "Confirm this address.",
 }
 """A sentence for each kind."""
 
@@ -46,7 +46,7 @@ class Message:
 
     delivery_id: UUID
     event_id: UUID
-    kind: EventKind
+    kind: Kind
     at: datetime
     ids: Mapping[str, str]
     attempts: int
@@ -77,7 +77,7 @@ def message_of(event: NotificationEvent, *, delivery_id: UUID, attempts: int) ->
     return Message(
         delivery_id=delivery_id,
         event_id=event.id,
-        kind=EventKind(event.kind),
+        kind=Kind(event.kind),
         at=full_minute(event.at),
         ids=ids,
         attempts=attempts,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from core.clock import Clock
 from core.data.errors import SealBroken
 from core.data.master_keys import MasterKeys
-from core.db.outbox import EventKind, add_event
+from core.db.outbox import Kind, add_event
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.platform.access.roles import Principal, Via
@@ -45,7 +45,7 @@ class Registry:
     overlap: timedelta
 
     def register(
-        self, session: Session, principal: Principal, *, channel: str, target: str, kinds: Sequence[EventKind]
+        self, session: Session, principal: Principal, *, channel: str, target: str, kinds: Sequence[Kind]
     ) -> tuple[NotificationEndpoint, Details]:
         """Create an endpoint. A webhook is active at once, an e-mail address after confirmation.
 
@@ -77,7 +77,7 @@ class Registry:
         )
         repository.add(session, row)
         if channel == "email":
-            self._tell(session, row, EventKind.CONFIRM)
+            self._tell(session, row, Kind.CONFIRM)
         return row, details
 
     def found(
@@ -117,10 +117,10 @@ class Registry:
                 f"The endpoint is {row.state}, so it receives nothing.",
                 remedy="Confirm the address, or resume the endpoint.",
             )
-        last = repository.newest_of_kind(session, row.id, EventKind.TEST.value)
+        last = repository.newest_of_kind(session, row.id, Kind.TEST.value)
         if last is not None and (left := last + TESTS_APART - self.clock.now()) > timedelta(0):
             raise TestedJustNow(retry_after_seconds=max(1, -(-left // timedelta(seconds=1))))
-        return self._tell(session, row, EventKind.TEST)
+        return self._tell(session, row, Kind.TEST)
 
     def rotate(
         self, session: Session, principal: Principal, endpoint_id: UUID
@@ -199,7 +199,7 @@ class Registry:
         repository.drop_waiting(session, row.id, outcome="removed")
         session.flush()
 
-    def _tell(self, session: Session, row: NotificationEndpoint, kind: EventKind) -> NotificationDelivery:
+    def _tell(self, session: Session, row: NotificationEndpoint, kind: Kind) -> NotificationDelivery:
         """Queue an event for this endpoint only."""
         now = self.clock.now()
         event_id = add_event(

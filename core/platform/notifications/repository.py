@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.db.tables.api_key import ApiKey
 from core.db.tables.dataset import Dataset
 from core.db.tables.notification_delivery import NotificationDelivery
@@ -103,7 +103,7 @@ def known_to(principal: Principal) -> ColumnElement[bool]:
     overseen: list[ColumnElement[bool]] = [about_it]
     if principal.has(Role.AUDITOR, Role.ADMIN) and principal.within(Scope.AUDIT_READ):
         overseen.append(NotificationEvent.kind.in_([kind.value for kind in RECOVERIES]))
-    kinds = [kind.value for kind in EventKind if (scope := scope_of(kind)) is None or principal.within(scope)]
+    kinds = [kind.value for kind in Kind if (scope := scope_of(kind)) is None or principal.within(scope)]
     return and_(
         NotificationEvent.kind.in_(kinds),
         or_(and_(NotificationEvent.dataset_id.is_(None), or_(*overseen)), shown),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
 from core.platform.access.directory import principal_of
@@ -54,5 +54,5 @@ def deliverable_to(
 
 def _is_mandatory(event: NotificationEvent, principal: Principal) -> bool:
     """Events an endpoint cannot opt out of: requested tests, and recoveries of its principal."""
-    kind = EventKind(event.kind)
-    return kind in {EventKind.TEST, EventKind.CONFIRM} or (kind in RECOVERIES and event.about == principal.id)
+    kind = Kind(event.kind)
+    return kind in {Kind.TEST, Kind.CONFIRM} or (kind in RECOVERIES and event.about == principal.id)

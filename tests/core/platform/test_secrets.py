@@ -19,7 +19,7 @@ from core.platform.secrets import (
 from core.platform.settings import Settings, read_settings, require_strong_secrets
 from tests.conftest import MASTER_KEY
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 STRONG = secrets.token_hex(24)
 
 

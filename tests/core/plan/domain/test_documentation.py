@@ -23,8 +23,8 @@ from tests.core.plan.domain.examples import EVERY_KIND
 from tests.core.plan.domain.ruled import broken
 from tests.core.plan.domain.test_keeping import drawn
 
-PAGE = (Path(__file__).parents[3] / "docs" / "domain.md").read_text()
-IMAGES = (Path(__file__).parents[3] / "docs" / "images.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "domain.md").read_text()
+IMAGES = (Path(__file__).parents[4] / "docs" / "images.md").read_text()
 EXAMPLES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 
 

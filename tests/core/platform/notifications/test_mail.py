@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.platform.notifications.codes import code_of, matches
 from core.platform.notifications.details import Details
 from core.platform.notifications.errors import TargetRefused
@@ -17,7 +17,7 @@ from tests.core.platform.notifications.test_webhook import NOW, SECRET, batch, c
 SENDER = "understudy@example.org"
 
 
-def to_person(count=1, *, kind=EventKind.JOB_SUCCEEDED):
+def to_person(count=1, *, kind=Kind.JOB_SUCCEEDED):
     made = batch("", count=count)
     messages = [replace(message, kind=kind) for message in made.messages]
     details = Details(target="a.person@example.org", secret=SECRET)
@@ -48,7 +48,7 @@ def test_many_events_are_one_plain_message_of_ids_and_minutes():
 
 
 def test_the_code_confirms_and_others_do_not():
-    message = written(to_person(kind=EventKind.CONFIRM), sender=SENDER, at=NOW)
+    message = written(to_person(kind=Kind.CONFIRM), sender=SENDER, at=NOW)
     code = code_of(SECRET)
     assert code in message.get_content()
     assert matches(f" {code[:4].lower()}-{code[4:]} ", secret=SECRET)

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from core.db.outbox import EventKind
+from core.db.outbox import Kind
 from core.platform.notifications.attempts import FIRST_WAIT, LONGEST_WAIT, wait_after
 from core.platform.notifications.details import Details, shown_secret
 from core.platform.notifications.dispatch import SENDING_SECONDS
@@ -38,7 +38,7 @@ SECRET, OLD = b"s" * 32, b"o" * 32
 def batch(url, *, count=1, **details):
     messages = [
         Message(
-            delivery_id=UUID(int=number), event_id=UUID(int=number), kind=EventKind.JOB_SUCCEEDED,
+            delivery_id=UUID(int=number), event_id=UUID(int=number), kind=Kind.JOB_SUCCEEDED,
             at=NOW.replace(second=0, microsecond=0), ids={"job_id": str(UUID(int=9))}, attempts=0,
         )
         for number in range(1, count + 1)
