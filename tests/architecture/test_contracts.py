@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(Path(sys.executable).parent / "lint-imports"), "--no-cache", "--config", str(ROOT / "pyproject.toml")],
-        capture_output=True, text=True, cwd=folder,
+        check=False, capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_an_import_that_breaks_a_contract_is_seen(
     for folder in ("core", "service", "workers", "models", "understudy", "migrations"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     # The one folder that differs is a copy.
-    top = module.split("/")[0]
+    top = module.partition("/")[0]
     (tmp_path / top).unlink()
     for file in (ROOT / top).rglob("*.py"):
         copy = tmp_path / file.relative_to(ROOT)
