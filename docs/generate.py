@@ -16,8 +16,7 @@ from core.artifacts.certificate_schema import schema_text
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.selection_form import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
-from docs.architecture_map import with_ways
-from docs.architecture_plot import architecture_plots
+from docs.architecture_picture import architecture_plots, with_ways
 from docs.cost_figures import cost_plots
 from docs.figures import benchmarks_page
 from docs.image_figures import image_plots

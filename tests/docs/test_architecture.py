@@ -7,9 +7,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from docs.architecture_map import DECISIVE, ROOT, WAYS, folder_of, linked, modules, read_map
-from docs.architecture_plot import NARROW, WIDE, architecture_plots
-from docs.architecture_routes import arrange, spans
+from docs.architecture_picture import (
+    DECISIVE,
+    HEADINGS,
+    PRIVATE_STEP,
+    ROOT,
+    WAYS,
+    architecture_plots,
+    folder_of,
+    lanes,
+    linked,
+    modules,
+)
 
 STATIONS = [
     (way, number, station) for way, stations in WAYS.items() for number, station in enumerate(stations)
@@ -33,45 +42,27 @@ def test_modules_that_do_not_meet_are_told_apart():
     assert not linked("core.dp.gaussian", "service.datasets.upload")
 
 
-def test_every_folder_of_code_is_one_box():
-    drawn = [folder.name for layer in read_map(WIDE.columns, spans()).layers for folder in layer]
-    assert len(drawn) == len(set(drawn))
-    assert set(drawn) == {
-        folder for module in modules() if module != "core" and (folder := folder_of(module))
-    } - {"core"}
-    assert set(DECISIVE) <= set(drawn)
-
-
-def test_layers_are_in_the_order_of_the_imports():
-    drawn = read_map(WIDE.columns, spans())
-    assert sum(drawn.imports.values()) > 50 * drawn.upward
-    assert all(above < below for above, below in drawn.imports)
-
-
-@pytest.mark.parametrize("grid", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_way_crosses_no_box(grid):
-    plane, _ = arrange(grid, read_map(WIDE.columns, spans()))
-    plane.settle()
-    passed = 0
-    for hop in (hop for hop in plane.hops if hop.runs):
-        x = hop.runs[0].ends[1][0]
-        first, last = sorted((plane.at[hop.start][0], plane.at[hop.end][0]))
-        for box in plane.boxes.values():
-            if first < box.row < last:
-                passed += 1
-                start = grid.start(box.column)
-                assert x < start - 1 or x > start + grid.width(box.span) + 1, (hop, box)
-    assert passed > 10, "the ways pass no row"
+def test_every_folder_of_code_is_one_lane():
+    folders = {path.parent.relative_to(ROOT).parts for path in modules().values()}
+    inner = {f"core.{parts[1]}" for parts in folders if parts[0] == "core" and parts[1:]}
+    outer = {parts[0] for parts in folders} - {"core"}
+    assert sorted(lanes()) == sorted(inner | outer | {PRIVATE_STEP})
+    assert set(DECISIVE) <= set(lanes())
+    assert {folder_of(module) for module in modules()} == {*lanes(), None}
 
 
 @pytest.mark.parametrize("name", ["wide.svg", "narrow.svg"])
-def test_a_picture_is_told_in_words_and_marks_every_station(name):
+def test_a_picture_is_described_in_words_and_marks_every_station(name):
     root = ET.fromstring(architecture_plots()[name])
     labels = {label.get("id"): label.text for label in root if label.get("id")}
     assert set(root.get("aria-labelledby", "").split()) == labels.keys() == {"title", "desc"}
     assert all(station.module in labels["desc"] for _, _, station in STATIONS)
-    numbers = [text.text for text in root.findall(f"{SVG}text") if text.get("class") == "number"]
-    assert sorted(numbers) == sorted(str(number + 1) for _, number, _ in STATIONS)
+    texts = {text.text: float(text.get("y", "nan")) for text in root.findall(f"{SVG}text") if text.get("y")}
+    assert set(HEADINGS.values()) <= texts.keys()
+    stops = [mark for mark in root.findall(f"{SVG}rect") if (mark.get("class") or "").startswith("stop")]
+    drawn = [float(mark.get("y", "nan")) + float(mark.get("height", "nan")) / 2 for mark in stops]
+    expected = [texts[str(folder_of(station.module)).removeprefix("core.")] for _, _, station in STATIONS]
+    assert drawn == pytest.approx(expected, abs=5), "a station stands on the lane of its folder"
     assert "prefers-color-scheme: dark" in architecture_plots()[name]
 
 
