@@ -22,8 +22,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.plan import Plan, make_plan
 from core.plan.reusing import EarlierCounts, epsilon_as_if, with_reuse
 from core.plan.spec import SynthesisSpec
-from models.coding import codes_alone, ordered_columns
-from models.encoding import PrivateTable
+from models.encoding import PrivateTable, codes_alone, ordered_columns
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainedGenerator

@@ -51,8 +51,8 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
-from models.coding import ordered_columns
 from models.counting.streamed import StreamedCounter
+from models.encoding import ordered_columns
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost

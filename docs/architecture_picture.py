@@ -82,9 +82,9 @@ ROW: Final = (
     ),
     Station("models.dp.noise", "adds the noise; what follows is post-processing"),
     Station(
-        "core.artifacts.bundle",
+        "core.artifacts.packing",
         "packs the generator, which was trained on noisy sums and counts alone",
-        ("models.private_step", *reversed(_TO_THE_STEP), "workers.training_child"),
+        ("models.private_step", *reversed(_TO_THE_STEP), "workers.training_child", "models.bundle"),
     ),
 )
 WAYS: Final[Mapping[str, tuple[Station, ...]]] = {"order": ORDER, "row": ROW}

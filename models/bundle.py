@@ -14,9 +14,10 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from core.artifacts.bundle import Bundle, pack
+from core.artifacts.bundle import Bundle
 from core.artifacts.counts import MOST_BYTES
 from core.artifacts.manifest import ImageManifest, Manifest, TableManifest
+from core.artifacts.packing import pack
 from core.artifacts.readme import render_readme
 from models.graphical.ancestral import AncestralNetwork
 from models.graphical.ancestral_onnx import ancestral_onnx

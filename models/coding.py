@@ -9,12 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.plan.domain.codec import Codes, codes_type, encode
-from core.plan.domain.columns import OrderedColumn
 from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.images import LABEL, PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain
 from models.counting.units import unit_tags, weights_among
-from models.encoding import PrivateImages, PrivateTable
+from models.encoding import PrivateImages, PrivateTable, codes_alone, ordered_columns
 
 
 def coded_table(
@@ -52,21 +51,6 @@ def coded_table(
         alone=codes_alone(domain),
         forbidden=partial(forbidden_pairs, domain),
     )
-
-
-def ordered_columns(domain: TableDomain) -> tuple[bool, ...]:
-    """Whether the codes of each coded column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
-    return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in domain.coded)
-
-
-def codes_alone(domain: TableDomain) -> tuple[tuple[int, ...], ...]:
-    """Return the codes of each ordered column that are outside its order: special values and missing ones."""
-    found: list[tuple[int, ...]] = []
-    for column, ordered in zip(domain.coded, ordered_columns(domain), strict=True):
-        specials = range(len(column.specials)) if isinstance(column, OrderedColumn) else range(0)
-        missing = () if column.null_code is None or not ordered else (column.null_code,)
-        found.append((*specials, *missing))
-    return tuple(found)
 
 
 def coded_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> PrivateImages:

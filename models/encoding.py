@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from core.plan.domain.codec import Codes
+from core.plan.domain.columns import OrderedColumn
+from core.plan.domain.table import TableDomain
 
 Forbidden = Callable[[], Mapping[tuple[int, int], npt.NDArray[np.bool_]]]
 """Computes (codes, codes) masks of the cells of two columns that public rules leave empty, by the pair of columns."""
@@ -112,3 +114,18 @@ def block_starts(cardinalities: tuple[int, ...]) -> npt.NDArray[np.int64]:
 def cells_of(codes: npt.NDArray[np.integer], cardinalities: tuple[int, ...]) -> Tensor:
     """The cells of coded records that are one in their one-hot form: (records, columns) int64."""
     return torch.from_numpy(codes.astype(np.int64) + block_starts(cardinalities)[:-1])
+
+
+def ordered_columns(domain: TableDomain) -> tuple[bool, ...]:
+    """Whether the codes of each coded column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
+    return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in domain.coded)
+
+
+def codes_alone(domain: TableDomain) -> tuple[tuple[int, ...], ...]:
+    """Return the codes of each ordered column that are outside its order: special values and missing ones."""
+    found: list[tuple[int, ...]] = []
+    for column, ordered in zip(domain.coded, ordered_columns(domain), strict=True):
+        specials = range(len(column.specials)) if isinstance(column, OrderedColumn) else range(0)
+        missing = () if column.null_code is None or not ordered else (column.null_code,)
+        found.append((*specials, *missing))
+    return tuple(found)

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from understudy.asking import Answer, ask
+    from understudy.asking import Answer
     from understudy.async_client import AsyncClient
     from understudy.async_client.handles import AsyncJob, AsyncRelease
     from understudy.client import Client
@@ -43,12 +43,13 @@ if TYPE_CHECKING:
     )
     from understudy.exchange import Repetitions
     from understudy.local import fit as fit
+    from understudy.offline import ask, check_rules
     from understudy.results.budgets import Budget, Statement
     from understudy.results.datasets import Dataset, IntakeReport
     from understudy.results.governance import BudgetRequest, Grant, Identity, Member, WhatIf
     from understudy.results.jobs import Progress, Quote
     from understudy.results.keys import NewKey
-    from understudy.rules import RulesCheck, check_rules
+    from understudy.rules import RulesCheck
 
 __all__ = [
     "Answer",
@@ -146,9 +147,9 @@ _MODULES = {
     "Unsupported": "understudy.errors",
     "VerificationFailed": "understudy.errors",
     "WhatIf": "understudy.results.governance",
-    "ask": "understudy.asking",
+    "ask": "understudy.offline",
     "async_dummy": "understudy.dummies",
-    "check_rules": "understudy.rules",
+    "check_rules": "understudy.offline",
     "dummy": "understudy.dummies",
     "fit": "understudy.local",
 }

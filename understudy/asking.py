@@ -11,11 +11,9 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from understudy.documents import Json, take
-from understudy.errors import NotInstalled
 from understudy.plain_text import one_line
 
 _HEADS = ("estimate", "low", "high", "standard error")
@@ -135,25 +133,3 @@ def _row(document: Json) -> Row:
         standard_error=standard_error,
         unbiased=unbiased,
     )
-
-
-def ask(bundle: Path | str | bytes, question: str) -> Answer:
-    """Answer a question from the noisy counts of a bundle, on this machine.
-
-    Args:
-        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
-        question: such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".
-
-    Raises:
-        InputUnusable: if there is no such bundle.
-        InvalidInput: if the question cannot be read or names an undeclared column or value, or the bundle is damaged.
-        Conflict: if the bundle holds no counts, or none that answer for these columns together.
-        NotInstalled: if the engine is missing.
-    """
-    try:
-        from understudy.local.asking import answered_from
-    except ImportError as error:
-        message = f"asking offline needs {error.name}: pip install 'understudy[offline]'"
-        raise NotInstalled(message) from None
-    document: dict[str, Any] = answered_from(bundle, question)
-    return Answer.from_json(document)

@@ -8,11 +8,9 @@ Checking costs no privacy: docs/domain.md, "Rules between columns".
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from understudy.documents import Json, take
-from understudy.errors import NotInstalled
 from understudy.plain_text import one_line
 
 
@@ -130,24 +128,3 @@ def _contradiction(document: Json) -> Contradiction:
     return Contradiction(
         columns=tuple(columns), estimate=estimate, low=low, high=high, standard_error=standard_error
     )
-
-
-def check_rules(bundle: Path | str | bytes) -> RulesCheck:
-    """Check the declared rules of a bundle against its noisy counts, offline.
-
-    Args:
-        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
-
-    Raises:
-        InputUnusable: there is no such bundle.
-        InvalidInput: the bundle is damaged.
-        Conflict: the bundle holds no counts.
-        NotInstalled: the engine is missing.
-    """
-    try:
-        from understudy.local.asking import checked_rules
-    except ImportError as error:
-        message = f"checking rules offline needs {error.name}: pip install 'understudy[offline]'"
-        raise NotInstalled(message) from None
-    document: dict[str, Any] = checked_rules(bundle)
-    return RulesCheck.from_json(document)

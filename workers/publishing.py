@@ -12,10 +12,11 @@ from functools import partial
 from typing import Any
 
 from core.artifacts.asking.release_notes import release_notes
-from core.artifacts.bundle import artefacts_of, files_of, pack, unpack
+from core.artifacts.bundle import artefacts_of, unpack
 from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import SCHEMA, Executed, require_as_planned
+from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.sampling.generator_check import GeneratorCheck

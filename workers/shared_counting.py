@@ -27,11 +27,10 @@ from core.data.sealing import open_bytes, seal_bytes
 from core.logs import get_logger
 from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.table import TableDomain
-from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts, Groups
 from models.counting.streamed import add_counts, count_shard
 from models.counting.units import RowShards, Weights, record_weights
-from models.encoding import Forbidden
+from models.encoding import Forbidden, codes_alone, ordered_columns
 from workers.object_keys import count_folder
 from workers.outcomes import machinery
 

@@ -18,7 +18,7 @@ from benchmarks.results_file import RESULTS, merge, rounded
 from benchmarks.tables.methods import METHODS, PAPERS_MEGABYTES, ROOT, Task, make
 from benchmarks.tables.scores import distances, train_and_test
 from benchmarks.tables.sources import SIZES, SOURCES, split
-from models.coding import codes_alone, ordered_columns
+from models.encoding import codes_alone, ordered_columns
 
 NAME = "tables"
 KIND = "cells"

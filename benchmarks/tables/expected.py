@@ -20,7 +20,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.plan import make_plan
 from core.plan.quote import expected_error_in
 from core.plan.spec import SynthesisSpec
-from models.coding import codes_alone, ordered_columns
+from models.encoding import codes_alone, ordered_columns
 
 NAME = "expected_error"
 KIND = "cells"

@@ -29,7 +29,6 @@ from typing import Any, BinaryIO
 
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.manifest import Manifest, manifest_from_json
-from core.artifacts.sampling.sampler_script import render_script
 
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
 DOMAIN, CERTIFICATE, README, SCRIPT = "domain.json", "certificate.json", "README.md", "sample.py"
@@ -42,8 +41,6 @@ _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, KeyError, OSError, EOFError, RuntimeError, ValueError),
     *(OverflowError, IndexError, struct.error),
 )
-# ZIP cannot say "no date"; this is its earliest one.
-_NO_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,35 +64,12 @@ class Bundle:
     counts: bytes | None = None
 
 
-def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
-    """Return the files of a bundle by name, except the certificate, which lists them."""
-    files = {WEIGHTS: bundle.weights, NETWORK: bundle.network, DOMAIN: _json_bytes(bundle.domain)}
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    manifest = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
-    script = render_script(bundle.manifest, bundle.domain).encode()
-    counted = {} if bundle.counts is None else {COUNTS: bundle.counts}
-    return files | {MANIFEST: manifest, README: readme.encode(), SCRIPT: script} | counted
-
-
 def artefacts_of(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
     """Return the certificate's entries for files: SHA-256 and length, by name."""
     return {
         name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         for name, content in sorted(files.items())
     }
-
-
-def pack(bundle: Bundle, *, readme: str) -> bytes:
-    """Return the ZIP of a bundle; the same bundle always gives the same bytes."""
-    files = files_of(bundle, readme=readme) | {CERTIFICATE: _json_bytes(bundle.certificate)}
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(files):
-            entry = zipfile.ZipInfo(name, _NO_DATE)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, files[name])
-    return target.getvalue()
 
 
 def unpack(source: bytes | Path | BinaryIO) -> Bundle:
@@ -178,10 +152,6 @@ def _read(archive: zipfile.ZipFile, name: str) -> bytes:
     if len(content) > _MAX_FILE_BYTES:
         raise BundleInvalid(f"{name} in the bundle is larger than a generator can be.")
     return content
-
-
-def _json_bytes(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
 def _json_object(content: bytes, name: str) -> dict[str, Any]:

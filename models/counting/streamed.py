@@ -11,11 +11,10 @@ from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts
 from models.counting.tally import Tally
 from models.counting.units import RowShards, Weights, record_weights
-from models.encoding import Forbidden
+from models.encoding import Forbidden, codes_alone, ordered_columns
 
 
 def only_counts(plan: Plan) -> bool:

@@ -11,8 +11,8 @@ from torch import Tensor
 from core.plan.stages import LabelPlan
 from models.dp.discrete import discrete_gaussians
 from models.encoding import PrivateTable
-from models.idpgan.targets import positive_law, project_to_simplex
 from models.randomness import KeyedStreams, Purpose
+from models.simplex import positive_law, project_to_simplex
 
 _FEWEST_ROWS = 32
 

@@ -25,11 +25,11 @@ from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
 from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
+from models.simplex import SMALLEST_SHARE, positive_law, project_to_simplex
 from models.smoothing import CodeOrder
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-_SMALLEST_SHARE = 1e-6
 _SCALINGS = 20
 _SMALLEST_KEPT = 1e-3
 _SURE = 1.0
@@ -162,22 +162,6 @@ def column_stds(columns: Sequence[Floats], anchor: AnchorPlan, *, most_records: 
     return anchor.noise_std / column_weights(cardinalities, anchor, most_records=most_records)
 
 
-def project_to_simplex(values: Floats, *, total: float) -> Floats:
-    """The nearest non-negative vector with the sum `total` (Duchi et al. 2008, figure 1)."""
-    ordered = np.sort(values)[::-1]
-    excess = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
-    last = np.flatnonzero(ordered > excess)[-1]
-    projected: Floats = np.maximum(values - excess[last], 0.0)
-    return projected
-
-
-def positive_law(shares: Floats) -> Floats:
-    """Shares as a distribution with sum one and no zero: no share is below 1e-6, or a thousandth of an even one."""
-    kept: Floats = np.maximum(shares, min(_SMALLEST_SHARE, 1e-3 / len(shares)))
-    kept /= kept.sum()
-    return kept
-
-
 def first_laws(columns: Sequence[Floats], stds: Floats, order: CodeOrder) -> list[Floats]:
     """Return the shares of every column from the counts of the first round alone.
 
@@ -247,7 +231,7 @@ def _std_of_codes(variance: float, of_sums: Floats, groups: Groups) -> float:
 
 def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
     """Iterative proportional fitting: scale rows and columns in turn to their better known sums (Deming and Stephan 1940)."""
-    fitted: Floats = shares + _SMALLEST_SHARE * np.outer(law, whole)
+    fitted: Floats = shares + SMALLEST_SHARE * np.outer(law, whole)
     for _ in range(_SCALINGS):
         fitted = fitted * (whole / fitted.sum(axis=0))
         fitted = fitted * (law / fitted.sum(axis=1))[:, None]

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.plan.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
-from models.idpgan.targets import positive_law, project_to_simplex
 from models.images.basis import class_means, class_sizes, pixel_basis, ring_energies, variances
 from models.images.exact import RESIDUAL_BITS, Floats
 from models.images.moments import ImageMoments
 from models.images.moves import MOVES, moves_of, tangents
 from models.images.texture import power_law_texture
+from models.simplex import positive_law, project_to_simplex
 
 TAIL = 96
 """Directions beyond the basis that get a variance, but no covariances."""

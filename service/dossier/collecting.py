@@ -14,8 +14,8 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.ledger import ledger_queries
-from core.platform.access import members
 from core.platform.access import repository as access
+from core.platform.budget_requests import members
 from core.platform.witness.verification import LedgerCheck
 from service.budgets.schemas import BudgetView
 from service.dashboard import certificate_text

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from core.platform.access import members
+from core.platform.budget_requests import members
 from service.audit import record
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound

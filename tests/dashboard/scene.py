@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-from core.artifacts.bundle import COUNTS, pack
+from core.artifacts.bundle import COUNTS
+from core.artifacts.packing import pack
 from core.db.tables import Job, Release
 from core.ledger import ledger
 from core.platform.health.signs import give_sign

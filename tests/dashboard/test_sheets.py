@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from core.artifacts.sampling.image_formats import LARGEST_SHEET, sheet_grid
 from core.artifacts.sampling.samples import open_samples
 from core.plan.domain.images import ImageDomain

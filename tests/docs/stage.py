@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 import understudy.local
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in
 from tests.docs import quick_command
 from tests.docs.code_blocks import Block

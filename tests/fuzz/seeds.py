@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.certified import REFRESHING, certified
 from tests.core.artifacts.certified_graphical import certified_graphical

@@ -17,10 +17,11 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
-from models.coding import coded_table, codes_alone, ordered_columns
+from models.coding import coded_table
 from models.counting.memory import MemoryCounter
 from models.counting.question import CountQuestion
 from models.counting.streamed import StreamedCounter
+from models.encoding import codes_alone, ordered_columns
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost, TrainedGenerator

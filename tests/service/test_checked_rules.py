@@ -4,7 +4,7 @@ import pytest
 
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.rules_check import REMEDY
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from core.platform.access.roles import Role
 from tests.core.artifacts.ruled import BROKEN, RULED, ruled_release
 from tests.service.test_obtaining import wired

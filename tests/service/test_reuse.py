@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from core.artifacts.bundle import pack
 from core.artifacts.counts import ReleasedCounts
+from core.artifacts.packing import pack
 from core.db.tables import Dataset, Job, Release
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee

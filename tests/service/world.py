@@ -10,7 +10,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from core.artifacts.bundle import Bundle, pack
+from core.artifacts.bundle import Bundle
+from core.artifacts.packing import pack
 from core.clock import FixedClock
 from core.data.objects import ObjectStore
 from core.db.session import Database

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import understudy
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from tests.core.artifacts.certified import certified
 from tests.core.artifacts.stand_in import bundle as stand_in
 from understudy.cli import app

@@ -7,7 +7,7 @@ import PIL.Image
 import pytest
 from rich.console import Console
 
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from core.artifacts.sampling.samples import open_samples
 from tests.core.artifacts.image_stand_in import HEIGHT, WIDTH, bundle, unlabelled
 from understudy import InputUnusable

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.stand_in import DOMAIN, bundle
 from understudy import InputUnusable

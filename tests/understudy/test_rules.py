@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import understudy
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from tests.core.artifacts.ruled import BROKEN, ruled_release
 from tests.core.artifacts.stand_in import bundle as stand_in
 from understudy.cli import app

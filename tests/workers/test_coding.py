@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
-from models.coding import coded_images, coded_table, codes_alone, ordered_columns
+from models.coding import coded_images, coded_table
 from models.counting.memory import MemoryCounter
+from models.encoding import codes_alone, ordered_columns
 from models.grouping import group_codes
 
 COLUMNS = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9}]

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from core.artifacts.reports import owner_files
 from core.artifacts.reports.columns import columns_of
 from core.artifacts.reports.owner_files import STEP_BYTES, read_report, report_key

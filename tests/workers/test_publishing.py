@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from core.artifacts.asking.rules_check import CODE, REMEDY
-from core.artifacts.bundle import Bundle, artefacts_of, files_of, pack, unpack
+from core.artifacts.bundle import Bundle, artefacts_of, unpack
 from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import SCHEMA, Executed
 from core.artifacts.manifest import TableManifest
+from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
 from core.artifacts.signing import keyring
 from core.artifacts.signing.contexts import CERTIFICATE

@@ -9,8 +9,9 @@ from uuid import UUID, uuid4
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from core.artifacts.bundle import Bundle, pack
+from core.artifacts.bundle import Bundle
 from core.artifacts.manifest import TableManifest
+from core.artifacts.packing import pack
 from core.db.tables import Release, UtilityReport
 from core.plan.domain.table import TableDomain
 from core.plan.report_plan import ReportPlan

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from understudy.asking import ask as answered
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson
 from understudy.errors import InputUnusable
+from understudy.offline import ask as answered
 
 
 def ask(

@@ -7,7 +7,7 @@ import typer
 
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson
-from understudy.rules import check_rules as checked
+from understudy.offline import check_rules as checked
 
 
 def check_rules(

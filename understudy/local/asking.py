@@ -14,13 +14,13 @@ from understudy.errors import InputUnusable, refusal
 
 
 def answered_from(bundle: Path | str | bytes, question: str) -> dict[str, Any]:
-    """Answer a question from a bundle's counts; see `understudy.asking.ask`."""
+    """Answer a question from a bundle's counts; see `understudy.offline.ask`."""
     with _refusing():
         return _opened(bundle).answer(question).to_json()
 
 
 def checked_rules(bundle: Path | str | bytes) -> dict[str, Any]:
-    """Compare a bundle's rules with its counts; see `understudy.rules.check_rules`."""
+    """Compare a bundle's rules with its counts; see `understudy.offline.check_rules`."""
     with _refusing():
         return _opened(bundle).rules_check.to_json()
 

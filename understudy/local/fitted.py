@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
-from understudy.asking import Answer, ask
+from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
-from understudy.rules import RulesCheck, check_rules
+from understudy.local.asking import answered_from, checked_rules
+from understudy.rules import RulesCheck
 from understudy.tables import drawn, require_form
 
 
@@ -63,11 +64,11 @@ class Fitted:
 
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `understudy.ask`."""
-        return ask(self.bundle, question)
+        return Answer.from_json(answered_from(self.bundle, question))
 
     def check_rules(self) -> RulesCheck:
         """Compare the declared rules with the noisy counts. It costs nothing; see `understudy.check_rules`."""
-        return check_rules(self.bundle)
+        return RulesCheck.from_json(checked_rules(self.bundle))
 
     @property
     def _of_images(self) -> bool:

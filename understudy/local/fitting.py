@@ -18,9 +18,10 @@ import core
 import models
 import understudy
 from core.artifacts.asking.release_notes import release_notes
-from core.artifacts.bundle import artefacts_of, files_of, pack, unpack
+from core.artifacts.bundle import artefacts_of, unpack
 from core.artifacts.certificate import make_certificate
 from core.artifacts.execution import Executed
+from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
 from core.artifacts.sampling.generator_check import REMEDY, GeneratorCheck
 from core.clock import FixedClock, SystemClock

@@ -10,18 +10,18 @@ from uuid import UUID
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from core.artifacts.bundle import Bundle, artefacts_of, files_of, pack
+from core.artifacts.bundle import Bundle, artefacts_of
 from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.counts import ReleasedCounts
 from core.artifacts.execution import Executed
+from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
 from core.artifacts.signing.signed import Signer
 from core.ledger.hash_chain import Head
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from models.coding import codes_alone, ordered_columns
-from models.encoding import PrivateTable
+from models.encoding import PrivateTable, codes_alone, ordered_columns
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams

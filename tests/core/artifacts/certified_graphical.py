@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts.bundle import artefacts_of, files_of, unpack
+from core.artifacts.bundle import artefacts_of, unpack
 from core.artifacts.certificate import sign_certificate
+from core.artifacts.packing import files_of
 from core.artifacts.readme import render_readme
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee

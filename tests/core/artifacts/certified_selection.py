@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from core.artifacts.bundle import Bundle, artefacts_of, files_of, pack
+from core.artifacts.bundle import Bundle, artefacts_of
 from core.artifacts.certificate import make_certificate
+from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
 from core.artifacts.selection_certificate import of_selection, sign_selection_certificate
 from core.artifacts.selection_execution import SelectionExecuted

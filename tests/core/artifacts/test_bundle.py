@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.artifacts.bundle import pack, unpack
+from core.artifacts.bundle import unpack
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.manifest import manifest_from_json
+from core.artifacts.packing import pack
 from tests.core.artifacts.stand_in import bundle
 
 

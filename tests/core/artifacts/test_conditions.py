@@ -111,7 +111,7 @@ def test_images_of_one_label(name: str) -> None:
     assert code == len(domain.labels) - 1
     sample = ImageSampler(made).sample(50, label=code)
     assert {int(label) for labels in sample.labels() for label in labels} == {code}
-    from core.artifacts.bundle import pack
+    from core.artifacts.packing import pack
 
     samples = open_samples(pack(made, readme="how to"))
     assert len(b"".join(samples.write(10, name, {"label": word}))) > 100

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.errors import NoCounts
-from core.artifacts.bundle import pack, unpack
+from core.artifacts.bundle import unpack
 from core.artifacts.counts import CountTable, ReleasedCounts, in_steps, step_for
 from core.artifacts.errors import BundleInvalid
+from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.certified import certified
 from tests.core.artifacts.stand_in import bundle

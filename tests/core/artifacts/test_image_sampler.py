@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.artifacts.bundle import pack
 from core.artifacts.errors import BundleInvalid
+from core.artifacts.packing import pack
 from core.artifacts.readme import render_readme
 from core.artifacts.sampling.image_sampler import ImageSample, ImageSampler
 from core.artifacts.sampling.sampler import Sampler

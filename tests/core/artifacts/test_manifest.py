@@ -1,8 +1,9 @@
 import pytest
 
-from core.artifacts.bundle import pack, unpack
+from core.artifacts.bundle import unpack
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.manifest import ImageManifest, TableManifest, manifest_from_json
+from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in, stand_in
 
 GOOD = image_stand_in.manifest().to_json()

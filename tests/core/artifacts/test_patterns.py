@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.artifacts.bundle import Bundle, pack
+from core.artifacts.bundle import Bundle
 from core.artifacts.errors import ConditionTooRare
 from core.artifacts.manifest import TableManifest
+from core.artifacts.packing import pack
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.sampler_script import render_script
 from core.plan.domain import TableDomain

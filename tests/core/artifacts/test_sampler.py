@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from core.artifacts.bundle import pack
 from core.artifacts.errors import BundleInvalid
+from core.artifacts.packing import pack
 from core.artifacts.readme import render_readme
 from core.artifacts.sampling.sampler import Sampler
 from tests.core.artifacts.stand_in import LABEL_LAW, WARD_LAW, bundle

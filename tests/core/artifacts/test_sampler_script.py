@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts.bundle import pack
 from core.artifacts.manifest import TableManifest
+from core.artifacts.packing import pack
 from core.artifacts.sampling.sampler_script import render_script
 from core.plan.domain.codec import decode_column
 from core.plan.domain.table import TableDomain

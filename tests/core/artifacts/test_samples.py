@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.artifacts.bundle import pack
 from core.artifacts.errors import BundleInvalid, FormatNotForRelease, SpreadsheetSafeIsForCsv
+from core.artifacts.packing import pack
 from core.artifacts.sampling.samples import open_samples
 from tests.core.artifacts import image_stand_in, stand_in
 

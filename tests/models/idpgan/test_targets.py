@@ -7,7 +7,8 @@ from core.plan.stages import AnchorPlan, anchor_plan
 from models.anchor import MomentLayout, exact_columns, exact_moments, noisy_columns, noisy_moments
 from models.encoding import PrivateTable
 from models.grouping import Groups, group_counts
-from models.idpgan.targets import Counted, moment_targets, project_to_simplex
+from models.idpgan.targets import Counted, moment_targets
+from models.simplex import project_to_simplex
 from tests.models.tables import grouped, small_table, streams
 
 NUMBERS = st.lists(st.floats(-100, 100), min_size=1, max_size=20)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.artifacts.bundle import pack
+from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.certified import SIGNER, certified
 from tests.core.artifacts.certified_selection import packed as selection_packed

@@ -10,8 +10,7 @@ from core.artifacts.counts import ReleasedCounts
 from core.plan.domain.table import TableDomain
 from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, noisy_columns, noisy_moments
-from models.coding import codes_alone, ordered_columns
-from models.encoding import PrivateTable
+from models.encoding import PrivateTable, codes_alone, ordered_columns
 from models.grouping import group_counts
 from models.idpgan.counts import count_tables
 from models.idpgan.measurement import groups_of

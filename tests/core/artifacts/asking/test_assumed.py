@@ -18,8 +18,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
-from models.coding import codes_alone, ordered_columns
-from models.encoding import PrivateTable
+from models.encoding import PrivateTable, codes_alone, ordered_columns
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import measure
 from tests.core.artifacts.asking.tabled import opened, released, table

@@ -9,8 +9,7 @@ from core.db.tables import BudgetRequest, Dataset, Grant, Person
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.ledger import governance, ledger, ledger_queries
-from core.platform.access import members
-from core.platform.budget_requests import requests
+from core.platform.budget_requests import members, requests
 from tests.core.ledger.support import MECHANISM, charge
 
 OPEN_DAYS = 30

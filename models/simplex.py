@@ -1,0 +1,23 @@
+"""Noisy counts as distributions: projection to the simplex, and shares without zeros."""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+SMALLEST_SHARE = 1e-6
+
+
+def project_to_simplex(values: Floats, *, total: float) -> Floats:
+    """The nearest non-negative vector with the sum `total` (Duchi et al. 2008, figure 1)."""
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
+    last = np.flatnonzero(ordered > excess)[-1]
+    projected: Floats = np.maximum(values - excess[last], 0.0)
+    return projected
+
+
+def positive_law(shares: Floats) -> Floats:
+    """Shares as a distribution with sum one and no zero: no share is below 1e-6, or a thousandth of an even one."""
+    kept: Floats = np.maximum(shares, min(SMALLEST_SHARE, 1e-3 / len(shares)))
+    kept /= kept.sum()
+    return kept

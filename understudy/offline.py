@@ -1,0 +1,56 @@
+"""Questions to the noisy counts of a bundle, and the check of its rules, on this machine without a service.
+
+Both need the engine, which is installed with ``understudy[offline]``. They cost no privacy.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from understudy.asking import Answer
+from understudy.errors import NotInstalled
+from understudy.rules import RulesCheck
+
+
+def ask(bundle: Path | str | bytes, question: str) -> Answer:
+    """Answer a question from the noisy counts of a bundle, on this machine.
+
+    Args:
+        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
+        question: such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".
+
+    Raises:
+        InputUnusable: if there is no such bundle.
+        InvalidInput: if the question cannot be read or names an undeclared column or value, or the bundle is damaged.
+        Conflict: if the bundle holds no counts, or none that answer for these columns together.
+        NotInstalled: if the engine is missing.
+    """
+    with _needing("asking"):
+        from understudy.local.asking import answered_from
+    return Answer.from_json(answered_from(bundle, question))
+
+
+def check_rules(bundle: Path | str | bytes) -> RulesCheck:
+    """Check the declared rules of a bundle against its noisy counts, offline.
+
+    Args:
+        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
+
+    Raises:
+        InputUnusable: there is no such bundle.
+        InvalidInput: the bundle is damaged.
+        Conflict: the bundle holds no counts.
+        NotInstalled: the engine is missing.
+    """
+    with _needing("checking rules"):
+        from understudy.local.asking import checked_rules
+    return RulesCheck.from_json(checked_rules(bundle))
+
+
+@contextmanager
+def _needing(action: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        message = f"{action} offline needs {error.name}: pip install 'understudy[offline]'"
+        raise NotInstalled(message) from None
