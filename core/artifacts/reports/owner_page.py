@@ -1,32 +1,44 @@
 """An owner report as one HTML file: for the owner only, readable offline, without scripts.
 
-The file's own content security policy forbids loading anything, also when it is opened from disk. The mark
-that it is not differentially private stays visible while scrolling and on every printed page.
+`owner_report.html` holds the words and the plots, `owner_report.css` the style, which the file embeds. The file's own content
+security policy forbids loading anything, also when it is opened from disk. The mark that it is not differentially
+private stays visible while scrolling and on every printed page.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Final
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from core.artifacts.reports import owner_text as labels
+from core.artifacts.reports.attacks import NEIGHBOURS
 from core.artifacts.reports.columns import ReportColumn
 from core.artifacts.reports.learning import Learning, Score
-from core.artifacts.reports.owner_contents import SEED, ColumnCompared, OwnerReportContents
-from core.artifacts.reports.owner_plots import column_plot, heat_map, percent
-from core.artifacts.reports.owner_style import STYLE
+from core.artifacts.reports.owner_contents import REAL_ROWS, SEED, ColumnCompared, OwnerReportContents
+from core.artifacts.reports.shares import Shares
 
 MARK: Final = "Not differentially private – do not share"
+FAILED: Final = Markup('<meta name="understudy-report" content="failed">')
+"""Marks a file that explains why there is no report."""
 MAPPED: Final = 40
 """Maximum number of columns in a map of pairs; beyond it those with the largest errors are shown."""
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+LONGEST_ACCOUNT: Final = 10_000
+"""Characters kept from the end of a failure's account: its file must not be longer than a report."""
+SHOWN_VALUES: Final = 10
+"""Maximum number of categories drawn; the rest is one bar."""
+_NO_LEAK: Final = 0.03
+_FOLDER: Final = Path(__file__).parent
 # Bytes, each above what the page writes (tests compare with pages of many kinds).
 _PAGE_BYTES: Final = 64 * 1024
 _COLUMN_BYTES, _CODE_BYTES = 8000, 45
 _MAPS, _CELL_BYTES, _LINE_BYTES = 4, 260, 300
-_LEGEND: Final = '<p class="fine"><span class="key r"></span>real<span class="key s"></span>synthetic</p>'
+
+Row = tuple[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,20 +54,28 @@ class Subject:
     facts: tuple[tuple[str, str], ...]
 
 
-LONGEST_ACCOUNT: Final = 10_000
-"""Characters kept from the end of a failure's account: its file must not be longer than a report."""
-FAILED: Final = '<meta name="understudy-report" content="failed">'
-"""Marks a file that explains why there is no report."""
-
-
 def render(subject: Subject, contents: OwnerReportContents) -> str:
     """The whole file."""
-    sections = "".join(
-        f'<section id="{name}"><h2>{escape(head)}</h2>{"".join(body(contents))}</section>'
-        for name, head, body in _SECTIONS
+    shown = _mapped(contents)
+    square = np.ix_(shown, shown)
+    real, made = contents.real_association[square], contents.synthetic_association[square]
+    errors = contents.pair_errors[square]
+    return _page(
+        subject,
+        contents,
+        names=[contents.columns[index].column.name for index in shown],
+        pair_errors=errors.tolist(),
+        largest_error=max(0.2, float(errors.max())),
+        associations=(
+            ("Real", real.tolist(), 1.0, "a"),
+            ("Synthetic", made.tolist(), 1.0, ""),
+            ("Difference", np.abs(real - made).tolist(), 0.5, ""),
+        ),
+        column_rows=list(_column_rows(contents)),
+        score_rows=[] if contents.learning is None else list(_score_rows(contents.learning)),
+        distance_rows=list(_distance_rows(contents)),
+        copy_rows=list(_copy_rows(contents)),
     )
-    menu = "".join(f'<li><a href="#{name}">{escape(head)}</a></li>' for name, head, _ in _SECTIONS)
-    return _document(subject, f"<p>{labels.PURPOSE}</p>", f"<nav><ul>{menu}</ul></nav>{sections}")
 
 
 def render_failure(subject: Subject, account: str) -> str:
@@ -63,173 +83,143 @@ def render_failure(subject: Subject, account: str) -> str:
 
     It is sealed and stored like a report, so only the owner can tell them apart.
     """
-    kept = escape(account[-LONGEST_ACCOUNT:])
-    body = f'<h2>The report could not be made</h2>{labels.FAILURE}<pre class="card">{kept}</pre>'
-    return _document(subject, "", body, head=FAILED)
+    return _page(subject, None, account=account[-LONGEST_ACCOUNT:])
 
 
-def _document(subject: Subject, purpose: str, body: str, *, head: str = "") -> str:
-    title = escape(f"Owner report: {subject.title}")
-    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in subject.facts)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">{head}'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">'
-        f"<title>{title} – {escape(MARK)}</title><style>{STYLE}</style></head><body>"
-        f'<div class="mark" role="note">{escape(MARK)}</div><main><h1>{title}</h1>'
-        f'{purpose}<dl class="facts">{facts}</dl>{body}</main></body></html>\n'
+def _page(subject: Subject, contents: OwnerReportContents | None, **facts: Any) -> str:  # noqa: ANN401 - a template's variables
+    template = _environment().get_template("owner_report.html")
+    return template.render(subject=subject, contents=contents, **facts) + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
     )
+    made.globals |= {
+        "mark": MARK,
+        "failed": FAILED,
+        "style": Markup((_FOLDER / "owner_report.css").read_text()),  # noqa: S704 - a file of this package
+        "seed": SEED,
+        "most_rows": REAL_ROWS,
+        "neighbours": NEIGHBOURS,
+        "no_leak": _NO_LEAK,
+        "in_percent": _in_percent,
+        "in_hundredths": _in_hundredths,
+    }
+    made.filters |= {
+        "percent": _percent,
+        "points": _points,
+        "count": "{:,}".format,
+        "mean": fmean,
+        "plot": _plot,
+    }
+    return made
 
 
-def _short(contents: OwnerReportContents) -> Iterator[str]:
-    yield '<div class="grid three">'
-    for value, what, reference in labels.in_short(contents):
-        yield (
-            f'<div class="card figure"><b>{escape(value)}</b><span>{escape(what)}</span>'
-            f'<span class="fine">{escape(reference)}</span></div>'
-        )
-    yield f'</div><div class="note">{labels.WARNING}</div>'
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Histogram:
+    """Paths over a square of 100 by 100, and the words at both ends."""
+
+    area: str
+    step: str
+    first: str
+    last: str
 
 
-def _columns(contents: OwnerReportContents) -> Iterator[str]:
-    yield labels.COLUMNS + _LEGEND + '<div class="grid columns">'
-    for compared in contents.columns:
-        yield (
-            f'<figure class="card"><figcaption>{escape(compared.column.name)}</figcaption>'
-            f'<p class="fine">{escape(compared.column.kind)} · distance {percent(compared.variation)}, by chance '
-            f"{percent(compared.by_chance)}</p>{column_plot(compared)}</figure>"
-        )
-    yield "</div>"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plot:
+    """The shares of a column: a histogram of codes with a position on the scale, and a table of the others.
+
+    Attributes:
+        values: words with their real and synthetic shares.
+        widest: the share of the longest bar.
+    """
+
+    histogram: _Histogram | None
+    values: list[tuple[str, float, float]]
+    widest: float
 
 
-def _table(contents: OwnerReportContents) -> Iterator[str]:
-    yield labels.EVERY_COLUMN
-    heads = (
-        "Distance",
-        "By chance",
-        "Pairs with it",
-        "Guessed: marginal",
-        "synthetic",
-        "other people",
-        "Lead",
-        "Excess",
+def _plot(compared: ColumnCompared) -> _Plot:
+    column = compared.column
+    if not column.is_ordered or column.codes <= SHOWN_VALUES:
+        return _bars(column.words, compared.real, compared.synthetic)
+    placed = np.flatnonzero(np.isfinite(column.places))
+    others = np.flatnonzero(~np.isfinite(column.places))
+    histogram = _histogram(
+        compared.real[placed], compared.synthetic[placed], column.words[placed[0]], column.words[placed[-1]]
     )
-    rows = (
-        (compared.column.name, [percent(compared.variation), percent(compared.by_chance), *_pairs(compared), *_guesses(contents, index)])
-        for index, compared in enumerate(contents.columns)
-    )  # fmt: skip
-    yield _rows(("Column", *heads), rows)
+    words = [column.words[code] for code in others]
+    return _bars(words, compared.real[others], compared.synthetic[others], histogram=histogram)
 
 
-def _pairs(compared: ColumnCompared) -> list[str]:
-    return ["–" if compared.pairs is None else percent(compared.pairs)]
-
-
-def _guesses(contents: OwnerReportContents, index: int) -> list[str]:
-    if contents.attacks is None:
-        return ["–"] * 5
-    found = contents.attacks.inferences[index]
-    points = [labels.signed(points) for points in (found.lead, found.excess)]
-    return [percent(found.marginal), percent(found.synthetic), percent(found.others), *points]
-
-
-def _pair_map(contents: OwnerReportContents) -> Iterator[str]:
-    yield labels.PAIRS
-    shown = _mapped(contents)
-    if len(shown) < len(contents.columns):
-        yield f'<p class="fine">Showing the {len(shown)} of {len(contents.columns)} columns with the largest errors.</p>'
-    errors = contents.pair_errors[np.ix_(shown, shown)]
-    yield '<div class="card">' + heat_map(_names(contents, shown), errors, full=max(0.2, float(errors.max())), label=_whole) + "</div>"  # fmt: skip
-
-
-def _association(contents: OwnerReportContents) -> Iterator[str]:
-    yield labels.ASSOCIATION
-    shown = _mapped(contents)
-    names = _names(contents, shown)
-    real, made = (
-        matrix[np.ix_(shown, shown)] for matrix in (contents.real_association, contents.synthetic_association)
+def _histogram(real: Shares, synthetic: Shares, first: str, last: str) -> _Histogram:
+    tallest = max(float(real.max()), float(synthetic.max()), 1e-9)
+    width = 100 / len(real)
+    real_steps, synthetic_steps = (
+        [f"V{100 - 96 * share / tallest:.1f}H{width * (index + 1):.2f}" for index, share in enumerate(shares)]
+        for shares in (real, synthetic)
     )
-    for head, values, full, kind in (
-        ("Real", real, 1.0, "a"),
-        ("Synthetic", made, 1.0, ""),
-        ("Difference", np.abs(real - made), 0.5, ""),
-    ):
-        label: Callable[[float], str] = _hundredths
-        yield f'<h3>{head}</h3><div class="card">{heat_map(names, values, full=full, kind=kind, label=label)}</div>'
+    step = "M0," + "".join(synthetic_steps).removeprefix("V")
+    return _Histogram(area="M0,100" + "".join(real_steps) + "V100Z", step=step, first=first, last=last)
 
 
-def _learning(contents: OwnerReportContents) -> Iterator[str]:
-    found = contents.learning
-    if found is None:
-        yield "<p>There is nothing to learn: there is only one column, one class or one unit.</p>"
-        return
-    yield labels.learning(found)
-    yield _rows(("Model", "Learnt from", "Accuracy", "Balanced accuracy", "AUROC"), _scores(found))
-    yield labels.LEARNING_LIMITS
+def _bars(
+    words: Sequence[str], real: Shares, synthetic: Shares, *, histogram: _Histogram | None = None
+) -> _Plot:
+    order = np.argsort(-real, kind="stable")
+    shown = [(words[code], float(real[code]), float(synthetic[code])) for code in order[:SHOWN_VALUES]]
+    rest = order[SHOWN_VALUES:]
+    if len(rest):
+        shown.append((f"{len(rest)} more", float(real[rest].sum()), float(synthetic[rest].sum())))
+    widest = max((share for _, *pair in shown for share in pair), default=0.0)
+    return _Plot(histogram=histogram, values=shown, widest=widest or 1.0)
 
 
-def _scores(found: Learning) -> Iterator[tuple[str, list[str]]]:
+def _column_rows(contents: OwnerReportContents) -> Iterator[Row]:
+    for index, compared in enumerate(contents.columns):
+        cells = [_percent(compared.variation), _percent(compared.by_chance)]
+        cells.append("–" if compared.pairs is None else _percent(compared.pairs))
+        if contents.attacks is None:
+            cells += ["–"] * 5
+        else:
+            found = contents.attacks.inferences[index]
+            cells += [_percent(share) for share in (found.marginal, found.synthetic, found.others)]
+            cells += [_points(found.lead), _points(found.excess)]
+        yield compared.column.name, cells
+
+
+def _score_rows(found: Learning) -> Iterator[Row]:
     for made, real in zip(found.from_synthetic, found.from_real, strict=True):
         yield made.model, ["synthetic rows", *_score(made)]
         yield real.model, ["real rows", *_score(real)]
-    yield "always the most frequent answer", ["real rows", percent(found.majority), "", ""]
+    yield "always the most frequent answer", ["real rows", _percent(found.majority), "", ""]
 
 
 def _score(score: Score) -> list[str]:
     auroc = "–" if score.auroc is None else f"{score.auroc:.3f}"
-    return [percent(score.accuracy), percent(score.balanced_accuracy), auroc]
+    return [_percent(score.accuracy), _percent(score.balanced_accuracy), auroc]
 
 
-def _attacks(contents: OwnerReportContents) -> Iterator[str]:
-    found = contents.attacks
-    if found is None:
-        yield "<p>Attacks need records of at least two units.</p>"
-        return
-    yield labels.ATTACKS
-    near, copied = found.closeness, found.copies
-    yield "<h3>Distance to the closest row</h3>" + labels.closeness(near)
-    heads = ("Closest", "5 % of records within", "Median", "95 % within")
-    quantiles = (("synthetic row", near.synthetic), ("record of other people", near.others))
-    yield _rows(heads, ((name, [f"{value:.3f}" for value in found]) for name, found in quantiles))
-    yield labels.CLOSENESS_LIMITS + "<h3>Exact copies</h3>" + labels.copies(copied)
-    kinds = (("synthetic rows", copied.synthetic), ("records of other people", copied.others), ("independent columns", copied.independent))  # fmt: skip
-    yield _rows(
-        ("Rows", "equal a record in every column"), ((name, [percent(share)]) for name, share in kinds)
-    )
-    yield labels.COPIES_LIMITS + "<h3>Guessing a value from all others</h3>"
-    yield labels.inference(found.inferences[contents.target], contents.columns[contents.target].column.name)
-    yield labels.INFERENCE_LIMITS
+def _distance_rows(contents: OwnerReportContents) -> Iterator[Row]:
+    if contents.attacks is not None:
+        near = contents.attacks.closeness
+        yield "synthetic row", [f"{value:.3f}" for value in near.synthetic]
+        yield "record of other people", [f"{value:.3f}" for value in near.others]
 
 
-def _limits(contents: OwnerReportContents) -> Iterator[str]:
-    yield labels.limits(contents, seed=SEED)
-
-
-_SECTIONS: Final[Sequence[tuple[str, str, Callable[[OwnerReportContents], Iterator[str]]]]] = (
-    ("short", "In short", _short),
-    ("columns", "Every column, real and synthetic", _columns),
-    ("table", "Every column in numbers", _table),
-    ("pairs", "Pairs of columns", _pair_map),
-    ("association", "Association of columns", _association),
-    ("learning", "What can be learnt from it", _learning),
-    ("attacks", "Privacy attacks", _attacks),
-    ("limits", "What this report does not say", _limits),
-)
-
-
-def _rows(heads: Sequence[str], rows: Iterator[tuple[str, list[str]]]) -> str:
-    """A table whose first column names the row; numbers are right-aligned."""
-    body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f'<td class="{"" if cell[:1].isalpha() else "n"}">{escape(cell)}</td>' for cell in cells)
-        + "</tr>"
-        for name, cells in rows
-    )
-    head = "".join(
-        f'<th scope="col"{"" if index == 0 or name == "Learnt from" else " class=n"}>{escape(name)}</th>'
-        for index, name in enumerate(heads)
-    )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+def _copy_rows(contents: OwnerReportContents) -> Iterator[Row]:
+    if contents.attacks is not None:
+        copied = contents.attacks.copies
+        yield "synthetic rows", [_percent(copied.synthetic)]
+        yield "records of other people", [_percent(copied.others)]
+        yield "independent columns", [_percent(copied.independent)]
 
 
 def _mapped(contents: OwnerReportContents) -> list[int]:
@@ -238,15 +228,21 @@ def _mapped(contents: OwnerReportContents) -> list[int]:
     return sorted(int(index) for index in worst)
 
 
-def _names(contents: OwnerReportContents, shown: list[int]) -> list[str]:
-    return [contents.columns[index].column.name for index in shown]
+def _percent(share: float) -> str:
+    """A share as a percentage; tiny shares are not rounded to zero."""
+    return "<\u202f0.1\u202f%" if 0 < share < 0.001 else f"{100 * share:.1f}\u202f%"  # noqa: PLR2004 - a tenth of a percent
 
 
-def _whole(value: float) -> str:
+def _points(share: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return f"{100 * share:+.1f}".replace("-", "\u2212")
+
+
+def _in_percent(value: float) -> str:
     return f"{100 * value:.0f}" if value >= 0.095 else f"{100 * value:.1f}"  # noqa: PLR2004 - two digits
 
 
-def _hundredths(value: float) -> str:
+def _in_hundredths(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".") if value < 1 else "1"
 
 

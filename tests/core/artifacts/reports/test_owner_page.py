@@ -129,9 +129,12 @@ def test_a_failure_is_told_in_a_file_of_the_same_kind():
     assert "ValueError" in html
 
 
-def test_a_wide_table_maps_the_columns_with_the_largest_errors():
+def test_a_wide_table_maps_the_columns_with_the_largest_errors(monkeypatch):
+    monkeypatch.setattr(owner_contents, "SYNTHETIC_ROWS", 2000)
     domain = domain_of(MAPPED + 5)
-    html = render(Subject(title="wide", facts=()), contents_of(domain))
+    html = render(Subject(title="wide", facts=()), contents_of(domain, rows=600))
+    assert "&lt;\u202f0.1" in html, "a tiny share is escaped too"
+    assert "<\u202f" not in html
     assert f"the {MAPPED} of {MAPPED + 5} columns" in html
     assert html.count("<figure") == MAPPED + 5, "every column has its plot"
 
