@@ -14,7 +14,7 @@ from core.platform.health.figures import ChoreFigures, JobFigures, WorkerFigures
 from core.platform.health.signs import Device
 from core.platform.notifications.repository import Undelivered
 from service.metrics import deployment
-from service.metrics.recording import Recorder
+from service.edge.recording import Recorder
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 _HEAD = """# Metrics

@@ -43,9 +43,6 @@ from core.tracing import tracer_for
 from service import health
 from service.auditing import dataset_trail
 from service.auditing import endpoints as auditing
-from service.auth import endpoints as auth
-from service.auth import enrolment_endpoints as enrolments
-from service.auth import session_endpoints as browser_sessions
 from service.auth.authenticator import Authenticator
 from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
@@ -65,10 +62,12 @@ from service.edge.head import HeadAsGet
 from service.edge.last_resort import LastResort
 from service.edge.proxies import TrustedProxies
 from service.edge.rate_limit import RateLimits, redis_of
+from service.edge.recording import Recorder
 from service.edge.request_id import RequestId
 from service.edge.request_metrics import RequestMetrics
 from service.edge.security_headers import SecurityHeaders
 from service.edge.spans import RequestSpans
+from service.edge.streaming import Streams
 from service.edge.termination import on_termination
 from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
@@ -77,17 +76,18 @@ from service.jobs.watching import JobWatch
 from service.known_counts import endpoints as known_counts
 from service.members import endpoints as members
 from service.metrics import endpoints as metrics
-from service.metrics.recording import Recorder
 from service.notifications import endpoints as notifications
 from service.openapi import complete_document
+from service.opened_cache import OpenedCache
 from service.principals import endpoints as principals
+from service.principals import enrolment_endpoints as enrolments
+from service.principals import key_endpoints as keys
 from service.principals import people_endpoints as people
+from service.principals import session_endpoints as browser_sessions
 from service.problem import install_problems, problems
 from service.quotes import endpoints as quotes
 from service.quotes.planner import Planner
 from service.releases import endpoints as releases
-from service.releases.opened import OpenedCache
-from service.releases.streaming import Streams
 from service.reports import endpoints as owner_reports
 from service.requests import endpoints as requests
 from service.uploads import endpoints as uploads
@@ -187,7 +187,7 @@ def create_app(
     everywhere = problems(*_EVERYWHERE)
     for domain in (
         jobs,  # first: routes are matched in order, and jobs are polled often
-        auth,
+        keys,
         principals,
         people,
         enrolments,

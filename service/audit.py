@@ -7,8 +7,12 @@ from sqlalchemy.orm import Session
 from core.clock import Clock
 from core.ledger.audit import log
 from core.platform.access.roles import Principal
-from service.edge.audit_trail import actor_of, current_trail
-from service.edge.request_id import current_request_id
+from service.current_request import current_request_id, current_trail
+
+
+def actor_of(principal: Principal) -> str:
+    """The audit log's spelling of a principal and its key."""
+    return f"{principal.id}/{principal.key_id}"
 
 
 def record(session: Session, principal: Principal, *, action: str, object_id: object, clock: Clock) -> None:

@@ -20,11 +20,11 @@ from core.platform.witness.ledger_witness import LedgerWitness
 from service.auth.authenticator import Authenticator
 from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits
+from service.edge.recording import Recorder
+from service.edge.streaming import Streams
 from service.jobs.watching import JobWatch
-from service.metrics.recording import Recorder
+from service.opened_cache import OpenedCache
 from service.quotes.planner import Planner
-from service.releases.opened import OpenedCache
-from service.releases.streaming import Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ from service.auth.cookie import (
 )
 from service.auth.table import TABLE
 from service.context import AppContext
-from service.edge.audit_trail import current_trail
+from service.current_request import current_trail
 
 _bearer = HTTPBearer(
     auto_error=False,

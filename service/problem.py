@@ -34,8 +34,7 @@ from core.errors import (
     Unsupported,
 )
 from core.logs import get_logger
-from service.edge.audit_trail import current_trail
-from service.edge.request_id import current_request_id
+from service.current_request import current_request_id, current_trail
 
 MEDIA_TYPE = "application/problem+json"
 FIRST_SERVER_ERROR = 500

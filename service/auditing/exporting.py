@@ -23,7 +23,7 @@ from core.ledger.audit import repository
 from core.ledger.audit.chain import Link
 from core.ledger.audit.repository import AuditFilter
 from core.ledger.hash_chain import Head
-from service.releases.streaming import Pieces
+from service.edge.streaming import Pieces
 
 BATCH: Final = 1000
 COLUMNS: Final = (

@@ -24,7 +24,6 @@ from service.budgets.endpoints import (
 )
 from service.budgets.schemas import WhatIf
 from service.dashboard.forms import order
-from service.dashboard.labels import short
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.deleting import delete_dataset
@@ -39,6 +38,7 @@ from service.members.schemas import MemberView
 from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
 from service.wire import Before, coarse
 from service.witness.endpoints import read_ledger_head, verify_ledger
+from service.wording.labels import short
 
 NEWEST_JOBS: Final = 20
 REQUESTS: Final = 20

@@ -8,15 +8,15 @@ from fastapi.concurrency import run_in_threadpool
 
 from core.platform.access.errors import KeyRefused, LoginThrottled
 from service.auth.cookie import presented_cookie, require_proof_of_origin
-from service.auth.schemas import Login
-from service.auth.session_endpoints import close_session, create_session
-from service.dashboard import labels
+from service.current_request import current_trail
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
 from service.dashboard.rendering import open_page, sent_on
 from service.dashboard.visit import CurrentVisit
 from service.dependencies import InjectedContext, context_of
-from service.edge.audit_trail import current_trail
+from service.principals.key_schemas import Login
+from service.principals.session_endpoints import close_session, create_session
+from service.wording import labels
 
 HOME: Final = "/overview"
 SIGN_IN: Final = "/sign-in"

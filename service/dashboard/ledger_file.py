@@ -15,7 +15,7 @@ from core.plan.domain.spreadsheet import plain_cell
 from service.budgets.endpoints import read_ledger
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
-from service.releases.streaming import Pieces
+from service.edge.streaming import Pieces
 
 BATCH: Final = 1000
 COLUMNS: Final = (

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from service.auditing.endpoints import list_audit_events
-from service.auth.endpoints import list_keys
 from service.dashboard.visit import Visit
 from service.datasets.endpoints import list_datasets
 from service.diagnosis.endpoints import read_health_report
 from service.grants.endpoints import list_all_grants
 from service.jobs.endpoints import list_jobs
 from service.notifications.endpoints import list_endpoints
+from service.principals.key_endpoints import list_keys
 from service.principals.people_endpoints import list_people
 from service.releases.endpoints import list_releases
 from service.requests.endpoints import list_budget_requests

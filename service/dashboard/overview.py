@@ -9,7 +9,6 @@ from fastapi import APIRouter, Response
 
 from core.ledger import ledger_queries
 from core.platform.budget_requests.states import RequestState
-from service.auth.enrolment_endpoints import list_enrolments
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
 from service.dashboard.rendering import page
@@ -17,6 +16,7 @@ from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import create_dataset, list_datasets
 from service.datasets.repository import names_of
 from service.datasets.schemas import DatasetView
+from service.principals.enrolment_endpoints import list_enrolments
 from service.principals.people_schemas import EnrolmentView
 from service.requests.endpoints import approve_budget_request, file_budget_request, list_budget_requests
 from service.requests.schemas import BudgetRequestView

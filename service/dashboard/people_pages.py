@@ -10,13 +10,13 @@ from fastapi.security import HTTPAuthorizationCredentials
 from core.platform.access.errors import EnrolmentRefused, KeyRefused, LoginThrottled, TokenRefused
 from core.platform.access.roles import Role
 from service.auth.cookie import require_proof_of_origin
-from service.auth.enrolment_endpoints import accept_enrolment, cancel_enrolment, list_enrolments
+from service.current_request import current_trail
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
 from service.dashboard.rendering import open_page, page, sent_on
 from service.dashboard.visit import CurrentVisit
 from service.dependencies import InjectedContext
-from service.edge.audit_trail import current_trail
+from service.principals.enrolment_endpoints import accept_enrolment, cancel_enrolment, list_enrolments
 from service.principals.people_endpoints import create_enrolment, create_person, list_people
 from service.principals.people_schemas import Acceptance, PersonOrder
 

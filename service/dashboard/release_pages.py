@@ -12,7 +12,6 @@ from core.artifacts.asking.question import LONGEST
 from core.artifacts.bundle import COUNTS
 from core.artifacts.sampling.generator_check import MEMBER
 from core.errors import Conflict, InvalidInput, UnderstudyError
-from service.dashboard import certificate_text, domain_text
 from service.dashboard.overview import dataset_names
 from service.dashboard.owner_report_pages import owner_part
 from service.dashboard.release_drawing import ROWS, Pictures
@@ -37,6 +36,7 @@ from service.releases.endpoints import (
 from service.releases.errors import ReleaseNotFound
 from service.releases.schemas import AnswerView, CheckedRuleView, ContradictionView, RulesCheckView
 from service.wire import Before
+from service.wording import certificate_text, domain_text
 
 RELEASES: Final = 25
 ANSWER_ROWS: Final = 100

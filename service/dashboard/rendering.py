@@ -9,11 +9,11 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from service.dashboard import domain_text, labels
 from service.dashboard.assets import path_of
-from service.dashboard.budget_bar import bar_of
 from service.dashboard.navigation import menu
 from service.dashboard.visit import Visit
+from service.wording import domain_text, labels
+from service.wording.budget_bar import bar_of
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 CONTENT_POLICY: Final = (

@@ -17,8 +17,6 @@ from service.auditing.endpoints import (
     list_audit_events,
     verify_audit_log,
 )
-from service.auth.endpoints import create_key, list_keys, revoke_key, rotate_key
-from service.auth.schemas import KeyOrder
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
 from service.dashboard.overview import own_recoveries
@@ -27,6 +25,8 @@ from service.dashboard.trail_page import principal_in
 from service.dashboard.visit import CurrentVisit
 from service.diagnosis.endpoints import only_one, read_health_report
 from service.principals.endpoints import name_principal
+from service.principals.key_endpoints import create_key, list_keys, revoke_key, rotate_key
+from service.principals.key_schemas import KeyOrder
 from service.principals.schemas import NameOrder
 from service.wire import plain_text
 

@@ -1,18 +1,42 @@
 """Deleting a dataset through the API: the request's transaction destroys the key; objects are removed right after it."""
 
+from datetime import datetime
+from typing import Self
 from uuid import UUID
 
 from fastapi import APIRouter
+from pydantic import BaseModel, Field
 
 from core.db.session import on_commit
+from core.db.tables.dataset import Dataset
 from core.platform.deletion import finish_deletions, mark_deleted
 from service.audit import record
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
-from service.datasets.tombstone import Tombstone
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.problem import problems
 from service.strict_route import StrictRoute
+from service.wire import coarse
+
+
+class Tombstone(BaseModel):
+    """A dataset whose rows nobody can decrypt any more."""
+
+    id: UUID
+    population_id: UUID = Field(description="The population whose budget keeps the spent epsilon.")
+    state: str = Field(description="deleted.")
+    deleted_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Dataset) -> Self:
+        """Convert a deleted row."""
+        return cls(
+            id=row.id,
+            population_id=row.population_id,
+            state=row.state,
+            deleted_at=None if row.deleted_at is None else coarse(row.deleted_at),
+        )
+
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=StrictRoute)
 

@@ -18,7 +18,6 @@ from core.platform.access import repository as access
 from core.platform.budget_requests import members
 from core.platform.witness.verification import LedgerCheck
 from service.budgets.schemas import BudgetView
-from service.dashboard import certificate_text
 from service.datasets import repository as datasets
 from service.datasets.schemas import DatasetView
 from service.dossier.promise import FROM_WHOM, NOT_PROMISED, protected
@@ -28,6 +27,7 @@ from service.requests import repository as requests
 from service.requests.schemas import BudgetRequestView
 from service.wire import coarse
 from service.witness.schemas import LedgerVerification
+from service.wording import certificate_text
 
 SCHEMA: Final = "understudy.dossier/1"
 ACTION: Final = "dossier.export"

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from core.canonical import canonical
 from service.budgets.schemas import BudgetView
-from service.dashboard import domain_text, labels
-from service.dashboard.budget_bar import bar_of
+from service.wording import domain_text, labels
+from service.wording.budget_bar import bar_of
 
 ENTRIES_SHOWN: Final = 500
 

@@ -1,4 +1,4 @@
-"""Keeps actor and client address of a request for the audit log, and logs refused attempts.
+"""Keeps the trail of each request (`service.current_request`), and logs refused attempts.
 
 An action is logged in the transaction that performs it (``service.audit``). A refused attempt has no such transaction,
 so it is logged here in a separate one, before the refusal is sent: changes answered 401, 403 or 404, and every refusal
@@ -10,8 +10,6 @@ logged with the next one.
 
 import time
 from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from uuid import UUID
@@ -24,8 +22,8 @@ from core.db.session import Database
 from core.errors import BudgetRefused, UnderstudyError
 from core.ledger.audit import log
 from core.logs import get_logger
-from core.platform.access.roles import Principal
-from service.edge.request_id import current_request_id
+from service.audit import actor_of
+from service.current_request import Trail, current_request_id, request_trail
 
 ANONYMOUS: Final = "anonymous"
 NO_OBJECT: Final = "-"
@@ -33,36 +31,6 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _REFUSALS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 ANONYMOUS_BURST: Final = 100
 ANONYMOUS_PER_SECOND: Final = 1.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Trail:
-    """Facts about the current request. One object shared by all its threads.
-
-    Args:
-        client_address: The peer's address, or the one stated by a trusted proxy (`service.edge.proxies`); None for a unix socket.
-        principal: The caller, once authenticated.
-        object_id: The object, if the path does not contain it.
-        refusal: The error, once the request was refused.
-    """
-
-    client_address: str | None
-    principal: Principal | None = None
-    object_id: UUID | None = None
-    refusal: UnderstudyError | None = None
-
-
-_current: ContextVar[Trail | None] = ContextVar("trail", default=None)
-
-
-def current_trail() -> Trail:
-    """The trail of the current request, or an empty one outside of a request."""
-    return _current.get() or Trail(client_address=None)
-
-
-def actor_of(principal: Principal) -> str:
-    """The audit log's spelling of a principal and its key."""
-    return f"{principal.id}/{principal.key_id}"
 
 
 class AnonymousPace:
@@ -117,11 +85,8 @@ class AuditTrail:
                 trail.refusal = None
             await send(message)
 
-        token = _current.set(trail)
-        try:
+        with request_trail(trail):
             await self._app(scope, receive, send_once_logged)
-        finally:
-            _current.reset(token)
 
     async def _log_refusal(self, scope: Scope, trail: Trail, refusal: UnderstudyError) -> None:
         route = getattr(scope.get("route"), "name", None)

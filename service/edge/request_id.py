@@ -1,20 +1,14 @@
 """Request ids, in every log line and response of a request."""
 
-from contextvars import ContextVar
 from uuid import uuid4
 
 import structlog
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.current_request import numbered_request
+
 HEADER = "X-Request-Id"
-
-_current: ContextVar[str] = ContextVar("request_id", default="")
-
-
-def current_request_id() -> str:
-    """The id of the current request, or an empty string outside of a request."""
-    return _current.get()
 
 
 class RequestId:
@@ -35,9 +29,5 @@ class RequestId:
                 MutableHeaders(scope=message)[HEADER] = request_id
             await send(message)
 
-        token = _current.set(request_id)
-        try:
-            with structlog.contextvars.bound_contextvars(request_id=request_id):
-                await self._app(scope, receive, send_with_id)
-        finally:
-            _current.reset(token)
+        with numbered_request(request_id), structlog.contextvars.bound_contextvars(request_id=request_id):
+            await self._app(scope, receive, send_with_id)

@@ -4,7 +4,7 @@ from opentelemetry.trace import SpanKind, StatusCode, Tracer
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.tracing import span
-from service.edge.request_id import current_request_id
+from service.current_request import current_request_id
 from service.edge.request_metrics import METHODS, OTHER_METHOD, QUIET
 from service.edge.route_pattern import route_pattern
 

@@ -11,7 +11,7 @@ from core.db.tables.enrolment import Enrolment
 from core.db.tables.person import Person
 from core.platform.access.keys import KeyText
 from core.platform.access.roles import Role
-from service.auth.schemas import MAX_KEY_LENGTH, End, NewKey
+from service.principals.key_schemas import MAX_KEY_LENGTH, End, NewKey
 from service.principals.schemas import DisplayName
 from service.wire import Name
 

@@ -23,11 +23,11 @@ from core.db.tables.release import Release
 from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.edge.concurrency import ServiceBusy
+from service.edge.streaming import Pieces
 from service.problem import problems
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound
 from service.releases.schemas import AnswerView, ReleaseList, ReleaseView, RulesCheckView, SampleFormat
-from service.releases.streaming import Pieces
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from core.platform.access.roles import Role
-from service.dashboard.labels import ACTIONS, action
 from service.dashboard.utility_report_pages import _marked, _scale
+from service.wording.labels import ACTIONS, action
 from tests.dashboard.visitor import Visitor, enter
 from tests.service.utility_reports import name_generator
 from tests.service.world import World

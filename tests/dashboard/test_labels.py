@@ -10,15 +10,15 @@ import pytest
 from core.artifacts.certificate_form import MechanismForm
 from core.plan.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
-from service.dashboard import labels
-from service.dashboard.budget_bar import WIDTH, bar_of
-from service.dashboard.certificate_text import in_words, mechanisms
-from service.dashboard.domain_text import holds, otherwise, rule
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
-from service.dashboard.labels import delta_up, epsilon_up, factor_up
 from service.dashboard.release_drawing import plot
 from service.dossier.promise import protected
+from service.wording import labels
+from service.wording.budget_bar import WIDTH, bar_of
+from service.wording.certificate_text import in_words, mechanisms
+from service.wording.domain_text import holds, otherwise, rule
+from service.wording.labels import delta_up, epsilon_up, factor_up
 from tests.core.artifacts.certified import certified
 from tests.core.artifacts.certified_selection import WINNER, selection_statement
 from tests.core.artifacts.stand_in import DOMAIN

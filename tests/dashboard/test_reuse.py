@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from core.plan.plan import Plan
-from service.dashboard.certificate_text import in_words
+from service.wording.certificate_text import in_words
 from tests.dashboard.visitor import Visitor
 from tests.service.test_reuse import COUNTED, certified, plan_of, publish
 from tests.service.world import World

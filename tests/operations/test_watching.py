@@ -16,8 +16,8 @@ from core.dp.filters import AdmissionRule
 from core.errors import BudgetRefused
 from core.ledger import governance
 from core.platform.health.signs import Device, give_sign, note_chore
+from service.edge.recording import Recorder
 from service.metrics.deployment import Deployment, Labels
-from service.metrics.recording import Recorder
 from tests.operations.promql import NotPromql, Parser
 
 ROOT = Path(__file__).parents[2]

@@ -18,6 +18,7 @@ from core.db.session import driver_url
 from core.ledger.audit import linking
 from core.platform.access.roles import Role
 from service.auditing.exporting import export_pieces
+from service.current_request import current_trail
 from service.edge import audit_trail
 from service.edge.audit_trail import ANONYMOUS_BURST, AnonymousPace
 from tests.core.artifacts.stand_in import DOMAIN
@@ -222,4 +223,4 @@ def test_a_request_does_not_wait_for_the_linker(world: World) -> None:
 
 def test_who_asks_is_known_for_the_length_of_a_request_only(world: World) -> None:
     declare(world)
-    assert audit_trail.current_trail().principal is None
+    assert current_trail().principal is None

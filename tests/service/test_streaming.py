@@ -5,8 +5,8 @@ import anyio.lowlevel
 import pytest
 
 from service.edge.concurrency import ConcurrencyLimit, ServiceBusy
-from service.releases.opened import OpenedCache
-from service.releases.streaming import Streams
+from service.edge.streaming import Streams
+from service.opened_cache import OpenedCache
 
 SCOPE = {"type": "http", "asgi": {"spec_version": "2.3"}, "headers": []}
 

@@ -45,7 +45,7 @@ MUTANTS = (
     ),
     Mutant(
         name="uploads-timed",
-        module="service.metrics.recording",
+        module="service.edge.recording",
         function="Recorder.answered",
         before="route not in _PACED_BY_ROWS",
         after="route",

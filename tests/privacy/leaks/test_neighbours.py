@@ -6,8 +6,8 @@ refused rows, by a training that crashed and was resumed, and by the way in whic
 
 import pytest
 
+from service.edge.recording import Recorder
 from service.jobs.schemas import JobView
-from service.metrics.recording import Recorder
 from tests.privacy.leaks.answers import READING, read_all
 from tests.privacy.leaks.comparing import differences, is_refusal
 from tests.service.matrix import operations

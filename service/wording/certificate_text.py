@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from service.dashboard.labels import count, delta_up, epsilon_up, factor_up
+from service.wording.labels import count, delta_up, epsilon_up, factor_up
 
 _MECHANISMS: Final[Mapping[str, str]] = {
     "anchor": "one noisy measurement of columns and pairs of columns, or of images",

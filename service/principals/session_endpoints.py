@@ -8,8 +8,8 @@ from core.platform.access.keys import parse_key
 from core.platform.access.roles import Via
 from service.audit import record
 from service.auth.cookie import clear_cookie, presented_cookie, require_own_page, set_cookie
-from service.auth.schemas import Login, SessionView
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
+from service.principals.key_schemas import Login, SessionView
 from service.problem import problems
 from service.strict_route import StrictRoute
 

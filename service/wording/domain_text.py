@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from service.dashboard.labels import delta, epsilon
+from service.wording.labels import delta, epsilon
 
 LEARN: Final = "learn"
 LONGEST: Final = 12

@@ -21,8 +21,8 @@ from core.platform.access.roles import Role
 from service.audit import record
 from service.auth.authenticator import Proof
 from service.auth.cookie import require_own_page
-from service.auth.schemas import NewKey, end_of
 from service.dependencies import Credentials, CurrentPrincipal, InjectedContext, OpenSession
+from service.principals.key_schemas import NewKey, end_of
 from service.principals.people_schemas import Acceptance, AcceptedEnrolment, EnrolmentList, EnrolmentView
 from service.problem import problems
 from service.strict_route import StrictRoute

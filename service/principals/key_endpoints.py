@@ -19,9 +19,9 @@ from core.platform.access.errors import (
 from core.platform.access.names import names_of
 from core.platform.access.roles import Role
 from service.audit import record
-from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
 from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
+from service.principals.key_schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
 from service.problem import problems
 from service.strict_route import StrictRoute
 
