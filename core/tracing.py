@@ -1,6 +1,6 @@
 """OpenTelemetry traces across the queue: one trace covers the request that orders a job and every attempt at it.
 
-Spans are only created here, in service/edge/spans.py and in workers/training.py. They contain methods, route
+Spans are only created here, in service/edge/request_records.py and in workers/training.py. They contain methods, route
 patterns, statuses, ids, outcomes and class names: no bodies, no SQL, no exception messages, nothing of rows.
 Instrumentation packages would record all of these, so none is installed. The training child, which holds
 rows, exports nothing: its attempt is a span of its supervising process.

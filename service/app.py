@@ -54,7 +54,6 @@ from service.datasets import deleting
 from service.datasets import endpoints as datasets
 from service.diagnosis import endpoints as diagnosis
 from service.dossier import endpoints as dossier
-from service.edge.access_log import AccessLog
 from service.edge.audit_trail import AuditTrail
 from service.edge.body_limit import MAX_DOMAIN_BYTES, MAX_JSON_BYTES, BodyLimit
 from service.edge.concurrency import ConcurrencyLimit
@@ -64,9 +63,8 @@ from service.edge.proxies import TrustedProxies
 from service.edge.rate_limit import RateLimits, redis_of
 from service.edge.recording import Recorder
 from service.edge.request_id import RequestId
-from service.edge.request_metrics import RequestMetrics
+from service.edge.request_records import RequestRecords
 from service.edge.security_headers import SecurityHeaders
-from service.edge.spans import RequestSpans
 from service.edge.streaming import Streams
 from service.edge.termination import on_termination
 from service.grants import endpoints as grants
@@ -231,9 +229,11 @@ def create_app(
     )
     app.add_middleware(LastResort, shown=shown_last)
     app.add_middleware(AuditTrail, database=context.database, clock=context.clock)
-    app.add_middleware(AccessLog)
-    app.add_middleware(RequestMetrics, answered=context.recorder.answered)
-    app.add_middleware(RequestSpans, tracer=tracer or tracer_for(role="api", endpoint=settings.otlp_endpoint))
+    app.add_middleware(
+        RequestRecords,
+        answered=context.recorder.answered,
+        tracer=tracer or tracer_for(role="api", endpoint=settings.otlp_endpoint),
+    )
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestId)
     app.add_middleware(TrustedProxies, networks=settings.trusted_proxies)

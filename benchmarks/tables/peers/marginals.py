@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from models.graphical.tree_size import tree_cells
+from models.graphical.choosing import tree_cells
 
 Clique = tuple[int, ...]
 Codes = npt.NDArray[np.int64]

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from models.graphical.choosing import best_affordable, gains, spanning_forest
-from models.graphical.tree_size import tree_cells
+from models.graphical.choosing import best_affordable, gains, spanning_forest, tree_cells
 
 SIZES = (3, 4, 2, 5)
 PAIRS = list(itertools.combinations(range(4), 2))
