@@ -29,12 +29,12 @@ from uuid import UUID
 from core.clock import Clock, FixedClock
 from core.data.objects import ObjectStore
 from core.db.session import Database
+from core.errors import Unavailable
 from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost
 from core.jobs.queue import Queue
 from core.logs import get_logger
 from core.platform.settings import Settings
-from workers.leases import Heartbeat
 from workers.outcomes import Outcome
 from workers.runner import WorkName
 from workers.supervision import STOP_SECONDS, Child, Limits, runner_command, watch
@@ -66,6 +66,55 @@ ClaimT = TypeVar("ClaimT", bound=Held)
 
 _NOT_HELD_BACK: Final = frozenset({Outcome.LEASE_LOST, Outcome.FROZEN})
 """Outcomes that depend on no row and that no client waits for; they are not held back until an edge."""
+
+
+class Heartbeat:
+    """Renews the lease of one claim, and says when its child must stop.
+
+    Args:
+        renew: Renews the lease once, and makes the newest progress mark visible if its argument says that an edge has passed.
+            Returns whether a person asked to cancel.
+        clock: Tells which edges have passed.
+        lease_seconds: How long the lease holds without a heartbeat.
+        edges: When progress marks may become visible.
+        monotonic: Measures elapsed seconds.
+    """
+
+    def __init__(
+        self,
+        renew: Callable[[bool], bool],
+        *,
+        clock: Clock,
+        lease_seconds: float,
+        edges: Edges,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._renew = renew
+        self._clock = clock
+        self._lease_seconds = lease_seconds
+        self._edges = edges
+        self._edges_used = 0
+        self._monotonic = monotonic
+        self._renewed_at = monotonic()
+
+    def __call__(self) -> Outcome | None:
+        """Renew the lease once. A database that is away is waited for until the lease has run out.
+
+        Returns:
+            None to go on, or the outcome with which the attempt ends.
+        """
+        asked_at = self._monotonic()
+        edges_passed = self._edges.passed(self._clock.now())
+        try:
+            cancelled = self._renew(edges_passed > self._edges_used)
+        except LeaseLost:
+            return Outcome.LEASE_LOST
+        except Unavailable:
+            silent = self._monotonic() - self._renewed_at
+            return Outcome.LEASE_LOST if silent >= self._lease_seconds else None
+        self._renewed_at = asked_at
+        self._edges_used = edges_passed
+        return Outcome.CANCELLED if cancelled else None
 
 
 class JobRunner(ABC, Generic[ClaimT]):

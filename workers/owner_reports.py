@@ -13,17 +13,17 @@ from obstore.exceptions import BaseError as StoreError
 
 from core.artifacts.reports.owner_files import report_key
 from core.artifacts.reports.owner_orders import (
+    REPORTS,
     ReportClaim,
     claim_report,
     fail_report,
     finish_report,
     hand_back_report,
-    renew_report,
 )
 from core.clock import Clock
+from core.jobs.leases import this_process
 from core.logs import get_logger
-from workers.attempts import JobRunner
-from workers.leases import Heartbeat
+from workers.attempts import Heartbeat, JobRunner
 from workers.outcomes import Outcome
 from workers.runner import WorkName
 from workers.supervision import child_environment
@@ -62,6 +62,7 @@ class OwnerReporter(JobRunner[ReportClaim]):
                 clock=self._clock,
                 lease_seconds=self._settings.lease_seconds,
                 max_attempts=self._settings.job_attempts,
+                lease_owner=this_process(),
             )
 
     def _refusal(self, claim: ReportClaim) -> Outcome | None:  # noqa: ARG002 - no report is refused
@@ -70,7 +71,8 @@ class OwnerReporter(JobRunner[ReportClaim]):
 
     def _renew(self, claim: ReportClaim, show_marks: bool) -> bool:  # noqa: ARG002, FBT001 - reports have no marks
         with self._database.transaction() as session:
-            renew_report(session, claim, clock=self._clock, lease_seconds=self._settings.lease_seconds)
+            now, seconds = self._clock.now(), self._settings.lease_seconds
+            REPORTS.renew(session, claim.report_id, fence=claim.fence, now=now, seconds=seconds)
         return False
 
     def _watched(self, claim: ReportClaim, heartbeat: Heartbeat) -> Outcome:

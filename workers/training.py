@@ -22,6 +22,7 @@ from core.errors import Unavailable, UnderstudyError
 from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.errors import NotCancelled
+from core.jobs.leases import this_process
 from core.jobs.queue import Queue
 from core.jobs.states import ENDED, Cause
 from core.jobs.turns import next_in_turn, should_make_room
@@ -31,9 +32,8 @@ from core.plan.report_plan import ReportPlan
 from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.tracing import no_tracer, span
-from workers.attempts import Command, JobRunner
+from workers.attempts import Command, Heartbeat, JobRunner
 from workers.devices import claimed_gpus
-from workers.leases import Heartbeat, this_process
 from workers.object_keys import bundle_key, checkpoint_key, release_id_of
 from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING, Outcome
 from workers.publishing import certify_bundle, sign_utility_report

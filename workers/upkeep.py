@@ -3,7 +3,7 @@
 | chore                     | when                       | what                                                            |
 |---------------------------|----------------------------|-----------------------------------------------------------------|
 | witness                   | start, every minute        | compares ledgers with their witnesses, notes decisions there    |
-| resend, resend-reports    | every round                | sends again what waits without a worker: the row is the truth   |
+| resend, resend-reports    | every round                | ends leases of dead workers, sends again what waits without one |
 | link                      | every round                | links new events into the chain of the audit log                |
 | notify, erase             | every round                | sends notifications; finishes deletions                         |
 | expire, uploads           | every minute               | ends requests, grants and uploads whose time is over            |
@@ -24,13 +24,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, NoReturn
 
-from core.artifacts.reports.owner_orders import overdue_reports
+from core.artifacts.reports.owner_orders import REPORTS
 from core.clock import Clock, SystemClock
 from core.crashes import leave_no_core
 from core.data.objects import ObjectStore, open_store
 from core.data.uploads.ending import sweep_uploads
+from core.data.uploads.repository import UPLOADS
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
-from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
+from core.jobs.leases import JOBS, is_dead, take_overdue
+from core.jobs.queue import CeleryQueue, Queue
 from core.ledger.audit.linking import link_waiting
 from core.logs import configure_logs, get_logger
 from core.platform.budget_requests.requests import expire_grants, expire_requests
@@ -39,10 +41,10 @@ from core.platform.health.signs import HealthReporter
 from core.platform.notifications.dispatch import Dispatcher, Transport
 from core.platform.notifications.mail import MailTransport
 from core.platform.notifications.mail_settings import mail_server
+from core.platform.notifications.repository import DELIVERIES
 from core.platform.notifications.webhook import WebhookTransport
 from core.platform.settings import Settings, read_settings
 from core.platform.witness.ledger_witness import LedgerWitness
-from workers.leases import is_dead
 from workers.ledger_audit import LedgerAudit
 from workers.sweeping import sweep_orphans, sweep_recent
 
@@ -104,10 +106,15 @@ class Upkeep:
         self._health = HealthReporter(database, clock=clock, role="upkeep")
 
     def resend(self) -> int:
-        """Send jobs again that have waited for longer than a lease, or whose worker is dead. Returns how many."""
+        """End the leases of dead processes, and send jobs again that wait without a live worker. Returns how many jobs.
+
+        An upload is claimed again by its client's next request, a delivery by the next round.
+        """
+        now, seconds = self._clock.now(), self._settings.lease_seconds
         with self._database.transaction() as session:
-            waiting = orphaned(session, clock=self._clock, is_dead=is_dead)
-            waiting += overdue(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
+            UPLOADS.end_dead(session, now=now, is_dead=is_dead)
+            DELIVERIES.end_dead(session, now=now, is_dead=is_dead)
+            waiting = take_overdue(session, JOBS, now=now, resend_seconds=seconds, is_dead=is_dead)
         for job_id in waiting:
             get_logger().info("sent-again", job_id=str(job_id))
             self._queue.enqueue_training(job_id)
@@ -115,8 +122,9 @@ class Upkeep:
 
     def resend_reports(self) -> None:
         """Send owner reports again that wait without a worker. Their number is private to their owners, so nothing counts them."""
+        now, seconds = self._clock.now(), self._settings.lease_seconds
         with self._database.transaction() as session:
-            waiting = overdue_reports(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
+            waiting = take_overdue(session, REPORTS, now=now, resend_seconds=seconds, is_dead=is_dead)
         for report_id in waiting:
             self._queue.enqueue_report(report_id)
 

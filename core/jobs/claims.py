@@ -14,8 +14,8 @@ from core.errors import UnderstudyError
 from core.jobs import repository
 from core.jobs.endings import end, end_cancelled, give_up, move
 from core.jobs.errors import IllegalMark
-from core.jobs.leases import JOBS, has_live_worker
-from core.jobs.states import ENDED, PLAN_ALTERED, STAGES, TRAINING, JobState
+from core.jobs.leases import JOBS
+from core.jobs.states import PLAN_ALTERED, STAGES, TRAINING, JobState
 from core.ledger import ledger, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
@@ -82,7 +82,7 @@ def claim(
         clock: judges leases.
         lease_seconds: how long the claim holds without a heartbeat.
         max_attempts: number of attempts without progress after which the job of a silent worker is given up.
-        lease_owner: the claiming process, in words that `queue.orphaned` can judge; None if nobody could see it die.
+        lease_owner: the claiming process (`leases.this_process`); None if nobody shall see it die.
 
     Returns:
         The claim, or None: another worker holds the job, it has ended or was ended here, or its dataset is frozen.
@@ -92,7 +92,7 @@ def claim(
     """
     job = repository.lock(session, job_id)
     now = clock.now()
-    if job.state in ENDED or has_live_worker(job, now=now):
+    if not JOBS.is_claimable(job, now=now):
         return None
     plan = _plan_as_reserved(session, job)
     if plan is None:
@@ -104,9 +104,8 @@ def claim(
         give_up(session, job, clock=clock)
     elif _spent(session, job, clock=clock):
         move(job, JobState.RUNNING)
-        JOBS.take(job, now=now, seconds=lease_seconds)
+        JOBS.take(job, now=now, seconds=lease_seconds, owner=lease_owner)
         job.attempts += 1
-        job.lease_holder = lease_owner
         job.started_at = job.started_at or now
         job.claimed_at = now
         session.flush()

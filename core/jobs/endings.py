@@ -186,7 +186,6 @@ def set_aside(session: Session, claim: "Claim") -> None:
 def _requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> None:
     move(job, JobState.QUEUED)
     JOBS.put_back(job)
-    job.lease_holder = None
     job.sent_at = at
     on_commit(session, partial(queue.enqueue_training, job.id))
 
@@ -263,7 +262,7 @@ def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = N
         IllegalTransition: its state does not allow that.
     """
     move(job, state)
-    job.lease_expires_at = job.lease_holder = None
+    JOBS.end(job, state.value)
     job.sealed_randomness_key = None
     job.finished_at = at
     job.failure_code = failure_code

@@ -1,18 +1,13 @@
 """Messages to the workers. A job's row is the truth; a message is a hint that may be lost or doubled."""
 
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 from uuid import UUID
 
 from celery import Celery
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
-from sqlalchemy.orm import Session
 
-from core.clock import Clock
-from core.jobs import repository
-from core.jobs.leases import JOBS, take_overdue
 from core.logs import current_request_id, get_logger
 
 TRAINING_TASK: Final = "understudy.train"
@@ -20,7 +15,6 @@ REPORT_TASK: Final = "understudy.report"
 COUNTING_TASK: Final = "understudy.count"
 COUNTING_QUEUE: Final = "counting"
 """Served only by workers that do nothing else: how long counting takes depends on rows."""
-RESEND_SECONDS: Final = 60.0
 SILENCE_SECONDS: Final = 20.0
 
 _SENDING: Final = {"max_retries": 2, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.3}
@@ -117,27 +111,6 @@ def broker_transport_options() -> dict[str, Any]:
         # it could then wait for redis for ever, alive and deaf.
         "socket_timeout": SILENCE_SECONDS,
     }
-
-
-def overdue(session: Session, *, clock: Clock, resend_seconds: float = RESEND_SECONDS) -> list[UUID]:
-    """Jobs to send again after the commit: no live worker, and the last message older than `resend_seconds`."""
-    now = clock.now()
-    return take_overdue(session, JOBS, now=now, sent_before=now - timedelta(seconds=resend_seconds))
-
-
-def orphaned(session: Session, *, clock: Clock, is_dead: Callable[[str], bool]) -> list[UUID]:
-    """End the leases of dead processes, so that nobody waits for the leases to run out. Send these jobs after the commit.
-
-    Args:
-        session: the open transaction.
-        clock: stamps the ends.
-        is_dead: whether the lease owner that a claim named has certainly ended. A mistake costs an attempt, never more:
-            the next claim has a higher fence.
-    """
-    now = clock.now()
-    dead = [job.id for job in repository.lock_held(session, now=now) if is_dead(str(job.lease_holder))]
-    repository.end_leases(session, dead, at=now)
-    return dead
 
 
 def _sender_options(broker_url: str) -> dict[str, Any]:

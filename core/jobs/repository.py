@@ -1,18 +1,16 @@
 """SQL on jobs and releases; what is written under a claim goes through core.jobs.leases."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import case, false, select, update
+from sqlalchemy import case, false, select
 from sqlalchemy.orm import Session
 
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
-from core.jobs.states import TRAINING, JobState
+from core.jobs.states import TRAINING
 
 
 def add(session: Session, row: Job | Release) -> None:
@@ -60,21 +58,3 @@ def mark(*, stage: str, step: int, total: int) -> dict[str, Any]:
         "steps_begun": case((further, step), else_=Job.steps_begun),
         "attempts": case((further, 1), else_=Job.attempts),
     }
-
-
-def lock_held(session: Session, *, now: datetime) -> Sequence[Job]:
-    """Jobs under a live lease whose owner is known, locked; rows that somebody has locked are skipped."""
-    held = select(Job).where(
-        Job.state == JobState.RUNNING.value, Job.lease_expires_at >= now, Job.lease_holder.is_not(None)
-    )
-    return session.scalars(held.with_for_update(skip_locked=True)).all()
-
-
-def end_leases(session: Session, job_ids: Sequence[UUID], *, at: datetime) -> None:
-    """End the leases of locked jobs just before `at`, and stamp them as sent again at that moment."""
-    session.execute(
-        update(Job)
-        .where(Job.id.in_(job_ids))
-        .values(lease_expires_at=at - timedelta(microseconds=1), lease_holder=None, sent_at=at)
-        .execution_options(synchronize_session=False)
-    )

@@ -2,8 +2,8 @@
 
 Ingestion can take minutes without traffic on the connection, so it does not run inside a request. A thread of this
 process does it, under the lease and fence of a job (core.jobs.leases). Repeating the request reports the state. If the
-process is killed, the lease expires, and the next request restarts with the same parts. A thread that has lost its lease
-attaches nothing.
+process is killed, upkeep ends its lease, or the lease runs out; the next request restarts with the same parts. A thread
+that has lost its lease attaches nothing.
 """
 
 import contextvars
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -36,7 +35,7 @@ from core.errors import (
     Unsupported,
 )
 from core.jobs.errors import LeaseLost
-from core.jobs.leases import has_live_worker
+from core.jobs.leases import this_process
 from core.logs import get_logger
 from core.platform.access.roles import Principal
 from core.platform.quotas.errors import QuotaExceeded
@@ -113,7 +112,7 @@ class Completion:
         """
         upload = self._read()
         self._tell_failure(upload)
-        if self._wants_work(upload):
+        if UPLOADS.is_claimable(upload, now=self._context.clock.now()):
             thread = self._begin()
             if thread is not None:
                 thread.join(patience_seconds)
@@ -157,17 +156,13 @@ class Completion:
             session.expunge(upload)
             return upload
 
-    def _wants_work(self, upload: Upload) -> bool:
-        if upload.state == "completing":
-            return not has_live_worker(upload, now=self._context.clock.now())
-        return upload.state == "open"
-
     def _claim(self) -> Claim | None:
         """Take the lease, unless it is held."""
         settings, clock = self._context.settings, self._context.clock
         with self._context.database.transaction() as session:
             upload = repository.owned(session, self._upload_id, self._principal.id, lock=True)
-            if not self._wants_work(upload):
+            now = clock.now()
+            if not UPLOADS.is_claimable(upload, now=now):
                 return None
             arrived = repository.parts_of(session, upload.id)
             missing = set(range(1, parts_total(upload) + 1)) - {part.number for part in arrived}
@@ -176,7 +171,7 @@ class Completion:
             if upload.sha256 not in {None, self._sha256}:
                 raise ChecksumDiffers
             assert upload.wrapped_data_key is not None
-            UPLOADS.take(upload, now=clock.now(), seconds=settings.lease_seconds)
+            UPLOADS.take(upload, now=now, seconds=settings.lease_seconds, owner=this_process())
             upload.failure = None
             return Claim(
                 upload_id=upload.id,
@@ -295,7 +290,9 @@ def _lease_kept(context: AppContext, claim: Claim) -> Iterator[None]:
     def renew() -> None:
         while not over.wait(context.settings.heartbeat_seconds):
             try:
-                _renew(context, claim)
+                with context.database.transaction() as session:
+                    now, seconds = context.clock.now(), context.settings.lease_seconds
+                    UPLOADS.renew(session, claim.upload_id, fence=claim.fence, now=now, seconds=seconds)
             except LeaseLost:
                 return  # the fence keeps this attempt from attaching rows
             except UnderstudyError as error:
@@ -310,10 +307,3 @@ def _lease_kept(context: AppContext, claim: Claim) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-def _renew(context: AppContext, claim: Claim) -> None:
-    until = context.clock.now() + timedelta(seconds=context.settings.lease_seconds)
-    with context.database.transaction() as session:
-        values = {Upload.lease_expires_at: until}
-        UPLOADS.write(session, claim.upload_id, values, fence=claim.fence, returning=Upload.id)

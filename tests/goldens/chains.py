@@ -139,6 +139,7 @@ def signatures() -> dict[str, object]:
     }
     for kind in Kind:
         message = Message(
+            fence=1,
             delivery_id=UUID(int=8),
             event_id=UUID(int=9),
             kind=kind,

@@ -11,16 +11,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy.orm import Session
 
 from core.artifacts.packing import pack
 from core.artifacts.reports import owner_files
 from core.artifacts.reports.columns import columns_of
 from core.artifacts.reports.owner_files import STEP_BYTES, read_report, report_key
-from core.artifacts.reports.owner_orders import claim_report, order_report, overdue_reports
+from core.artifacts.reports.owner_orders import REPORTS, claim_report, order_report
 from core.artifacts.reports.owner_page import FAILED, MARK, most_bytes
 from core.clock import FixedClock, SystemClock
 from core.data.errors import SealBroken
 from core.db.tables import ChoreRun, Dataset, Job, OwnerReport, Release
+from core.jobs.leases import take_overdue, this_process
 from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
 from core.plan.domain.table import TableDomain
@@ -256,6 +258,36 @@ def test_a_worker_that_is_told_to_stop_hands_its_report_back_and_no_attempt_is_c
     assert workshop.queue.sent_reports == [report_id] * 4
 
 
+def overdue(session: Session, clock: FixedClock, *, dead: str | None = None) -> list[UUID]:
+    return take_overdue(
+        session, REPORTS, now=clock.now(), resend_seconds=1, is_dead=lambda owner: owner == dead
+    )
+
+
+def test_a_report_of_a_dead_worker_is_sent_again_before_its_lease_has_run_out(workshop):
+    report_id = ordered(workshop)
+    now = FixedClock(datetime.now(UTC))
+    for owner in ("dead", "alive"):
+        with workshop.database.transaction() as session:
+            assert claim_report(
+                session, report_id, clock=now, lease_seconds=5, max_attempts=3, lease_owner=owner
+            )
+        with workshop.database.transaction() as session:
+            assert overdue(session, now, dead="dead") == ([report_id] if owner == "dead" else [])
+
+
+def test_a_report_names_the_process_that_makes_it(workshop):
+    report_id = ordered(workshop)
+    owners: list[str | None] = []
+
+    def look(_: float) -> None:
+        owners.append(getattr(row_of(workshop, report_id), "lease_holder", None))
+
+    reporter(workshop, f"raise SystemExit({ExitCode.DONE})", sleep=look).report(report_id)
+    assert set(owners) == {this_process()}
+    assert getattr(row_of(workshop, report_id), "lease_holder", "gone") is None
+
+
 def test_a_lost_worker_and_a_lost_message_are_made_good(workshop):
     report_id = ordered(workshop)
     now = FixedClock(datetime.now(UTC))
@@ -263,11 +295,11 @@ def test_a_lost_worker_and_a_lost_message_are_made_good(workshop):
         first = claim_report(session, report_id, clock=now, lease_seconds=5, max_attempts=3)
     with workshop.database.transaction() as session:
         assert claim_report(session, report_id, clock=now, lease_seconds=5, max_attempts=3) is None
-        assert overdue_reports(session, clock=now, resend_seconds=0) == []
+        assert overdue(session, now) == []
     now.advance(seconds=6)
     with workshop.database.transaction() as session:
-        assert overdue_reports(session, clock=now, resend_seconds=1) == [report_id]
-        assert overdue_reports(session, clock=now, resend_seconds=1) == [], "stamped as sent"
+        assert overdue(session, now) == [report_id]
+        assert overdue(session, now) == [], "stamped as sent"
     # The second worker makes it; what the first one still writes is not what the row names.
     reporter(
         workshop,

@@ -6,7 +6,7 @@ repeated report is the same.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
@@ -22,7 +22,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.owner_report import OwnerReport
 from core.db.tables.release import Release
 from core.jobs.errors import DatasetDeleted
-from core.jobs.leases import Leases, has_live_worker, take_overdue
+from core.jobs.leases import Leases
 from core.logs import current_request_id
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.table import TableDomain
@@ -121,23 +121,29 @@ def order_report(
 
 
 def claim_report(
-    session: Session, report_id: UUID, *, clock: Clock, lease_seconds: float, max_attempts: int
+    session: Session,
+    report_id: UUID,
+    *,
+    clock: Clock,
+    lease_seconds: float,
+    max_attempts: int,
+    lease_owner: str | None = None,
 ) -> ReportClaim | None:
-    """Claim a report that is waiting, or whose worker's lease has expired.
+    """Claim a report that is waiting, or whose worker's lease has expired. Arguments as `core.jobs.claims.claim`.
 
     Returns:
         The claim, or None: another worker has it, it has ended, or it was ended here because its attempts are used up.
     """
     report = session.get(OwnerReport, report_id, populate_existing=True, with_for_update=True)
     now = clock.now()
-    if report is None or report.state in {MADE, FAILED} or has_live_worker(report, now=now):
+    if report is None or not REPORTS.is_claimable(report, now=now):
         return None
     if report.attempts >= max_attempts:
         _end(report, FAILED, at=now)
         report.failure_code = REPORT_FAILED
         session.flush()
         return None
-    REPORTS.take(report, now=now, seconds=lease_seconds)
+    REPORTS.take(report, now=now, seconds=lease_seconds, owner=lease_owner)
     report.attempts += 1
     session.flush()
     return ReportClaim(
@@ -150,21 +156,12 @@ def claim_report(
     )
 
 
-def renew_report(session: Session, claim: ReportClaim, *, clock: Clock, lease_seconds: float) -> None:
-    """Renew the lease.
-
-    Raises:
-        LeaseLost: another worker took over, or the report is gone with its dataset.
-    """
-    values = {OwnerReport.lease_expires_at: clock.now() + timedelta(seconds=lease_seconds)}
-    REPORTS.write(session, claim.report_id, values, fence=claim.fence, returning=OwnerReport.id)
-
-
 def finish_report(session: Session, claim: ReportClaim, *, object_key: str, clock: Clock) -> None:
     """Make the attempt's stored report visible to the owner.
 
     Raises:
-        LeaseLost: as `renew_report`; the object is then an orphan that nothing opens.
+        LeaseLost: another worker took over, or the report is gone with its dataset. The object is then an orphan that
+            nothing opens.
     """
     report = _locked(session, claim)
     _end(report, MADE, at=clock.now())
@@ -182,7 +179,7 @@ def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: "Qu
         clock: stamps the end.
 
     Raises:
-        LeaseLost: as `renew_report`.
+        LeaseLost: as `finish_report`.
     """
     report = _locked(session, claim)
     if again:
@@ -196,17 +193,11 @@ def hand_back_report(session: Session, claim: ReportClaim, *, queue: "Queue", cl
     """Put a report back into the queue because its worker was told to stop; the claim counts as no attempt.
 
     Raises:
-        LeaseLost: as `renew_report`.
+        LeaseLost: as `finish_report`.
     """
     report = _locked(session, claim)
     report.attempts -= 1
     _requeue(session, report, queue=queue, at=clock.now())
-
-
-def overdue_reports(session: Session, *, clock: Clock, resend_seconds: float) -> list[UUID]:
-    """Reports to send again after the commit: no live worker, and the last message older than `resend_seconds`."""
-    now = clock.now()
-    return take_overdue(session, REPORTS, now=now, sent_before=now - timedelta(seconds=resend_seconds))
 
 
 def forget_reports(session: Session, dataset_id: UUID) -> None:
@@ -225,4 +216,5 @@ def _requeue(session: Session, report: OwnerReport, *, queue: "Queue", at: datet
 
 
 def _end(report: OwnerReport, state: str, *, at: datetime) -> None:
-    report.state, report.lease_expires_at, report.finished_at = state, None, at
+    REPORTS.end(report, state)
+    report.finished_at = at

@@ -17,6 +17,7 @@ from core.clock import Clock
 from core.data.objects import ObjectStore, StoredObject
 from core.data.upload_parts import FOLDER
 from core.data.uploads import repository
+from core.data.uploads.repository import UPLOADS
 from core.db.session import Database
 from core.db.tables.upload import Upload
 from core.logs import get_logger
@@ -36,10 +37,8 @@ def end(
         state: Its final state.
         failure: Why its rows were refused.
     """
-    upload.state = state
+    UPLOADS.end(upload, state)
     upload.wrapped_data_key = None
-    upload.lease_expires_at = None
-    upload.fence += 1
     upload.failure = failure
     upload.ended_at = clock.now()
     repository.remove_parts(session, upload.id)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import and_, delete, or_, select
+from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from core.data.uploads.errors import UploadNotFound
@@ -67,11 +67,10 @@ def over(session: Session, *, now: datetime) -> Sequence[tuple[Upload, str]]:
 
     Uploads that are completing under a live lease are skipped, and so are rows locked by another transaction.
     """
-    at_rest = or_(Upload.state == "open", and_(Upload.state == "completing", Upload.lease_expires_at <= now))
     query = (
         select(Upload, Dataset.state)
         .join(Dataset, Dataset.id == Upload.dataset_id)
-        .where(Upload.state.in_(LIVE), at_rest, or_(Upload.expires_at <= now, Dataset.state != "declared"))
+        .where(UPLOADS.are_claimable(now), or_(Upload.expires_at <= now, Dataset.state != "declared"))
         .limit(BATCH)
         .with_for_update(of=Upload, skip_locked=True)
     )

@@ -1,8 +1,8 @@
 """Delivery of notifications: deliveries are created, claimed, sent and recorded, each in its own transaction.
 
-Nothing is sent while a transaction is open. A claimed delivery is hidden from other upkeep processes for two
-minutes. A process that dies in between may have sent it without recording that, so it is sent again:
-at-least-once delivery, with the same id.
+Nothing is sent while a transaction is open. A claimed delivery is under a lease (core.jobs.leases). A process that dies
+in between may have sent it without recording that, so it is sent again under the next claim: at-least-once delivery, with
+the same id.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,19 +20,23 @@ from core.db.session import Database
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
+from core.jobs.errors import LeaseLost
+from core.jobs.leases import this_process
 from core.ledger.audit import log
 from core.logs import get_logger
 from core.platform.notifications import repository
 from core.platform.notifications.attempts import DELIVERED, GONE, MAX_ATTEMPTS, wait_after
 from core.platform.notifications.details import Details
 from core.platform.notifications.messages import Batch, Message, message_of
+from core.platform.notifications.repository import DELIVERIES
 from core.platform.notifications.rights import deliverable_to, live_principal
 
 ACTOR: Final = "upkeep"
 EVENTS_AT_ONCE: Final = 200
 ENDPOINTS_AT_ONCE: Final = 50
 MESSAGES_AT_ONCE: Final = 20
-KEPT_FOR: Final = timedelta(minutes=2)
+LEASE_SECONDS: Final = 120.0
+"""Longer than a round, which renews no lease."""
 SENDING_SECONDS: Final = 20.0
 SENDERS: Final = 8
 KEY_ENDED: Final = "key-ended"
@@ -142,7 +146,7 @@ class Dispatcher:
         except SealBroken:
             self._pause(session, endpoint, "sealed")
             return None
-        due = repository.take_due(session, endpoint.id, at=now, until=now + KEPT_FOR, limit=MESSAGES_AT_ONCE)
+        due = repository.due_deliveries(session, endpoint.id, at=now, limit=MESSAGES_AT_ONCE)
         permitted = set(
             deliverable_to(session, endpoint, {event.id: event for _, event in due}, principal=principal)
         )
@@ -158,7 +162,8 @@ class Dispatcher:
             elif (held_until := self._held_until(endpoint, event)) > now:
                 delivery.next_at = held_until
             else:
-                kept.append(message_of(event, delivery_id=delivery.id, attempts=delivery.attempts))
+                DELIVERIES.take(delivery, now=now, seconds=LEASE_SECONDS, owner=this_process())
+                kept.append(message_of(event, delivery))
         session.flush()
         if not kept:
             return None
@@ -188,9 +193,11 @@ class Dispatcher:
         pause: str | None = None
         again_at = now
         for index, message in enumerate(batch.messages):
-            delivery = repository.delivery_for_update(session, message.delivery_id)
-            if delivery.state != repository.WAITING:
+            try:
+                delivery = DELIVERIES.locked(session, message.delivery_id, fence=message.fence)
+            except LeaseLost:  # dropped meanwhile, or claimed again
                 continue
+            DELIVERIES.put_back(delivery)
             if index >= len(outcomes):
                 delivery.next_at = again_at
                 continue
@@ -230,7 +237,8 @@ class Dispatcher:
 
 
 def _end(delivery: NotificationDelivery, state: str, *, outcome: str) -> None:
-    delivery.state, delivery.next_at, delivery.outcome = state, None, outcome
+    DELIVERIES.end(delivery, state)
+    delivery.next_at, delivery.outcome = None, outcome
 
 
 def _outcomes(future: Future[Sequence[str]]) -> Sequence[str]:

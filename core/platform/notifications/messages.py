@@ -8,6 +8,7 @@ from uuid import UUID
 
 from core.canonical import canonical
 from core.db.outbox import Kind
+from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_event import NotificationEvent
 from core.platform.notifications.details import Details
 
@@ -38,6 +39,7 @@ class Message:
 
     Args:
     delivery_id: Its delivery to this endpoint.
+    fence: The claim under which it is sent.
     event_id: Lets receivers recognise repeated deliveries.
     at: Time of the event, rounded up to the minute.
     ids: The affected objects.
@@ -45,6 +47,7 @@ class Message:
     """
 
     delivery_id: UUID
+    fence: int
     event_id: UUID
     kind: Kind
     at: datetime
@@ -71,16 +74,17 @@ class Batch:
     messages: Sequence[Message]
 
 
-def message_of(event: NotificationEvent, *, delivery_id: UUID, attempts: int) -> Message:
-    """The message of an event."""
+def message_of(event: NotificationEvent, delivery: NotificationDelivery) -> Message:
+    """The message of an event, for a delivery that was claimed."""
     ids = dict(event.facts) | ({} if event.dataset_id is None else {"dataset_id": str(event.dataset_id)})
     return Message(
-        delivery_id=delivery_id,
+        delivery_id=delivery.id,
+        fence=delivery.fence,
         event_id=event.id,
         kind=Kind(event.kind),
         at=full_minute(event.at),
         ids=ids,
-        attempts=attempts,
+        attempts=delivery.attempts,
     )
 
 

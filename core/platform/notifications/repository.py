@@ -16,6 +16,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
+from core.jobs.leases import Leases
 from core.platform.access import visibility
 from core.platform.access.roles import Principal, Role
 from core.platform.access.scopes import Scope
@@ -23,6 +24,8 @@ from core.platform.notifications.kinds import RECOVERIES, scope_of
 
 WAITING: Final = "waiting"
 DROPPED: Final = "dropped"
+DELIVERIES: Final = Leases(NotificationDelivery, waiting=WAITING, running=WAITING)
+"""A delivery waits until it ends; while it is sent, it is under a lease like a job's."""
 _LONGEST_DELIVERY: Final = timedelta(days=8)
 """Deliveries wait at most a week to be batched, and retries take less than a day."""
 
@@ -138,7 +141,7 @@ def due_endpoints(session: Session, *, at: datetime, limit: int) -> Sequence[UUI
     first = func.min(NotificationDelivery.next_at)
     query = (
         select(NotificationDelivery.endpoint_id)
-        .where(NotificationDelivery.state == WAITING, NotificationDelivery.next_at <= at)
+        .where(DELIVERIES.are_claimable(at), NotificationDelivery.next_at <= at)
         .group_by(NotificationDelivery.endpoint_id)
         .order_by(first, NotificationDelivery.endpoint_id)
         .limit(limit)
@@ -146,10 +149,10 @@ def due_endpoints(session: Session, *, at: datetime, limit: int) -> Sequence[UUI
     return session.scalars(query).all()
 
 
-def take_due(
-    session: Session, endpoint_id: UUID, *, at: datetime, until: datetime, limit: int
+def due_deliveries(
+    session: Session, endpoint_id: UUID, *, at: datetime, limit: int
 ) -> Sequence[tuple[NotificationDelivery, NotificationEvent]]:
-    """Claim the due deliveries of an endpoint, in order, until a moment.
+    """The due deliveries of an endpoint, in order, locked.
 
     The caller holds the lock of the endpoint's row. It is always locked before its deliveries, which rules
     out deadlocks.
@@ -159,24 +162,14 @@ def take_due(
         .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
         .where(
             NotificationDelivery.endpoint_id == endpoint_id,
-            NotificationDelivery.state == WAITING,
+            DELIVERIES.are_claimable(at),
             NotificationDelivery.next_at <= at,
         )
         .order_by(NotificationDelivery.created_at, NotificationDelivery.id)
         .limit(limit)
         .with_for_update(of=NotificationDelivery)
     )
-    found = [(delivery, event) for delivery, event in session.execute(query)]
-    for delivery, _ in found:
-        delivery.next_at = until
-    session.flush()
-    return found
-
-
-def delivery_for_update(session: Session, delivery_id: UUID) -> NotificationDelivery:
-    """A delivery that exists, holding its row's lock until the transaction ends."""
-    query = select(NotificationDelivery).where(NotificationDelivery.id == delivery_id)
-    return session.scalars(query.with_for_update().execution_options(populate_existing=True)).one()
+    return [(delivery, event) for delivery, event in session.execute(query)]
 
 
 def drop_waiting(session: Session, endpoint_id: UUID, *, outcome: str) -> None:
@@ -184,7 +177,7 @@ def drop_waiting(session: Session, endpoint_id: UUID, *, outcome: str) -> None:
     session.execute(
         update(NotificationDelivery)
         .where(NotificationDelivery.endpoint_id == endpoint_id, NotificationDelivery.state == WAITING)
-        .values(state=DROPPED, next_at=None, outcome=outcome)
+        .values(state=DROPPED, next_at=None, outcome=outcome, lease_expires_at=None, lease_holder=None)
         .execution_options(synchronize_session=False)
     )
 

@@ -13,8 +13,9 @@ from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
+from core.jobs.leases import JOBS, take_overdue
 from core.jobs.orders import place_order
-from core.jobs.queue import MemoryQueue, orphaned, overdue
+from core.jobs.queue import MemoryQueue
 from core.jobs.states import Cause, JobState
 from core.ledger import governance, ledger_queries
 from core.ledger.ledger_queries import Statement
@@ -159,13 +160,11 @@ class Desk:
         with self.database.transaction() as session:
             return endings.cancel(session, job_id, clock=self.clock)
 
-    def orphaned(self, *, dead: str) -> list[UUID]:
+    def overdue(self, *, dead: str | None = None) -> list[UUID]:
         with self.database.transaction() as session:
-            return orphaned(session, clock=self.clock, is_dead=lambda lease_owner: lease_owner == dead)
-
-    def overdue(self) -> list[UUID]:
-        with self.database.transaction() as session:
-            return overdue(session, clock=self.clock)
+            return take_overdue(
+                session, JOBS, now=self.clock.now(), resend_seconds=LEASE, is_dead=lambda owner: owner == dead
+            )
 
     def job(self, job_id: UUID) -> Job:
         with self.database.read_only() as session:

@@ -6,6 +6,7 @@ import pytest
 import redis
 
 from core.db.session import on_commit
+from core.jobs.leases import JOBS, take_overdue
 from core.jobs.queue import CeleryQueue, MemoryQueue, Queue, broker_transport_options
 from tests.core.jobs.support import Desk
 
@@ -119,10 +120,9 @@ class TestOverdue:
         job_id = desk.order()
         desk.clock.advance(seconds=61)
         desk.queue.sent.clear()
-        from core.jobs.queue import overdue
-
         with desk.database.transaction() as session:
-            for late in overdue(session, clock=desk.clock):
+            now = desk.clock.now()
+            for late in take_overdue(session, JOBS, now=now, resend_seconds=60, is_dead=lambda _: False):
                 on_commit(session, lambda job_id=late: desk.queue.enqueue_training(job_id))
             assert desk.queue.sent == []
         assert desk.queue.sent == [job_id]
@@ -132,9 +132,8 @@ def test_a_dead_lease_owner_is_not_waited_for_and_a_live_or_unknown_one_is(desk)
     claims_of = {owner: desk.claimed(desk.order(), lease_owner=owner) for owner in ("dead", "alive", None)}
     desk.clock.advance(seconds=1)
     dead = claims_of["dead"].job_id
-    assert desk.orphaned(dead="dead") == [dead]
-    assert desk.orphaned(dead="dead") == [], "once"
-    assert desk.overdue() == [], "it is sent by whoever ended its lease"
+    assert desk.overdue(dead="dead") == [dead], "before its last message is old"
+    assert desk.overdue(dead="dead") == [], "once"
     job = desk.job(dead)
     assert (job.state, job.lease_holder) == ("running", None)
     again = desk.claimed(dead, lease_owner="next")

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from core.platform.notifications.attempts import MAX_ATTEMPTS
-from core.platform.notifications.dispatch import KEPT_FOR, Dispatcher
+from core.platform.notifications.dispatch import LEASE_SECONDS, Dispatcher
 from core.platform.notifications.messages import Batch
 from core.platform.notifications.repository import Undelivered, undelivered
 from core.platform.notifications.webhook import WebhookTransport
@@ -70,7 +70,7 @@ def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
         assert undelivered(session) == Undelivered(waiting=1, since=world.clock.now(), paused=0)
     assert len(taken) == 1, "as one that dies now has taken it"
     assert dispatcher.round() == 0
-    world.clock.advance(seconds=KEPT_FOR.total_seconds())
+    world.clock.advance(seconds=LEASE_SECONDS + 1)
     assert dispatcher.round() == 1
     assert [entry["state"] for entry in deliveries(world.owner, endpoint)] == ["delivered"]
 

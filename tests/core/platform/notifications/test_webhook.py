@@ -38,6 +38,7 @@ SECRET, OLD = b"s" * 32, b"o" * 32
 def batch(url, *, count=1, **details):
     messages = [
         Message(
+            fence=1,
             delivery_id=UUID(int=number), event_id=UUID(int=number), kind=Kind.JOB_SUCCEEDED,
             at=NOW.replace(second=0, microsecond=0), ids={"job_id": str(UUID(int=9))}, attempts=0,
         )

@@ -4,9 +4,9 @@ import os
 import subprocess
 import sys
 
-from workers.leases import is_dead, this_machine, this_process
+from core.jobs.leases import is_dead, this_machine, this_process
 
-SAY = "from workers.leases import this_process; print(this_process(), flush=True); input()"
+SAY = "from core.jobs.leases import this_process; print(this_process(), flush=True); input()"
 
 
 def test_a_process_that_runs_is_alive_and_one_that_ended_is_dead():

@@ -6,7 +6,7 @@ from core.db.session import Database
 from core.db.tables import Job
 from core.jobs import claims
 from core.jobs.coarse import Edges
-from workers.leases import Heartbeat
+from workers.attempts import Heartbeat
 from workers.outcomes import Outcome
 
 
