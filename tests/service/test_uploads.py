@@ -12,7 +12,9 @@ from sqlalchemy import func, select
 
 from core.data.errors import SealBroken
 from core.data.uploads.ending import REMEMBERED, sweep_uploads
+from core.data.uploads.repository import UPLOADS
 from core.db.tables import Dataset, Upload, UploadPart
+from core.jobs.leases import this_process
 from core.platform.access.roles import Role
 from core.platform.deletion import mark_deleted
 from service.app import UPLOADS_OF_ONE
@@ -285,7 +287,8 @@ def test_a_machine_that_fails_says_so_once_and_may_be_asked_again(small_parts: W
     assert sending.complete().status_code == 200
 
 
-def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(small_parts: World) -> None:
+@pytest.mark.parametrize("seen_dead", [False, True], ids=["its lease runs out", "upkeep sees it dead"])
+def test_a_process_that_was_killed_midway_is_taken_over(small_parts: World, seen_dead: bool) -> None:
     sending = Sending(small_parts).put_all()
     context = small_parts.app.state.context
     with small_parts.database.read_only() as session:
@@ -299,7 +302,13 @@ def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(s
     assert (answer.status_code, answer.json()["state"]) == (202, "completing")
     assert answer.headers["retry-after"]
     require_problem(sending.put(1), status=409, code="upload-not-open")
-    small_parts.clock.advance(seconds=context.settings.lease_seconds + 1)
+    if seen_dead:
+        with small_parts.database.transaction() as session:
+            now = small_parts.clock.now()
+            assert UPLOADS.end_dead(session, now=now, is_dead=lambda owner: owner != this_process()) == []
+            assert UPLOADS.end_dead(session, now=now, is_dead=lambda owner: owner == this_process())
+    else:
+        small_parts.clock.advance(seconds=context.settings.lease_seconds + 1)
     assert sending.complete().status_code == 200
     # The first one was not dead but asleep: nothing of what it does counts.
     context.limits.intakes.acquire()

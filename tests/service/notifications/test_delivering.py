@@ -8,10 +8,11 @@ from ipaddress import ip_network
 import pytest
 from sqlalchemy import text
 
+from core.jobs.leases import this_process
 from core.platform.notifications.attempts import MAX_ATTEMPTS
 from core.platform.notifications.dispatch import LEASE_SECONDS, Dispatcher
 from core.platform.notifications.messages import Batch
-from core.platform.notifications.repository import Undelivered, undelivered
+from core.platform.notifications.repository import DELIVERIES, Undelivered, undelivered
 from core.platform.notifications.webhook import WebhookTransport
 from tests.core.platform.notifications.receiver import Receiver
 from tests.service.notifications.support import PATH, deliveries, dispatching, register
@@ -59,8 +60,9 @@ def test_what_fails_is_tried_again_less_and_less_and_then_paused(
     ]  # fmt: skip
 
 
-def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
-    world: World, receiver: Receiver, dispatcher: Dispatcher
+@pytest.mark.parametrize("seen_dead", [False, True], ids=["its lease runs out", "upkeep sees it dead"])
+def test_what_a_sender_that_died_has_taken_is_sent_again_and_nobody_else_sends_it_meanwhile(
+    world: World, receiver: Receiver, dispatcher: Dispatcher, seen_dead: bool
 ) -> None:
     endpoint = register(world.owner, receiver)
     world.owner.post(f"{PATH}/{endpoint['id']}/test")
@@ -70,9 +72,39 @@ def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
         assert undelivered(session) == Undelivered(waiting=1, since=world.clock.now(), paused=0)
     assert len(taken) == 1, "as one that dies now has taken it"
     assert dispatcher.round() == 0
-    world.clock.advance(seconds=LEASE_SECONDS + 1)
+    if seen_dead:
+        with world.database.transaction() as session:
+            now = world.clock.now()
+            assert DELIVERIES.end_dead(session, now=now, is_dead=lambda owner: owner != this_process()) == []
+            assert DELIVERIES.end_dead(session, now=now, is_dead=lambda owner: owner == this_process())
+    else:
+        world.clock.advance(seconds=LEASE_SECONDS + 1)
     assert dispatcher.round() == 1
     assert [entry["state"] for entry in deliveries(world.owner, endpoint)] == ["delivered"]
+
+
+def test_a_sender_that_lost_its_lease_notes_nothing(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    endpoint = register(world.owner, receiver)
+    world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    first = True
+
+    class Slow:
+        """Sends for longer than its lease holds; meanwhile another sender takes the delivery over."""
+
+        def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
+            nonlocal first
+            if first:
+                first = False
+                world.clock.advance(seconds=LEASE_SECONDS + 1)
+                assert dispatcher.round() == 1
+            return ["http-500"]
+
+    with dispatching(world, {"webhook": Slow()}) as slow:
+        assert slow.round() == 1
+    (entry,) = deliveries(world.owner, endpoint)
+    assert (entry["state"], entry["outcome"], entry["attempts"]) == ("delivered", "delivered", 1)
 
 
 def test_a_transport_that_breaks_or_hangs_keeps_nobody_else_waiting(
