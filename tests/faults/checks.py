@@ -9,11 +9,13 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import Bundle, unpack
+from core.artifacts.reports.owner_files import read_report
+from core.artifacts.reports.owner_page import FAILED
 from core.clock import SystemClock
 from core.data.errors import ObjectMissing, SealBroken
 from core.data.master_keys import MasterKeys
 from core.data.private_rows import open_private_rows
-from core.db.tables import Dataset, Job, LedgerEntry, Release
+from core.db.tables import Dataset, Job, LedgerEntry, NotificationDelivery, OwnerReport, Release, Upload
 from core.jobs.states import ENDED, JobState
 from core.ledger import ledger_queries
 from core.plan.domain.table import TableDomain
@@ -93,6 +95,7 @@ def violations(
                 else [*_of_dataset(stack, session, UUID(dataset_id), reference, ends)]
             )
             found += _of_objects(stack, session)
+            found += services_left(stack, session)
     return found + _of_processes(stack, quiet_seconds)
 
 
@@ -191,10 +194,8 @@ def _of_rows(stack: Stack, dataset: Dataset) -> Iterator[str]:
         yield "the accepted rows are gone"
         return
     try:
-        keys = MasterKeys(current=bytes.fromhex(stack.folder.master_key()))
-        key = keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
         domain = TableDomain.from_json(dataset.domain)
-        batches = open_private_rows(stack.store, dataset.rows_key, key, domain)
+        batches = open_private_rows(stack.store, dataset.rows_key, _data_key(stack, dataset), domain)
         rows = sum(batch.num_rows for batch in batches)
     except (ObjectMissing, SealBroken) as error:
         yield f"the accepted rows do not open: {type(error).__name__}"
@@ -203,16 +204,53 @@ def _of_rows(stack: Stack, dataset: Dataset) -> Iterator[str]:
         yield f"{rows} of {ROWS} accepted rows are there"
 
 
+def _data_key(stack: Stack, dataset: Dataset) -> bytes:
+    assert dataset.wrapped_data_key is not None, "a drill deletes no dataset"
+    keys = MasterKeys(current=bytes.fromhex(stack.folder.master_key()))
+    return keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+
+
 def _of_chain(session: Session, population_id: UUID) -> Iterator[str]:
     found = ledger_queries.verify_chain(session, population_id)
     if not found.intact:
         yield f"the chain is broken: {found.problem}"
 
 
+def services_left(stack: Stack, session: Session) -> Iterator[str]:
+    """What is wrong with uploads, owner reports and deliveries; all of them should have ended well."""
+    for upload, dataset in session.execute(select(Upload, Dataset).where(Upload.dataset_id == Dataset.id)):
+        if upload.state != "completed":
+            yield f"an upload is {upload.state}"
+        yield from _of_rows(stack, dataset)
+    for report, dataset in session.execute(
+        select(OwnerReport, Dataset).where(OwnerReport.dataset_id == Dataset.id)
+    ):
+        yield from _of_report(stack, report, dataset)
+    for delivery in session.scalars(select(NotificationDelivery)):
+        if delivery.state != "delivered":
+            yield f"a delivery is {delivery.state} ({delivery.outcome}) after {delivery.attempts} attempts"
+
+
+def _of_report(stack: Stack, report: OwnerReport, dataset: Dataset) -> Iterator[str]:
+    if report.state != "made":
+        yield f"a report is {report.state} after {report.attempts} attempts"
+        return
+    files = [found.key for found in stack.store.list(f"datasets/{dataset.id}") if str(report.id) in found.key]
+    if files != [report.object_key]:
+        yield f"a report has {len(files)} files"
+        return
+    try:
+        html = read_report(stack.store, files[0], data_key=_data_key(stack, dataset))
+    except SealBroken:
+        yield "a report does not open"
+        return
+    if FAILED.encode() in html:
+        yield "a report tells of a failure"
+
+
 def _of_objects(stack: Stack, session: Session) -> Iterator[str]:
     """Whatever no row names must be sealed, or gone."""
-    named = set(session.scalars(select(Release.bundle_key)))
-    named |= set(session.scalars(select(Dataset.rows_key).where(Dataset.rows_key.is_not(None))))
+    named = _named(session)
     for path in _files(stack.objects):
         key = path.relative_to(stack.objects).as_posix()
         if key.startswith("releases/") and key not in named and "#" not in key:
@@ -229,12 +267,17 @@ def _of_objects(stack: Stack, session: Session) -> Iterator[str]:
 def litter(stack: Stack) -> int:
     """How many files lie about that nobody names: harmless, sealed, and to be swept one day."""
     with stack.database() as database, database.read_only() as session:
-        named = set(session.scalars(select(Release.bundle_key)))
-        named |= set(session.scalars(select(Dataset.rows_key).where(Dataset.rows_key.is_not(None))))
+        named = _named(session)
     keys = [path.relative_to(stack.objects).as_posix() for path in _files(stack.objects)]
     stray = [key for key in keys if key not in named and not key.startswith("ledger/")]
     scratch = [path for path in _files(stack.folder.path / "scratch") if path.stat().st_size]
     return len(stray) + len(scratch)
+
+
+def _named(session: Session) -> set[str | None]:
+    """Keys of the objects that rows name."""
+    columns = (Release.bundle_key, Dataset.rows_key, OwnerReport.object_key)
+    return {key for column in columns for key in session.scalars(select(column))}
 
 
 def _files(folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,8 @@ from tests.faults.checks import (
     note_history,
     violations,
 )
-from tests.faults.errand import MOMENTS, PATIENCE_SECONDS, REQUESTS, Errand, write_rows
-from tests.faults.faults import FAULTS, NothingToHit, Scene
+from tests.faults.errand import MOMENTS, PATIENCE_SECONDS, REQUESTS, Publication, write_rows
+from tests.faults.faults import FAULTS, Afterwards, NothingToHit, Scene
 from tests.faults.processes import wait_until
 from tests.faults.stack import Stack
 
@@ -96,9 +96,14 @@ def blows_of(seed: int, number: int) -> list[Blow]:
     return sorted(blows, key=lambda blow: blow.place)
 
 
-def reached(errand: Errand, blow: Blow) -> bool:
+def reached(errand: Publication, blow: Blow) -> bool:
     """Whether it is time for a fault, or too late for it."""
     return errand.moment() >= blow.place or not errand.is_alive()
+
+
+def concluded(later: Sequence[Afterwards]) -> list[str]:
+    """Make good what faults left. Returns what that found wrong."""
+    return [found for afterwards in later if afterwards is not None for found in afterwards() or ()]
 
 
 class Drill:
@@ -117,6 +122,7 @@ class Drill:
         self.seed = seed
         self.rounds: list[Round] = []
         self._keep = keep
+        self._folder = folder
         self._rows = write_rows(folder / "rows.csv")
         self.stack = Stack(folder / "data")
         self._reference: Essence | None = None
@@ -126,7 +132,7 @@ class Drill:
         try:
             self.stack.start()
             note_history(self.stack)
-            errand = Errand(self.stack, self._rows, name=UNDISTURBED)
+            errand = Publication(self.stack, self._rows, name=UNDISTURBED)
             errand.start()
             errand.join()
             found = self._check(errand, frozenset({"succeeded"}))
@@ -160,11 +166,11 @@ class Drill:
         return played
 
     def _play(self, played: Round) -> None:
-        errand = Errand(self.stack, self._rows, name=f"round {played.number}")
+        errand = Publication(self.stack, self._rows, name=f"round {played.number}")
         draw = np.random.default_rng([self.seed, played.number, 1])
-        scene = Scene(self.stack, errand, draw)
+        scene = Scene(self.stack, errand, self._folder, draw)
         errand.start()
-        later: list[Callable[[], None]] = []
+        later: list[Afterwards] = []
         ends = frozenset({"succeeded"})
         try:
             for blow in played.blows:
@@ -179,14 +185,13 @@ class Drill:
                 except NothingToHit:
                     played.missed.append(blow.kind)
                     continue
-                (played.landed if errand.is_alive() else played.missed).append(blow.kind)
+                in_time = errand.is_alive() or FAULTS[blow.kind].beside
+                (played.landed if in_time else played.missed).append(blow.kind)
                 ends |= FAULTS[blow.kind].ends
-                if afterwards is not None:
-                    later.append(afterwards)
+                later.append(afterwards)
             errand.join(PATIENCE_SECONDS)
         finally:
-            for afterwards in later:
-                afterwards()
+            played.violations += concluded(later)
         if errand.is_alive():
             played.violations.append(f"the job never ended; it is at {errand.moment()}")
         played.broken = errand.broken
@@ -195,7 +200,14 @@ class Drill:
             played.state = errand.job.state
             played.attempts = scene.fence()
 
-    def _check(self, errand: Errand, ends: frozenset[str]) -> list[str]:
+    def disturb(self, kind: str) -> list[str]:
+        """Do one fault that needs no publication. Returns what it violated."""
+        idle = Publication(self.stack, self._rows, name="none")
+        scene = Scene(self.stack, idle, self._folder, np.random.default_rng([self.seed, 0]))
+        found = concluded([FAULTS[kind].deed(scene)])
+        return found + violations(self.stack, dataset_id=None, reference=None, ends=frozenset())
+
+    def _check(self, errand: Publication, ends: frozenset[str]) -> list[str]:
         found = [] if errand.problem is None else [f"the errand failed at {errand.problem}"]
         if not self.stack.await_health():
             found.append("the stack did not become well again")

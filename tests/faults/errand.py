@@ -1,18 +1,25 @@
-"""What a drill disturbs: one small publication over HTTP, by a person who tries again until it is done."""
+"""What a drill disturbs: a small publication, an upload in parts, an owner report and a delivery, over HTTP.
 
+Each is the errand of a person who tries again until it is done.
+"""
+
+import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import psycopg
 
+from tests.core.platform.notifications.receiver import Receiver, receiving
 from tests.faults.stack import Stack
 from understudy.client import Client
 from understudy.client.handles import Job
-from understudy.errors import Conflict, ServiceFailed, ServiceUnreachable
+from understudy.errors import Conflict, Refused, ServiceFailed, ServiceUnreachable
 from understudy.exchange import Repetitions
 from understudy.grant_requests import introduce
 
@@ -20,6 +27,7 @@ Result = TypeVar("Result")
 
 ROWS: Final = 240
 PATIENCE_SECONDS: Final = 800.0
+CONCLUSION_SECONDS: Final = 120.0
 PAUSE_SECONDS: Final = 0.1
 CAP: Final = (1.5, 4e-6)
 STEPS: Final = 300
@@ -55,6 +63,7 @@ MOMENTS: Final = (*REQUESTS, "queued", "measure", "pretrain", "train", "export")
 """What a person or the worker is at; a fault waits for one of them."""
 
 UPLOADED: Final = "rows-already-stored"
+TESTED: Final = "tested-just-now"
 
 
 def write_rows(path: Path) -> Path:
@@ -65,42 +74,84 @@ def write_rows(path: Path) -> Path:
     return path
 
 
-class Errand(threading.Thread):
-    """Declare, upload, set the budget, order, and wait; each step again until the service has taken it.
+class Errand(ABC, threading.Thread):
+    """A thread that makes its requests again until the service has taken them.
 
     Attributes:
-        at: the step, one of MOMENTS.
-        dataset_id: once declared.
-        job_id: once ordered.
-        job: the last answer about the job.
+        at: the step.
         problem: why it was given up.
         broken: the steps at which the service said that it broke, and not that something is away.
     """
 
-    def __init__(self, stack: Stack, rows: Path, *, name: str) -> None:
+    def __init__(self, stack: Stack, *, name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._stack = stack
-        self._rows = rows
         self._deadline = time.monotonic() + PATIENCE_SECONDS
         self.at = ""
-        self.dataset_id: str | None = None
-        self.job_id: str | None = None
-        self.job: Job | None = None
         self.problem: str | None = None
         self.broken: list[str] = []
 
     def run(self) -> None:
         """Do it all; whatever went wrong is in `problem`."""
         try:
-            self._publish()
+            self._do()
         except Exception as error:  # noqa: BLE001 - the drill reports it as a violation of its round
             self.problem = f"{self.at}: {type(error).__name__}: {error}"
+
+    @abstractmethod
+    def _do(self) -> None:
+        """Make the requests."""
+
+    def concluded(self) -> list[str]:
+        """Wait for the end. Returns what went wrong."""
+        self.join(CONCLUSION_SECONDS)
+        if self.is_alive():
+            return [f"{self.name} never ended; it is at {self.at}"]
+        return [] if self.problem is None else [f"{self.name} failed at {self.problem}"]
 
     def _client(self, role: str) -> Client:
         connection = self._stack.connection
         return Client(connection.url, key=connection.keys[role], repetitions=Repetitions(attempts=1))
 
-    def _publish(self) -> None:
+    def _insist(self, call: Callable[[], Result]) -> Result:
+        """Ask again while the service is away or says that it failed; a refusal is final."""
+        while True:
+            try:
+                return call()
+            except (ServiceUnreachable, ServiceFailed) as failure:
+                if time.monotonic() > self._deadline:
+                    raise
+                if isinstance(failure, ServiceFailed) and failure.code == "internal-error":
+                    self.broken.append(self.at)
+            time.sleep(PAUSE_SECONDS)
+
+    def _upload(self, owner: Client, dataset_id: str, rows: Path, **options: Any) -> None:
+        try:
+            owner.upload_rows(dataset_id, rows, **options)
+        except Conflict as refused:
+            # An upload whose answer was lost may have been taken.
+            if refused.code != UPLOADED:
+                raise
+
+
+class Publication(Errand):
+    """Declare, upload, set the budget, order, and wait.
+
+    Attributes:
+        at: the step, one of MOMENTS.
+        dataset_id: once declared.
+        job_id: once ordered.
+        job: the last answer about the job.
+    """
+
+    def __init__(self, stack: Stack, rows: Path, *, name: str) -> None:
+        super().__init__(stack, name=name)
+        self._rows = rows
+        self.dataset_id: str | None = None
+        self.job_id: str | None = None
+        self.job: Job | None = None
+
+    def _do(self) -> None:
         with (
             self._client("owner") as owner,
             self._client("admin") as admin,
@@ -112,7 +163,7 @@ class Errand(threading.Thread):
             )
             self.dataset_id = dataset.id
             self.at = "upload"
-            self._insist(lambda: self._upload(owner, dataset.id))
+            self._insist(lambda: self._upload(owner, dataset.id, self._rows))
             self.at = "budget"
             self._insist(lambda: introduce(owner, analyst, dataset))
             self._insist(lambda: admin.set_budget(dataset.id, epsilon=CAP[0], delta=CAP[1]))
@@ -128,14 +179,6 @@ class Errand(threading.Thread):
                 time.sleep(PAUSE_SECONDS)
                 self.job = self._insist(lambda: analyst.read_job(job.id))
             self.at = "ended"
-
-    def _upload(self, owner: Client, dataset_id: str) -> None:
-        try:
-            owner.upload_rows(dataset_id, self._rows)
-        except Conflict as refused:
-            # An upload whose answer was lost may have been taken.
-            if refused.code != UPLOADED:
-                raise
 
     def _grant(self, admin: Client, analyst: Client, dataset_id: str) -> str:
         """Find the grant, or the request for it, or file one; what an earlier try has done is found again."""
@@ -162,18 +205,6 @@ class Errand(threading.Thread):
                 if refused.code != "job-ended":
                     raise
 
-    def _insist(self, call: Callable[[], Result]) -> Result:
-        """Ask again while the service is away or says that it failed; a refusal is final."""
-        while True:
-            try:
-                return call()
-            except (ServiceUnreachable, ServiceFailed) as failure:
-                if time.monotonic() > self._deadline:
-                    raise
-                if isinstance(failure, ServiceFailed) and failure.code == "internal-error":
-                    self.broken.append(self.at)
-            time.sleep(PAUSE_SECONDS)
-
     def moment(self) -> tuple[int, float]:
         """How far it is: the place in MOMENTS, and the share of the training's steps that has begun."""
         if self.at not in MOMENTS:
@@ -193,3 +224,99 @@ class Errand(threading.Thread):
             return len(MOMENTS), 1.0
         where = str(stage) if stage else "queued"
         return MOMENTS.index(where), int(str(step)) / STEPS if where == "train" else 0.0
+
+
+class PartsUpload(Errand):
+    """Declare a dataset, wait until its row is held, and upload the rows in parts.
+
+    Attributes:
+        dataset_id: once declared.
+        begin: set it to have the upload begin.
+    """
+
+    def __init__(self, stack: Stack, folder: Path) -> None:
+        super().__init__(stack, name="an upload in parts")
+        self._rows = write_rows(folder / "rows.csv")
+        self.dataset_id: str | None = None
+        self.begin = threading.Event()
+
+    def _do(self) -> None:
+        with self._client("owner") as owner:
+            self.at = "declare"
+            dataset = self._insist(
+                lambda: owner.declare_dataset(name=self.name, domain=DOMAIN, declared_size=ROWS)
+            )
+            self.dataset_id = dataset.id
+            self.begin.wait(PATIENCE_SECONDS)
+            self.at = "upload"
+            self._insist(lambda: self._upload(owner, dataset.id, self._rows, resumable_from=1))
+            self.at = "ended"
+
+
+class ReportOrder(Errand):
+    """Order an owner report, and wait until it is made."""
+
+    def __init__(self, stack: Stack, *, release_id: str, target: str) -> None:
+        super().__init__(stack, name="an owner report")
+        self._release_id = release_id
+        self._target = target
+
+    def _do(self) -> None:
+        with self._client("owner") as owner:
+            self.at = "order"
+            report = self._insist(lambda: owner.reports.order(self._release_id, target=self._target))
+            report_id = report.id
+            while not report.ended:
+                self.at = report.state
+                time.sleep(PAUSE_SECONDS)
+                report = self._insist(lambda: owner.reports.read(report_id))
+            report.require_made()
+
+
+class WebhookTest(Errand):
+    """Register a webhook, ask for a test message, and wait until it is delivered.
+
+    The receiver gives the first message no answer until `let_go` is set.
+
+    Attributes:
+        held: set while the first message waits for its answer.
+        let_go: set it to break the first message's connection off.
+    """
+
+    def __init__(self, stack: Stack) -> None:
+        super().__init__(stack, name="a delivery")
+        self.held, self.let_go = threading.Event(), threading.Event()
+
+    def _do(self) -> None:
+        with receiving() as receiver, self._client("owner") as owner:
+            receiver.behave = partial(self._behave, receiver)
+            self.at = "register"
+            hook = self._insist(
+                lambda: owner.notifications.add_webhook(receiver.url(), kinds=["budget-request.expired"])
+            )
+            self.at = "test"
+            try:
+                self._insist(lambda: owner.notifications.send_test(hook["id"]))
+            except Refused as refused:
+                # A test whose answer was lost may have been taken.
+                if refused.code != TESTED:
+                    raise
+            self.at = "deliver"
+            while time.monotonic() < self._deadline:
+                deliveries = self._insist(lambda: list(owner.notifications.list_deliveries(hook["id"])))
+                if all(one["state"] != "waiting" for one in deliveries):
+                    break
+                time.sleep(PAUSE_SECONDS)
+            self.at = "remove"
+            self._insist(lambda: owner.notifications.remove(hook["id"]))
+            self.at = "compare"
+            sent = {(head["webhook-id"], body) for head, body in receiver.received}
+            assert len(receiver.received) > 1, "the message was not sent again"
+            assert len(sent) == 1, "another message was sent again"
+
+    def _behave(self, receiver: Receiver, connection: socket.socket) -> None:
+        if self.let_go.is_set():
+            connection.sendall(receiver.answer)
+        else:
+            self.held.set()
+            self.let_go.wait(PATIENCE_SECONDS)

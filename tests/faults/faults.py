@@ -1,18 +1,21 @@
 """The faults of a drill. Each is done to a running stack at a moment, and may leave something to be made good later.
 
-A fault returns what has to be done once the job has ended, such as waking a frozen worker; None if nothing.
+A fault returns what has to be done once the job has ended, such as waking a frozen worker; None if nothing. What it does
+returns what it found wrong.
 """
 
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 import numpy as np
 
-from tests.faults.errand import Errand
+from tests.faults.errand import PartsUpload, Publication, ReportOrder, WebhookTest
 from tests.faults.processes import (
     kill_all,
     limit_files,
@@ -27,6 +30,13 @@ from tests.system.processes import Process
 PATIENCE_SECONDS: Final = 120.0
 BROKER_KEYS: Final = b"celery unacked unacked_index unacked_mutex"
 ATTEMPT_BEGUN: Final = ("measure", "pretrain", "train")
+UNREPORTED: Final = """
+SELECT releases.id, columns.name FROM releases, unnest(ARRAY['age', 'colour', 'sick']) AS columns (name)
+WHERE NOT EXISTS (
+    SELECT 1 FROM sealed_reports AS made WHERE made.release_id = releases.id AND made.target = columns.name
+) ORDER BY created_at, columns.name LIMIT 1
+"""
+"""A release and a column of it on which there is no report yet."""
 ANY_TIME: Final = ("upload", "grant", "order", "queued", "measure", "pretrain", "train", "train", "export")
 
 
@@ -37,11 +47,13 @@ class Scene:
     Attributes:
         stack: the stack.
         errand: the publication under way.
+        folder: for files.
         draw: the random numbers of this round.
     """
 
     stack: Stack
-    errand: Errand
+    errand: Publication
+    folder: Path
     draw: np.random.Generator
 
     def fence(self) -> int:
@@ -52,7 +64,7 @@ class Scene:
         return int(str(row[0]))
 
 
-Afterwards = Callable[[], None] | None
+Afterwards = Callable[[], list[str] | None] | None
 Deed = Callable[[Scene], Afterwards]
 
 
@@ -68,11 +80,13 @@ class Fault:
         deed: does it.
         moments: when it may be done.
         ends: states in which the disturbed job may end.
+        beside: whether it disturbs an errand of its own beside the publication, and so is never too late.
     """
 
     deed: Deed
     moments: tuple[str, ...] = ANY_TIME
     ends: frozenset[str] = frozenset({"succeeded"})
+    beside: bool = False
 
 
 def _kill(process: Process | None) -> None:
@@ -172,13 +186,12 @@ def freeze(*, whole: bool) -> Deed:
             send(process, signal.SIGSTOP)
         stack.start_rival()
 
-        def thaw() -> None:
+        def thaw() -> list[str]:
             for process in frozen:
                 send(process, signal.SIGCONT)
-            if not wait_until(lambda: not runner.lives(), seconds=PATIENCE_SECONDS):
-                message = "a worker that lost its lease never ended its training"
-                raise AssertionError(message)
+            ended = wait_until(lambda: not runner.lives(), seconds=PATIENCE_SECONDS)
             stack.end_rivals()
+            return [] if ended else ["a worker that lost its lease never ended its training"]
 
         if scene.draw.random() < 0.5:
             return thaw
@@ -224,6 +237,54 @@ def cancel(scene: Scene) -> None:
     scene.errand.cancel()
 
 
+def interrupt_upload(scene: Scene) -> Afterwards:
+    """kill -9 of the API while it takes in rows that came in parts: a lock holds the intake before its end."""
+    stack = scene.stack
+    stack.await_health()
+    upload = PartsUpload(stack, Path(tempfile.mkdtemp(dir=scene.folder)))
+    upload.start()
+    wait_until(lambda: upload.dataset_id or not upload.is_alive(), seconds=PATIENCE_SECONDS)
+    with stack.connected() as connection, connection.transaction():
+        # No foreign key waits for this lock, but whoever attaches rows does.
+        connection.execute("SELECT 1 FROM datasets WHERE id = %s FOR NO KEY UPDATE", [upload.dataset_id])
+        upload.begin.set()
+        wait_until(lambda: _is_taken_in(stack, upload.dataset_id), seconds=PATIENCE_SECONDS)
+        _kill(stack.process("api"))
+    return upload.concluded
+
+
+def kill_report(scene: Scene) -> Afterwards:
+    """kill -9 of the process that makes an owner report, or of the one that watches it."""
+    stack = scene.stack
+    stack.await_health()
+    with stack.connected() as connection:
+        free = connection.execute(UNREPORTED).fetchone()
+    if free is None:
+        raise NothingToHit
+    report = ReportOrder(stack, release_id=str(free[0]), target=str(free[1]))
+    report.start()
+    wait_until(lambda: stack.runner(work="compare") or not report.is_alive(), seconds=PATIENCE_SECONDS)
+    _kill(stack.runner(work="compare") if scene.draw.random() < 0.5 else stack.pool())
+    return report.concluded
+
+
+def kill_delivery(scene: Scene) -> Afterwards:
+    """kill -9 of upkeep while the receiver of a webhook has the message and has not answered."""
+    scene.stack.await_health()
+    delivery = WebhookTest(scene.stack)
+    delivery.start()
+    wait_until(lambda: delivery.held.is_set() or not delivery.is_alive(), seconds=PATIENCE_SECONDS)
+    _kill(scene.stack.process("upkeep"))
+    delivery.let_go.set()
+    return delivery.concluded
+
+
+def _is_taken_in(stack: Stack, dataset_id: str | None) -> bool:
+    with stack.connected() as connection:
+        sought = "SELECT 1 FROM uploads WHERE dataset_id = %s AND state = 'completing'"
+        return connection.execute(sought, [dataset_id]).fetchone() is not None
+
+
 FAULTS: Final[Mapping[str, Fault]] = {
     "kill worker": Fault(kill_role("worker")),
     "kill pool process": Fault(kill_pool),
@@ -243,4 +304,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "late heartbeats": Fault(delay_heartbeats, ATTEMPT_BEGUN),
     "full disk": Fault(fill_disk),
     "cancel": Fault(cancel, ("queued", *ATTEMPT_BEGUN, "export"), frozenset({"succeeded", "cancelled"})),
+    "interrupted upload": Fault(interrupt_upload, beside=True),
+    "killed report": Fault(kill_report, beside=True),
+    "killed delivery": Fault(kill_delivery, beside=True),
 }

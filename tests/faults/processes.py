@@ -18,7 +18,7 @@ ROLES = {
     "redis": "valkey-server",
     "postgres": "bin/postgres",
 }
-RUNNER = "tests.faults.seam_runner"
+RUNNER = "workers.runner"
 
 
 def words_of(process: Process) -> str:
@@ -58,9 +58,13 @@ def pool_of(worker: Process) -> Process | None:
     return next((process for process in live(worker.pid) if RUNNER not in words_of(process)), None)
 
 
-def runner_of(worker: Process) -> Process | None:
-    """The training child of a worker."""
-    return next((process for process in live(worker.pid) if RUNNER in words_of(process)), None)
+def runner_of(worker: Process, *, work: str = "train") -> Process | None:
+    """The child of a worker that does this kind of work: one that trains names none."""
+    for process in live(worker.pid):
+        words = words_of(process)
+        if RUNNER in words and (f"--work {work}" in words or (work == "train" and "--work" not in words)):
+            return process
+    return None
 
 
 def send(process: Process, number: int) -> bool:

@@ -26,7 +26,6 @@ from tests.faults.processes import (
     runner_of,
     wait_until,
 )
-from tests.faults.supervised import seamed_worker
 from tests.system.processes import Process
 from understudy.connection import Connection
 from understudy.embedded import roles
@@ -48,6 +47,10 @@ SETTINGS = {
     "UNDERSTUDY_UPKEEP_SECONDS": "0.5",
     "UNDERSTUDY_JOB_ATTEMPTS": "40",
     "UNDERSTUDY_TRAINING_THREADS": "1",
+    "UNDERSTUDY_REPORT_SLOT_SECONDS": "0.2",
+    "UNDERSTUDY_UPLOAD_PART_BYTES": "1000",
+    "UNDERSTUDY_NOTIFY_NETWORKS": '["127.0.0.0/8"]',
+    "UNDERSTUDY_QUOTA_NOTIFICATION_ENDPOINTS": "1000",
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
 }
@@ -160,10 +163,10 @@ class Stack:
         worker = self.process("worker")
         return worker and pool_of(worker)
 
-    def runner(self) -> Process | None:
-        """The training child, if there is one."""
+    def runner(self, *, work: str = "train") -> Process | None:
+        """The child that does this kind of work, if there is one."""
         worker = self.process("worker")
-        return worker and runner_of(worker)
+        return worker and runner_of(worker, work=work)
 
     def healthy(self) -> bool:
         """Whether every role runs and the API answers."""
@@ -186,7 +189,7 @@ class Stack:
         environment = roles.role_environment(
             self.folder, database_url=self.database_url, broker_url=self.redis.broker_url, port=self.port
         )
-        command = seamed_worker(self.folder, environment | self.environment)
+        command = roles.worker(self.folder, environment | self.environment)
         self.rivals.append(Child(command))
         return self.rivals[-1]
 

@@ -1,8 +1,7 @@
 """``understudy up`` for a drill: ``python -m tests.faults.supervised DATA_FOLDER PORT``.
 
-The real supervisor with three seams: the API has a known entropy (tests.faults.seam_api), the worker's child does
-without the slow export (tests.faults.seam_worker), and a role that died counts as steady after a second, because a
-drill kills more often than a machine ever does and would wait for the pauses.
+The real supervisor with two seams: the API has a known entropy (tests.faults.seam_api), and a role that died counts as
+steady after a second, because a drill kills more often than a machine ever does and would wait for the pauses.
 """
 
 import json
@@ -18,27 +17,20 @@ from understudy.embedded.errors import EmbeddedError
 from understudy.embedded.folder import DataFolder
 
 STEADY_SECONDS = 1.0
-real_api, real_worker = roles.api, roles.worker
+real_api = roles.api
 
 
 def seamed_api(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     """Start the API with a known entropy."""
-    return _with(real_api(folder, environment), "service.asgi:app", "tests.faults.seam_api:app")
-
-
-def seamed_worker(folder: DataFolder, environment: Mapping[str, str]) -> Command:
-    """Start the worker with a quick child."""
-    return _with(real_worker(folder, environment), "workers.app", "tests.faults.seam_worker")
-
-
-def _with(command: Command, word: str, other: str) -> Command:
-    assert word in command.arguments, "the stack starts its roles in another way now"
-    return replace(command, arguments=[other if each == word else each for each in command.arguments])
+    command = real_api(folder, environment)
+    real, other = "service.asgi:app", "tests.faults.seam_api:app"
+    assert real in command.arguments, "the stack starts its API in another way now"
+    return replace(command, arguments=[other if each == real else each for each in command.arguments])
 
 
 def main(data_folder: str, port: str) -> int:
     """Supervise until told to stop."""
-    roles.api, roles.worker = seamed_api, seamed_worker
+    roles.api = seamed_api
     supervisor.STEADY_SECONDS = STEADY_SECONDS
     try:
         stack = supervisor.Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=tell)

@@ -1,6 +1,7 @@
-"""The first 18 rounds of the fault drill (tests.faults.drill), on one real stack; and that its checks can fail.
+"""The first 21 rounds of the fault drill (tests.faults.drill), on one real stack; and that its checks can fail.
 
-Every fault has its turn in them. Five rounds are daily, the others long.
+Every fault has its turn in them. Five rounds are daily, the others long. Faults that need no publication are also done
+by themselves every day.
 """
 
 import os
@@ -10,8 +11,9 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 
-from tests.faults.checks import violations
+from tests.faults.checks import services_left, violations
 from tests.faults.drill import Drill, blows_of
 from tests.faults.faults import FAULTS
 from tests.faults.processes import MARK, marked
@@ -19,13 +21,13 @@ from tests.faults.processes import MARK, marked
 pytestmark = pytest.mark.system
 
 SEED = 2026
-ROUNDS = 18
+ROUNDS = 21
 DAILY = {
-    1: "kill worker",
-    3: "kill training child",
+    4: "kill worker",
+    6: "frozen worker",
     7: "kill everything",
-    10: "frozen worker",
-    14: "cancel",
+    10: "kill training child",
+    15: "cancel",
 }
 """Daily rounds, with a fault of each that no other of them has."""
 
@@ -46,6 +48,32 @@ def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
 def test_a_disturbed_round_leaves_everything_in_order(drill: Drill, number: int) -> None:
     played = drill.play(number)
     assert played.violations == [], f"seed {SEED} round {number}: {played.landed}"
+
+
+@pytest.mark.parametrize("kind", [kind for kind, fault in FAULTS.items() if fault.beside])
+def test_what_is_no_training_recovers_alike(drill: Drill, kind: str) -> None:
+    assert drill.disturb(kind) == []
+
+
+def test_the_checks_see_what_has_not_recovered(drill: Drill) -> None:
+    """Alter what the faults beside a publication left, in transactions that are rolled back."""
+    stack = drill.stack
+    altered = {
+        "UPDATE uploads SET state = 'aborted'": "an upload is aborted",
+        "UPDATE datasets SET rows_key = 'datasets/gone' WHERE id IN (SELECT dataset_id FROM uploads)": "do not open",
+        "UPDATE sealed_reports SET state = 'running', lease_expires_at = now(), object_key = NULL,"
+        " finished_at = NULL": "a report is running",
+        "UPDATE sealed_reports SET object_key = object_key || 'x'": "a report has 1 files",
+        "UPDATE notification_deliveries SET state = 'waiting', next_at = now()": "a delivery is waiting",
+    }
+    for statement, expected in altered.items():
+        with stack.database() as database, database.read_only() as session:
+            assert list(services_left(stack, session)) == []
+        with stack.database() as database, database.transaction() as session:
+            session.execute(text(statement))
+            found = list(services_left(stack, session))
+            session.rollback()
+        assert any(expected in each for each in found), expected
 
 
 @pytest.mark.parametrize("run", ["daily", pytest.param("long", marks=pytest.mark.long)])
