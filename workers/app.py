@@ -45,11 +45,11 @@ from workers.process_limits import die_with_parent
 from workers.supervision import (
     Child,
     Limits,
+    announce_stop,
     child_environment,
     runner_command,
     stop_announced,
     stop_noticed,
-    tell_to_stop,
     watch,
 )
 from workers.training import Trainer
@@ -223,4 +223,4 @@ def _tie_to_parent(**_: object) -> None:
 @worker_shutting_down.connect
 def _hand_back(**_: object) -> None:
     """Do not wait for attempts at a warm shutdown: their jobs are resumed at the next start."""
-    tell_to_stop()
+    announce_stop()

@@ -191,7 +191,7 @@ class JobRunner(ABC, Generic[ClaimT]):
         """Read and sign what the child of a successful attempt staged, so that only writing is left at the edge."""
 
     @abstractmethod
-    def _tell(self, claim: ClaimT, outcome: Outcome | None) -> None:
+    def _log(self, claim: ClaimT, outcome: Outcome | None) -> None:
         """Log that an attempt begins (None) or its outcome, as far as the outcome is public."""
 
     @abstractmethod
@@ -237,7 +237,7 @@ class JobRunner(ABC, Generic[ClaimT]):
 
     def _attempt(self, claim: ClaimT) -> Outcome:
         """Run one attempt of a claimed job. Returns its public outcome."""
-        self._tell(claim, None)
+        self._log(claim, None)
         edges = Edges(claimed_at=claim.claimed_at, seconds=self._edge_seconds)
         heartbeat = Heartbeat(
             partial(self._renew, claim),
@@ -249,8 +249,8 @@ class JobRunner(ABC, Generic[ClaimT]):
         outcome = self._refusal(claim) or self._watched(claim, heartbeat)
         staged = self._staged(claim) if outcome is Outcome.DONE else {}
         outcome = self._held_back(outcome, edges, heartbeat)
-        public = outcome.told
-        self._tell(claim, outcome)
+        public = outcome.public
+        self._log(claim, outcome)
         try:
             # Stamped with the edge, not with the moment at which the end is written.
             self._conclude(claim, outcome, staged, FixedClock(edges.latest(self._clock.now())))

@@ -68,7 +68,7 @@ class Outcome(StrEnum):
     TOO_LARGE = "too-large"
 
     @property
-    def told(self) -> "Outcome":
+    def public(self) -> "Outcome":
         """The outcome as logs and traces may hold it."""
         return Outcome.DATA if self in CHARGED_IN_FULL else self
 

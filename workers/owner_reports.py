@@ -87,7 +87,7 @@ class OwnerReporter(JobRunner[ReportClaim]):
         """Nothing: the child has sealed the report itself."""
         return {}
 
-    def _tell(self, claim: ReportClaim, outcome: Outcome | None) -> None:
+    def _log(self, claim: ReportClaim, outcome: Outcome | None) -> None:
         if outcome is None:
             get_logger().info("report-begins", fence=claim.fence, attempt=claim.attempts)
         else:

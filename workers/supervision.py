@@ -36,7 +36,7 @@ _LEAVING: Final = mmap.mmap(-1, 1)
 _signalled: Final = threading.Event()
 
 
-def tell_to_stop() -> None:
+def announce_stop() -> None:
     """Tell every pool process of this worker that the worker leaves."""
     _LEAVING[0] = 1
 

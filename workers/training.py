@@ -229,11 +229,11 @@ class Trainer(JobRunner[Claim]):
             clock=self._clock,
         )
 
-    def _tell(self, claim: Claim, outcome: Outcome | None) -> None:
+    def _log(self, claim: Claim, outcome: Outcome | None) -> None:
         if outcome is None:
             get_logger().info("attempt-begins", fence=claim.fence, attempt=claim.attempts)
         else:
-            get_logger().info("attempt-ended", fence=claim.fence, outcome=outcome.told.value)
+            get_logger().info("attempt-ended", fence=claim.fence, outcome=outcome.public.value)
 
     def _publish(self, claim: Claim, staged: dict[str, Any], clock: Clock) -> Outcome:
         """Make the staged bundle a release, or publish the signed report.

@@ -39,8 +39,7 @@ from core.platform.budget_requests.requests import expire_grants, expire_request
 from core.platform.deletion import finish_deletions
 from core.platform.health.signs import HealthReporter
 from core.platform.notifications.dispatch import Dispatcher, Transport
-from core.platform.notifications.mail import MailTransport
-from core.platform.notifications.mail_settings import mail_server
+from core.platform.notifications.mail import MailTransport, mail_server
 from core.platform.notifications.repository import DELIVERIES
 from core.platform.notifications.webhook import WebhookTransport
 from core.platform.settings import Settings, read_settings

@@ -42,7 +42,7 @@ class Edges:
         return self.claimed_at + number * timedelta(seconds=self.seconds)
 
 
-def told_steps(step: int, total: int) -> int:
+def shown_steps(step: int, total: int) -> int:
     """Steps shown when `step` of `total` are done: rounded down to a part."""
     return min(step, total) * PARTS // total * total // PARTS if total > 0 else 0
 

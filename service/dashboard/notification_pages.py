@@ -7,8 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from core.db.outbox import Kind
-from core.platform.notifications.kinds import CHOSEN
-from core.platform.notifications.messages import WORDS
+from core.platform.notifications.messages import CHOSEN, WORDS
 from service.dashboard.forms import order
 from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit

@@ -23,7 +23,7 @@ from core.db.session import Database
 from core.db.tables.budget import Budget
 from core.ledger import ledger_queries
 from core.platform.health import figures
-from core.platform.notifications.mail_settings import mail_server
+from core.platform.notifications.mail import mail_server
 from core.platform.notifications.repository import undelivered
 from core.platform.settings import Settings
 from core.platform.witness.verification import NOT_OURS, POPULATION_MISSING, forgotten

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Row
 
 from core.db.tables.job import Job
-from core.jobs.coarse import told_steps
+from core.jobs.coarse import shown_steps
 
 ShownJob = Job | Row[*tuple[Any, ...]]
 """A job, or a row with its visible columns."""
@@ -37,7 +37,7 @@ def steps_of(job: ShownJob) -> tuple[int, int]:
     if state_of(job) != "running" or job.shown_stage is None:
         return 0, 0
     total = _total_of(job)
-    return told_steps(job.shown_step or 0, total), total
+    return shown_steps(job.shown_step or 0, total), total
 
 
 def percent_of(job: ShownJob) -> int:

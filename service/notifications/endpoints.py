@@ -6,8 +6,9 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from core.platform.access.errors import RateExceeded
-from core.platform.notifications import codes, errors, repository
+from core.platform.notifications import errors, repository
 from core.platform.notifications.addresses import parse_target
+from core.platform.notifications.details import CODE_TRIES
 from core.platform.notifications.mail import parse_address
 from core.platform.notifications.registering import Registry
 from core.platform.quotas.errors import QuotaExceeded
@@ -146,7 +147,7 @@ def confirm_endpoint(
                 session, principal, action="notification.confirm", object_id=endpoint_id, clock=context.clock
             )
     if row.state != "active":
-        raise errors.CodeRefused(tries_left=codes.MAX_TRIES - row.confirm_tries)
+        raise errors.CodeRefused(tries_left=CODE_TRIES - row.confirm_tries)
     return EndpointView.of(row, registry.target(row))
 
 

@@ -13,7 +13,7 @@ from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
 from core.platform.notifications.attempts import MAX_ATTEMPTS
 from core.platform.notifications.details import Details, shown_secret
-from core.platform.notifications.kinds import CHOSEN
+from core.platform.notifications.messages import CHOSEN
 from service.wire import coarse
 
 Channel = Literal["webhook", "email"]

@@ -111,13 +111,13 @@ class Completion:
             UnderstudyError: The reason why the rows were refused or the last attempt failed.
         """
         upload = self._read()
-        self._tell_failure(upload)
+        self._raise_failure(upload)
         if UPLOADS.is_claimable(upload, now=self._context.clock.now()):
             thread = self._begin()
             if thread is not None:
                 thread.join(patience_seconds)
         upload = self._read()
-        self._tell_failure(upload)
+        self._raise_failure(upload)
         if upload.state not in {"completing", "completed"}:
             raise UploadNotOpen(upload.state)
         return upload
@@ -140,7 +140,7 @@ class Completion:
             raise
         return thread
 
-    def _tell_failure(self, upload: Upload) -> None:
+    def _raise_failure(self, upload: Upload) -> None:
         """Raise the reason for refused rows on every request; raise that of a failed attempt once, as the next request retries."""
         if upload.failure is None:
             return

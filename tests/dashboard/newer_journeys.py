@@ -15,8 +15,7 @@ from uuid import UUID
 
 from core.db.tables import NotificationEndpoint
 from core.platform.notifications.attempts import DELIVERED
-from core.platform.notifications.codes import code_of
-from core.platform.notifications.details import Details
+from core.platform.notifications.details import Details, code_of
 from core.platform.notifications.dispatch import Dispatcher
 from core.platform.notifications.messages import Batch
 from tests.dashboard.newer_scene import Newer, make_report

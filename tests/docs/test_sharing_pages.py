@@ -14,7 +14,7 @@ from core.artifacts.signing.contexts import DOSSIER, LEDGER_HEAD
 from core.artifacts.signing.signed import Signer
 from core.clock import SystemClock
 from core.platform.notifications.details import shown_secret
-from core.platform.notifications.kinds import CHOSEN
+from core.platform.notifications.messages import CHOSEN
 from core.platform.notifications.webhook import signed_headers
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -23,7 +23,7 @@ from core.ledger.entries import GrantState
 from core.platform.access.roles import Role, Via
 from core.platform.access.scopes import Scope
 from core.platform.budget_requests.states import RequestState
-from core.platform.notifications.kinds import CHOSEN, scope_of
+from core.platform.notifications.messages import CHOSEN, scope_of
 from core.platform.settings import Settings
 from service.auth.cookie import COOKIE, LOOPBACK_COOKIE
 from tests.goldens.api import structure

@@ -32,8 +32,7 @@ from core.ledger.hash_chain import Head
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.platform.access import keys
-from core.platform.notifications.codes import code_of
-from core.platform.notifications.details import Details
+from core.platform.notifications.details import Details, code_of
 from core.platform.witness.witness_store import acceptance_key, head_key, ledger_key, publication_key
 from models.idpgan.checkpoint import pack
 from models.release_recorder import CertificateRecorder

@@ -2,13 +2,14 @@
 
 Nothing is sent while a transaction is open. A claimed delivery is under a lease (core.jobs.leases). A process that dies
 in between may have sent it without recording that, so it is sent again under the next claim: at-least-once delivery, with
-the same id.
+the same id. Rights end and keys are revoked, so the rights of an endpoint are checked again before every attempt.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from typing import Final, Protocol
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
@@ -24,12 +25,13 @@ from core.jobs.errors import LeaseLost
 from core.jobs.leases import this_process
 from core.ledger.audit import log
 from core.logs import get_logger
+from core.platform.access.directory import principal_of
+from core.platform.access.roles import Principal
 from core.platform.notifications import repository
 from core.platform.notifications.attempts import DELIVERED, GONE, MAX_ATTEMPTS, wait_after
 from core.platform.notifications.details import Details
-from core.platform.notifications.messages import Batch, Message, message_of
+from core.platform.notifications.messages import RECOVERIES, Batch, Message, message_of
 from core.platform.notifications.repository import DELIVERIES
-from core.platform.notifications.rights import deliverable_to, live_principal
 
 ACTOR: Final = "upkeep"
 EVENTS_AT_ONCE: Final = 200
@@ -43,6 +45,8 @@ KEY_ENDED: Final = "key-ended"
 UNREACHABLE: Final = "unreachable"
 TOO_SLOW: Final = "timeout"
 BROKE_OFF: Final = "broke-off"
+_LONGEST_CHAIN: Final = 1000
+"""How many rotations of a key are followed."""
 
 
 class Transport(Protocol):
@@ -85,7 +89,7 @@ class Dispatcher:
     def round(self) -> int:
         """Deliver what is due. Returns how many deliveries were tried."""
         with self._database.transaction() as session:
-            self._spread(session)
+            self._make_deliveries(session)
         with self._database.transaction() as session:
             batches = self._take(session)
         tried = 0
@@ -104,9 +108,9 @@ class Dispatcher:
         """Shut down the threads without waiting for hanging ones."""
         self._senders.shutdown(wait=False, cancel_futures=True)
 
-    def _spread(self, session: Session) -> None:
+    def _make_deliveries(self, session: Session) -> None:
         """Create the deliveries of new events, for every endpoint that may receive them now."""
-        taken = repository.take_unspread(session, limit=EVENTS_AT_ONCE)
+        taken = repository.new_events(session, limit=EVENTS_AT_ONCE)
         # Events of one moment, such as one coarse boundary, are ordered by name: ids are random.
         events = {
             event.id: event for event in sorted(taken, key=lambda event: (event.at, event.kind, event.id))
@@ -115,14 +119,14 @@ class Dispatcher:
             return
         now = self._clock.now()
         for endpoint in repository.active_endpoints(session):
-            principal = live_principal(session, endpoint.key_id, at=now)
+            principal = _live_principal(session, endpoint.key_id, at=now)
             if principal is None:
                 self._pause(session, endpoint, KEY_ENDED)
                 continue
-            permitted = deliverable_to(session, endpoint, events, principal=principal)
+            permitted = _deliverable_to(session, endpoint, events, principal=principal)
             in_order = [event_id for event_id in events if event_id in permitted]
             repository.add_deliveries(session, in_order, endpoint.id, at=now)
-        repository.mark_spread(session, events.keys(), at=now)
+        repository.mark_old(session, events.keys(), at=now)
 
     def _take(self, session: Session) -> Sequence[Batch]:
         """Claim due deliveries, by endpoint. Deliveries whose recipient lost the right to know are dropped here."""
@@ -137,7 +141,7 @@ class Dispatcher:
         return batches
 
     def _batch_for(self, session: Session, endpoint: NotificationEndpoint, *, now: datetime) -> Batch | None:
-        principal = live_principal(session, endpoint.key_id, at=now)
+        principal = _live_principal(session, endpoint.key_id, at=now)
         if principal is None or endpoint.wrapped_details is None:
             self._pause(session, endpoint, KEY_ENDED)
             return None
@@ -148,7 +152,7 @@ class Dispatcher:
             return None
         due = repository.due_deliveries(session, endpoint.id, at=now, limit=MESSAGES_AT_ONCE)
         permitted = set(
-            deliverable_to(session, endpoint, {event.id: event for _, event in due}, principal=principal)
+            _deliverable_to(session, endpoint, {event.id: event for _, event in due}, principal=principal)
         )
         kept: list[Message] = []
         for delivery, event in due:
@@ -256,3 +260,43 @@ def _outcomes(future: Future[Sequence[str]]) -> Sequence[str]:
         return future.result()
     get_logger().error("notification-broke-off", kind=type(error).__name__)
     return (BROKE_OFF,)
+
+
+def _live_principal(session: Session, key_id: UUID, *, at: datetime) -> Principal | None:
+    """The principal of a live key, or of the successor that it was rotated to; None if it has ended.
+
+    Revoking a key also ends its endpoints if it had been rotated before: revocation means that the key may be
+    compromised.
+    """
+    for _ in range(_LONGEST_CHAIN):
+        row = repository.key_of(session, key_id)
+        if row is None or row.revoked_at is not None:
+            return None
+        if row.expires_at is None or row.expires_at > at:
+            return principal_of(row)
+        if row.replaced_by is None:
+            return None
+        key_id = row.replaced_by
+    return None
+
+
+def _deliverable_to(
+    session: Session,
+    endpoint: NotificationEndpoint,
+    events: Mapping[UUID, NotificationEvent],
+    *,
+    principal: Principal,
+) -> Collection[UUID]:
+    """The subset of these events that an endpoint subscribes to and that its principal may see now."""
+    wanted = [
+        event_id
+        for event_id, event in events.items()
+        if not endpoint.kinds or event.kind in endpoint.kinds or _is_mandatory(event, principal)
+    ]
+    return repository.visible_events(session, principal, wanted) if wanted else ()
+
+
+def _is_mandatory(event: NotificationEvent, principal: Principal) -> bool:
+    """Events an endpoint cannot opt out of: requested tests, and recoveries of its principal."""
+    kind = Kind(event.kind)
+    return kind in {Kind.TEST, Kind.CONFIRM} or (kind in RECOVERIES and event.about == principal.id)

@@ -17,9 +17,10 @@ from typing import Final, Literal
 
 from core.db.outbox import Kind
 from core.platform.notifications.attempts import DELIVERED
-from core.platform.notifications.codes import code_of
+from core.platform.notifications.details import code_of
 from core.platform.notifications.errors import TargetRefused
 from core.platform.notifications.messages import WORDS, Batch, Message, full_minute, spelt
+from core.platform.settings import Settings
 
 Security = Literal["starttls", "tls", "none"]
 
@@ -96,6 +97,21 @@ def parse_address(text: str) -> str:
             remedy="Register one such as name@example.org, without display name, quotes or non-ASCII characters.",
         )
     return text
+
+
+def mail_server(settings: Settings) -> MailServer | None:
+    """The configured mail server, if any."""
+    if settings.smtp_host is None or settings.smtp_sender is None:
+        return None
+    password = settings.smtp_password
+    return MailServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port,
+        security=settings.smtp_security,
+        sender=settings.smtp_sender,
+        user=settings.smtp_user,
+        password=None if password is None else password.get_secret_value(),
+    )
 
 
 class MailTransport:

@@ -1,4 +1,7 @@
-"""Content of a notification: a kind, a time rounded up to the minute, and ids. Never a name, an amount or a reason."""
+"""Kinds and content of notifications: a kind, a time rounded up to the minute, and ids. Never a name, an amount or a reason.
+
+A key with scopes receives the kinds whose facts its scopes grant access to.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +13,23 @@ from core.canonical import canonical
 from core.db.outbox import Kind
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_event import NotificationEvent
+from core.platform.access.scopes import Scope
 from core.platform.notifications.details import Details
+
+CHOSEN: Final = tuple(kind for kind in Kind if kind not in {Kind.TEST, Kind.CONFIRM})
+"""The kinds that an endpoint may subscribe to."""
+
+RECOVERIES: Final = (Kind.RECOVERY_MADE, Kind.RECOVERY_ACCEPTED, Kind.RECOVERY_CANCELLED)
+"""The kinds that report that an administrator lets a person make new keys; the person's endpoints cannot opt
+out."""
+
+_SCOPE_OF: Final[Mapping[str, Scope]] = {
+    "budget-request": Scope.BUDGET_READ,
+    "budget": Scope.BUDGET_READ,
+    "dataset": Scope.BUDGET_READ,
+    "job": Scope.JOBS_READ,
+    "release": Scope.RELEASES_READ,
+}
 
 WORDS: Final[Mapping[Kind, str]] = {
     Kind.REQUEST_FILED: "A budget request was filed.",
@@ -31,6 +50,11 @@ WORDS: Final[Mapping[Kind, str]] = {
     Kind.CONFIRM: "Confirm this address.",
 }
 """A sentence for each kind."""
+
+
+def scope_of(kind: Kind) -> Scope | None:
+    """The scope a key with scopes needs for this kind; None if it only concerns the endpoint or its principal."""
+    return _SCOPE_OF.get(kind.value.partition(".")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

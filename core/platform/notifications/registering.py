@@ -15,8 +15,8 @@ from core.db.outbox import Kind, add_event
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.platform.access.roles import Principal, Via
-from core.platform.notifications import codes, repository
-from core.platform.notifications.details import SECRET_BYTES, Details
+from core.platform.notifications import repository
+from core.platform.notifications.details import CODE_LIFETIME, CODE_TRIES, SECRET_BYTES, Details, code_matches
 from core.platform.notifications.errors import (
     CodeRefused,
     EndpointNotFound,
@@ -77,7 +77,7 @@ class Registry:
         )
         repository.add(session, row)
         if channel == "email":
-            self._tell(session, row, Kind.CONFIRM)
+            self._queue(session, row, Kind.CONFIRM)
         return row, details
 
     def found(
@@ -120,7 +120,7 @@ class Registry:
         last = repository.newest_of_kind(session, row.id, Kind.TEST.value)
         if last is not None and (left := last + TESTS_APART - self.clock.now()) > timedelta(0):
             raise TestedJustNow(retry_after_seconds=max(1, -(-left // timedelta(seconds=1))))
-        return self._tell(session, row, Kind.TEST)
+        return self._queue(session, row, Kind.TEST)
 
     def rotate(
         self, session: Session, principal: Principal, endpoint_id: UUID
@@ -161,9 +161,9 @@ class Registry:
         row = self.found(session, principal, endpoint_id, for_update=True)
         if row.state != "unconfirmed":
             raise EndpointNotReady(f"The endpoint is {row.state}.", remedy="There is nothing to confirm.")
-        if row.confirm_tries >= codes.MAX_TRIES or self.clock.now() - row.created_at > codes.LIFETIME:
+        if row.confirm_tries >= CODE_TRIES or self.clock.now() - row.created_at > CODE_LIFETIME:
             raise CodeRefused(tries_left=0)
-        if codes.matches(code, secret=self.details(row).secret):
+        if code_matches(code, secret=self.details(row).secret):
             row.state = "active"
         else:
             row.confirm_tries += 1
@@ -199,7 +199,7 @@ class Registry:
         repository.drop_waiting(session, row.id, outcome="removed")
         session.flush()
 
-    def _tell(self, session: Session, row: NotificationEndpoint, kind: Kind) -> NotificationDelivery:
+    def _queue(self, session: Session, row: NotificationEndpoint, kind: Kind) -> NotificationDelivery:
         """Queue an event for this endpoint only."""
         now = self.clock.now()
         event_id = add_event(

@@ -20,7 +20,7 @@ from core.jobs.leases import Leases
 from core.platform.access import visibility
 from core.platform.access.roles import Principal, Role
 from core.platform.access.scopes import Scope
-from core.platform.notifications.kinds import RECOVERIES, scope_of
+from core.platform.notifications.messages import RECOVERIES, scope_of
 
 WAITING: Final = "waiting"
 DROPPED: Final = "dropped"
@@ -79,7 +79,7 @@ def key_of(session: Session, key_id: UUID) -> ApiKey | None:
     return session.get(ApiKey, key_id, populate_existing=True)
 
 
-def take_unspread(session: Session, *, limit: int) -> Sequence[NotificationEvent]:
+def new_events(session: Session, *, limit: int) -> Sequence[NotificationEvent]:
     """Events without deliveries yet, skipping locked rows."""
     query = select(NotificationEvent).where(NotificationEvent.spread_at.is_(None))
     return session.scalars(
@@ -89,7 +89,7 @@ def take_unspread(session: Session, *, limit: int) -> Sequence[NotificationEvent
     ).all()
 
 
-def mark_spread(session: Session, event_ids: Collection[UUID], *, at: datetime) -> None:
+def mark_old(session: Session, event_ids: Collection[UUID], *, at: datetime) -> None:
     """Record that the deliveries of these events were created."""
     session.execute(update(NotificationEvent).where(NotificationEvent.id.in_(event_ids)).values(spread_at=at))
 

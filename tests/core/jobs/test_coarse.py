@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.jobs.coarse import PARTS, Edges, charged_steps, told_steps
+from core.jobs.coarse import PARTS, Edges, charged_steps, shown_steps
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EDGES = Edges(claimed_at=NOON, seconds=10.0)
@@ -31,7 +31,7 @@ def test_a_clock_that_was_set_back_passes_no_edge():
 def test_parts_bracket_the_steps_and_are_few(total):
     steps = range(0, total + 1, max(1, total // 997))
     told, charged = (
-        [told_steps(step, total) for step in steps],
+        [shown_steps(step, total) for step in steps],
         [charged_steps(step, total) for step in steps],
     )
     assert all(
@@ -40,7 +40,7 @@ def test_parts_bracket_the_steps_and_are_few(total):
     assert len(set(told)) <= PARTS + 1
     assert len(set(charged)) <= PARTS + 1
     assert told == sorted(told)
-    assert (charged_steps(0, total), charged_steps(total, total), told_steps(total, total)) == (
+    assert (charged_steps(0, total), charged_steps(total, total), shown_steps(total, total)) == (
         0,
         total,
         total,

@@ -21,7 +21,7 @@ MUTANTS = (
     Mutant(
         name="progress-by-the-step",
         module="core.jobs.coarse",
-        function="told_steps",
+        function="shown_steps",
         before="return min(step, total) * PARTS // total * total // PARTS if total > 0 else 0",
         after="return min(step, total) if total > 0 else 0",
         bug="progress is told step by step, and how long a step takes depends on its batch",
@@ -120,7 +120,7 @@ MUTANTS = (
     Mutant(
         name="which-failure-in-the-log",
         module="workers.outcomes",
-        function="Outcome.told",
+        function="Outcome.public",
         before="return Outcome.DATA if self in CHARGED_IN_FULL else self",
         after="return self",
         bug="the log tells whether rows were too many or merely bad",

@@ -135,8 +135,8 @@ def test_a_worker_that_lost_its_lease_while_it_waited_publishes_nothing(day, mon
 
 
 def test_logs_and_traces_hold_one_word_for_every_failure_that_could_depend_on_rows():
-    assert {outcome.told for outcome in CHARGED_IN_FULL} == {Outcome.DATA}
-    assert {outcome for outcome in Outcome if outcome.told is outcome} == set(Outcome) - CHARGED_IN_FULL | {
+    assert {outcome.public for outcome in CHARGED_IN_FULL} == {Outcome.DATA}
+    assert {outcome for outcome in Outcome if outcome.public is outcome} == set(Outcome) - CHARGED_IN_FULL | {
         Outcome.DATA
     }
 

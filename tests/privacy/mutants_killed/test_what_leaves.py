@@ -48,5 +48,5 @@ def test_a_training_says_nothing(caplog, capfd):
 
 def test_failures_that_rows_may_cause_have_one_word():
     assert len(CHARGED_IN_FULL) == 3
-    assert {outcome.told for outcome in CHARGED_IN_FULL} == {Outcome.DATA}
-    assert all(outcome.told is outcome for outcome in Outcome if outcome not in CHARGED_IN_FULL)
+    assert {outcome.public for outcome in CHARGED_IN_FULL} == {Outcome.DATA}
+    assert all(outcome.public is outcome for outcome in Outcome if outcome not in CHARGED_IN_FULL)

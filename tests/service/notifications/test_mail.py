@@ -8,8 +8,7 @@ from uuid import UUID
 import pytest
 
 from core.db.tables import NotificationEndpoint
-from core.platform.notifications.codes import code_of
-from core.platform.notifications.details import Details
+from core.platform.notifications.details import Details, code_of
 from core.platform.notifications.dispatch import Dispatcher
 from core.platform.notifications.repository import undelivered
 from core.platform.settings import Settings

@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 
 from core.db.outbox import Kind
-from core.platform.notifications.codes import code_of, matches
-from core.platform.notifications.details import Details
+from core.platform.notifications.details import Details, code_matches, code_of
 from core.platform.notifications.errors import TargetRefused
 from core.platform.notifications.mail import MailServer, MailTransport, parse_address, written
 from tests.core.platform.notifications.mailbox import mailbox
@@ -51,9 +50,9 @@ def test_the_code_confirms_and_others_do_not():
     message = written(to_person(kind=Kind.CONFIRM), sender=SENDER, at=NOW)
     code = code_of(SECRET)
     assert code in message.get_content()
-    assert matches(f" {code[:4].lower()}-{code[4:]} ", secret=SECRET)
-    assert not matches(code, secret=b"x" * 32)
-    assert not matches("", secret=SECRET)
+    assert code_matches(f" {code[:4].lower()}-{code[4:]} ", secret=SECRET)
+    assert not code_matches(code, secret=b"x" * 32)
+    assert not code_matches("", secret=SECRET)
 
 
 @pytest.mark.parametrize(
