@@ -1,26 +1,29 @@
-"""The recorder of a job's releases, which the certificate quotes.
+"""The recorders of a job's releases, which the certificate quotes: of a training, and of a selection among trainings.
 
-It keeps public facts only: which release, at which step, with how much noise. It never reads the private values that pass
-the seam. Its record is stored inside the sealed checkpoints, so a resumed job knows what earlier attempts released.
+They keep public facts only: which release, at which step, with how much noise. They never read the private values that
+pass the seam. Their records are stored inside the sealed checkpoints, so a resumed job knows what earlier attempts released.
 """
 
 import json
 import math
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from torch import Tensor
 
 from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import Executed, require_as_planned
+from core.artifacts.selection_execution import SelectionExecuted
 from core.plan.image_anchor import ImageAnchorPlan
 from core.plan.marginals import MarginalsPlan
 from core.plan.plan import Plan
+from core.plan.selection import SelectionPlan
 from core.plan.stages import AnchorPlan
 from models.anchor import place_of, sensitivity_of
 from models.randomness import Purpose
 
 _MAGIC: Final = b"understudy.attempt/1\n"
+_SELECTION_MAGIC: Final = b"understudy.selection-attempt/1\n"
 _TOLERANCE: Final = 1e-9
 """Relative difference by rounding that is allowed between a sensitivity computed from thresholds and the plan's."""
 
@@ -126,6 +129,96 @@ class CertificateRecorder:
                 if place is None:
                     raise ExecutionDiffers
                 self._executed.anchor.add(place)
+
+
+class SelectionRecord:
+    """A `models.selection.selecting.SelectionRecorder` that keeps a record of each training; ``plan`` is what was charged."""
+
+    def __init__(self, plan: SelectionPlan) -> None:
+        self.plan = plan
+        self._candidates: dict[int, CertificateRecorder] = {}
+        self._final: CertificateRecorder | None = None
+        self._winner = -1
+
+    def candidate(self, number: int) -> CertificateRecorder:
+        """The record of a candidate's training, continued if it was begun."""
+        return self._candidates.setdefault(number, CertificateRecorder(self.plan.candidates[number]))
+
+    def choosing(self, errors: Sequence[int], *, epsilon: float) -> None:  # noqa: ARG002 - errors are private
+        """Compare the choice with what was charged; the private errors are not read.
+
+        Raises:
+            ExecutionDiffers: the choice is made with another epsilon.
+        """
+        if epsilon != self.plan.choice.epsilon:
+            raise ExecutionDiffers
+
+    def chosen(self, number: int) -> int:
+        """Note the winner."""
+        self._winner = number
+        return number
+
+    def final(self, number: int) -> CertificateRecorder:
+        """The record of the winner's training, continued if it was begun."""
+        if self._final is None:
+            self._final = CertificateRecorder(self.plan.finals[number])
+        return self._final
+
+    def executed(self) -> SelectionExecuted:
+        """The releases so far, checked against the plan.
+
+        Raises:
+            ExecutionDiffers: it is not what was planned.
+        """
+        if self._final is None or sorted(self._candidates) != list(range(len(self.plan.candidates))):
+            raise ExecutionDiffers
+        return SelectionExecuted(
+            winner=self._winner,
+            candidates=tuple(self._candidates[number].executed() for number in sorted(self._candidates)),
+            final=self._final.executed(),
+        )
+
+    def beside(self, state: bytes) -> bytes:
+        """A checkpoint: the records so far, followed by the state."""
+        kept: dict[str, Any] = {
+            "candidates": {str(number): _kept(record) for number, record in self._candidates.items()},
+            "winner": self._winner,
+            "final": None if self._final is None else _kept(self._final),
+        }
+        return _SELECTION_MAGIC + json.dumps(kept).encode() + b"\n" + state
+
+    def restored(self, kept: bytes) -> bytes | None:
+        """Take over the records of a checkpoint. Returns its state.
+
+        Returns None if the checkpoint holds no records: the job starts again and replays the same.
+        """
+        if not kept.startswith(_SELECTION_MAGIC):
+            return None
+        line, _, state = kept.removeprefix(_SELECTION_MAGIC).partition(b"\n")
+        document: Mapping[str, Any] = json.loads(line)
+        self._candidates = {
+            int(number): _restored(self.plan.candidates[int(number)], text)
+            for number, text in document["candidates"].items()
+        }
+        self._winner = int(document["winner"])
+        if document["final"] is not None:
+            self._final = _restored(self.plan.finals[self._winner], document["final"])
+        return state
+
+
+def _kept(record: CertificateRecorder) -> str:
+    return record.beside(b"").decode()
+
+
+def _restored(plan: Plan, kept: str) -> CertificateRecorder:
+    record = CertificateRecorder(plan)
+    record.restored(kept.encode())
+    return record
+
+
+def record_of(plan: Plan | SelectionPlan) -> CertificateRecorder | SelectionRecord:
+    """An empty record of what this plan will release."""
+    return SelectionRecord(plan) if isinstance(plan, SelectionPlan) else CertificateRecorder(plan)
 
 
 def _place(purpose: Purpose, step: int, anchor: ImageAnchorPlan | MarginalsPlan) -> int | None:

@@ -20,10 +20,9 @@ from core.db.session import Database
 from core.jobs import claims
 from core.jobs.claims import Claim
 from core.logs import get_logger
-from models.release_recorder import CertificateRecorder
+from models.release_recorder import CertificateRecorder, SelectionRecord
 from workers.object_keys import checkpoint_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery
-from workers.recording import SelectionRecord
 
 _PURPOSE: Final = b"understudy/checkpoint/1"
 

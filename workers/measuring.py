@@ -13,6 +13,9 @@ from typing import Any, Final
 
 from torch import Tensor
 
+import core
+import models
+import workers
 from core.artifacts.bundle import MANIFEST, unpack
 from core.artifacts.errors import BundleInvalid, ExecutionDiffers
 from core.artifacts.execution import SCHEMA
@@ -28,9 +31,9 @@ from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from models.reports.public_side import PublicSide, public_side
 from models.reports.utility import noisy_terms
+from models.software import software_of
 from workers.assignment import Assignment
 from workers.outcomes import AttemptEnded, ExitCode, machinery
-from workers.recording import software
 
 References = Mapping[str, list[float]]
 MEASURING: Final = "measure"
@@ -149,7 +152,7 @@ def measure(
         "terms": {kind: values.tolist() for kind, values in terms.items()},
         "references": references,
         "noise_grid": GRID,
-        "software": software(),
+        "software": software_of(core, models, workers),
     }
     return json.dumps(report, sort_keys=True, allow_nan=False).encode()
 

@@ -10,16 +10,21 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pyarrow as pa
 import structlog
 import torch
 
+import core
+import models
+import workers
 from core.artifacts.bundle import unpack_counts
 from core.artifacts.counts import ReleasedCounts
 from core.artifacts.errors import BundleInvalid
+from core.artifacts.execution import SCHEMA
+from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
 from core.data.errors import ObjectMissing
 from core.data.failure_notes import write_failure_note
 from core.data.objects import ObjectStore
@@ -46,13 +51,15 @@ from models.devices.placement import HOST, Placement, placed, settle
 from models.dp.errors import UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
 from models.generator_check import check_generator
+from models.grids import noise_grid
 from models.idpgan.reuse import require_usable
 from models.learning import learnt_records
 from models.learnt_records import noise_of_learnt_records
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
-from models.release_recorder import CertificateRecorder
+from models.release_recorder import CertificateRecorder, SelectionRecord, record_of
 from models.selection.selecting import Selection
+from models.software import software_of
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers import measuring
 from workers.assignment import Assignment, read_assignment
@@ -60,7 +67,6 @@ from workers.checkpoints import Checkpoints, JobHost
 from workers.object_keys import bundle_key, measurement_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
 from workers.process_limits import limit_memory
-from workers.recording import SelectionRecord, record_of, report_of
 from workers.shared_counting import CountBoard, CutShards, SharedCounter
 
 if TYPE_CHECKING:
@@ -167,8 +173,50 @@ def _bundle(
     )
     earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
     domain, generator = _trained(settings, work, store, host, record, placement, earlier)
-    report = report_of(work, record, check_generator(generator, domain))
+    report = _report_of(work, record, check_generator(generator, domain))
     return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
+
+
+def _report_of(
+    work: Assignment, record: CertificateRecorder | SelectionRecord, generator_check: GeneratorCheck
+) -> dict[str, Any]:
+    """Report what ran to its end; in the staged bundle it stands where the signed certificate will.
+
+    Args:
+        work: What was to be done. The report has the order's date (see `Assignment.ordered_at`).
+        record: What was released.
+        generator_check: What the check of the generator found.
+
+    Raises:
+        ExecutionDiffers: the execution is not the plan's.
+    """
+    grids, synthesizers, executed = _executed(work, record)
+    return {
+        "schema": SCHEMA,
+        "job_id": str(work.claim.job_id),
+        "plan_digest": work.claim.plan.digest(),
+        "ordered_at": work.ordered_at.isoformat(),
+        "executed": executed,
+        "noise_grid": grids,
+        "software": software_of(core, models, workers, synthesizers=synthesizers),
+        MEMBER: generator_check.to_json(),
+    }
+
+
+def _executed(
+    work: Assignment, record: CertificateRecorder | SelectionRecord
+) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any]]:
+    """Noise grids, synthesizers and execution of a training, or of all trainings of a selection."""
+    if isinstance(record, CertificateRecorder):
+        plan = work.claim.plan
+        assert isinstance(plan, Plan), "a selection has a record of its own"
+        return noise_grid(plan), (plan.synthesizer,), record.executed().to_json()
+    executed, selection = record.executed(), record.plan
+    grids = {
+        "candidates": [noise_grid(one) for one in selection.candidates],
+        "final": noise_grid(selection.finals[executed.winner]),
+    }
+    return grids, tuple(one.synthesizer for one in selection.candidates), executed.to_json()
 
 
 def _trained(

@@ -181,7 +181,7 @@ class Distribution(Form):
 
 
 class Software(Form):
-    """The executing software; see `workers.recording` for the hashes."""
+    """The executing software; see `models.software` for the hashes."""
 
     name: Literal["understudy"]
     version: Name

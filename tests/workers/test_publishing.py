@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+import core
+import models
+import workers
 from core.artifacts.asking.rules_check import CODE, REMEDY
 from core.artifacts.bundle import Bundle, artefacts_of, unpack
 from core.artifacts.errors import ExecutionDiffers
@@ -19,12 +22,11 @@ from core.artifacts.signing import keyring
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, verify
 from models.grids import noise_grid
-from models.software import TAKING_PART
+from models.software import TAKING_PART, software_of
 from tests.core.artifacts.ruled import BROKEN, ruled_release
 from tests.workers.support import DOCUMENT, Workshop
 from workers.object_keys import bundle_key
 from workers.publishing import certify_bundle
-from workers.recording import software
 
 
 def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **changes: object) -> str:
@@ -35,7 +37,7 @@ def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **change
         "ordered_at": "2026-11-20T00:00:00+00:00",
         "executed": Executed.planned(claim.plan).to_json(),
         "noise_grid": noise_grid(claim.plan),
-        "software": software(),
+        "software": software_of(core, models, workers),
     }
     manifest = TableManifest(
         latent_dimension=8, cardinalities=(10, 3, 2), label_index=2, label_probabilities=(0.5, 0.5)
@@ -130,7 +132,7 @@ def test_what_is_not_this_claims_plan_is_not_signed(workshop: Workshop, changes:
 
 
 def test_software_names_what_takes_part_with_a_hash_that_no_installer_changes() -> None:
-    found = software()
+    found = software_of(core, models, workers)
     assert [row["name"] for row in found["distributions"]] == list(TAKING_PART)
     assert all(row["version"] and len(row["files_sha256"]) == 64 for row in found["distributions"])
     assert json.loads(json.dumps(found)) == found

@@ -16,7 +16,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.selection import SelectionPlan, SelectionSpec
 from core.plan.selection_planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
-from models.release_recorder import CertificateRecorder
+from models.release_recorder import CertificateRecorder, SelectionRecord, record_of
 from models.selection import scoring
 from models.selection.selecting import Selection
 from models.synthesizer import NullHost
@@ -26,7 +26,6 @@ from tests.models.tables import small_table, streams
 from tests.workers.support import DOCUMENT, ROWS, SMALL
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers.object_keys import release_id_of
-from workers.recording import SelectionRecord, record_of
 
 FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})
 """Two candidates of a few steps."""
