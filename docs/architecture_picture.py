@@ -67,7 +67,12 @@ ORDER: Final = (
     Station(
         "core.artifacts.certificate",
         "states what ran and what the ledger charged, signed",
-        ("models.randomness", "workers.training_child", "models.release_recorder", "core.artifacts.execution"),
+        (
+            "models.randomness",
+            "workers.training_child",
+            "models.release_recorder",
+            "core.artifacts.execution",
+        ),
     ),
 )
 ROW: Final = (
