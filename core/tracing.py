@@ -65,8 +65,8 @@ def span(tracer: Tracer, name: str, *, kind: SpanKind, parent: str | None = None
     """A span around the block. An exception that leaves it marks it as failed, recording only its class.
 
     Args:
-    name: Constant or composed of constants.
-    parent: The stored trace context to continue; None begins a trace, or continues the current one.
+        name: Constant or composed of constants.
+        parent: The stored trace context to continue; None begins a trace, or continues the current one.
     """
     with tracer.start_as_current_span(
         name,

@@ -116,8 +116,8 @@ def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1)
     """Return the standard deviation of a cell's noise if `tables` tables share the second round evenly, in records.
 
     Args:
-    tables: number of tables, at least one.
-    most_records: how many records of a unit count fully.
+        tables: number of tables, at least one.
+        most_records: how many records of a unit count fully.
     """
     return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
 

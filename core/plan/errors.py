@@ -28,9 +28,9 @@ class TooManyCodes(InvalidSpec):
     """The table has too many codes for an order that handles each code individually.
 
     Args:
-    codes: Number of codes of the table, or of its target.
-    most: The limit of such an order.
-    part: The option or synthesizer with the limit.
+        codes: Number of codes of the table, or of its target.
+        most: The limit of such an order.
+        part: The option or synthesizer with the limit.
     """
 
     code = "too-many-codes-for-order"

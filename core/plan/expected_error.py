@@ -88,16 +88,16 @@ class ExpectedError:
     """What an anchor will count, and how accurately.
 
     Args:
-    typical: error of as many synthetic rows as declared, for columns of typical dependence.
-    independent: the same for independent columns: noise and sampling only.
-    released_one_way: error of the released one-way counts: noise only.
-    released_two_way: likewise for pairs of groups; None with one column.
-    columns: number of counted columns.
-    tables: number of counted pairs (by class: also of columns within classes).
-    screened: whether `tables` is a typical number, because noisy distances from independence choose the pairs.
-    by_class: whether the tables are counted within each class of the target.
-    most_groups: groups into which a column's codes are merged for the tables, except the target's; an uneven
-        column may get a few more.
+        typical: error of as many synthetic rows as declared, for columns of typical dependence.
+        independent: the same for independent columns: noise and sampling only.
+        released_one_way: error of the released one-way counts: noise only.
+        released_two_way: likewise for pairs of groups; None with one column.
+        columns: number of counted columns.
+        tables: number of counted pairs (by class: also of columns within classes).
+        screened: whether `tables` is a typical number, because noisy distances from independence choose the pairs.
+        by_class: whether the tables are counted within each class of the target.
+        most_groups: groups into which a column's codes are merged for the tables, except the target's; an uneven
+            column may get a few more.
     """
 
     typical: CountError
@@ -163,7 +163,7 @@ def typical_tables(columns: int, target_index: int | None) -> int:
     """Return how many tables are counted if a screening chooses a typical fraction of the pairs; at least one.
 
     Args:
-    target_index: the target, whose pairs are always counted, or None.
+        target_index: the target, whose pairs are always counted, or None.
     """
     required = 0 if target_index is None else columns - 1
     possible = columns * (columns - 1) // 2

@@ -48,8 +48,8 @@ def wants_critic(
     epsilon (docs/idpgan.md, what each part earns).
 
     Args:
-    chosen: The requested options, by name.
-    epsilon: Of the whole job.
+        chosen: The requested options, by name.
+        epsilon: Of the whole job.
     """
     if chosen.get("anchor") is False or chosen.get("acts") is True or {"steps", "critic_asks"} & set(chosen):
         return True

@@ -28,9 +28,9 @@ class ReportSpec:
     """What to measure about which release.
 
     Args:
-    manifest_sha256: Digest of the release's manifest, as stated in its certificate.
-    target: The column to predict; None takes the domain's target, and omits the score if there is none.
-    columns: The columns to measure; None for all.
+        manifest_sha256: Digest of the release's manifest, as stated in its certificate.
+        target: The column to predict; None takes the domain's target, and omits the score if there is none.
+        columns: The columns to measure; None for all.
     """
 
     release_id: UUID

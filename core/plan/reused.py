@@ -75,7 +75,7 @@ def combined_anchor(anchor: AnchorPlan, reused: Sequence[ReusedCounts]) -> Ancho
     sensitivity left for its tables.
 
     Args:
-    anchor: of the plan, with two rounds.
+        anchor: of the plan, with two rounds.
     """
     if not reused:
         return anchor

@@ -32,7 +32,7 @@ class EarlierCounts:
     """Counts of an earlier release of the same rows.
 
     Args:
-    counts_sha256: of `counts.bin` in its bundle.
+        counts_sha256: of `counts.bin` in its bundle.
     """
 
     release_id: str
@@ -80,19 +80,19 @@ def with_reuse(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountsTold:
+class CountsPrecision:
     """What the counts of a release can answer, and how precisely, from public facts.
 
     Args:
-    columns: number of columns counted one by one.
-    pairs: number of jointly counted pairs; None if noisy distances chose them, which only the counts list.
-    by_class: whether columns and pairs are counted within each class of the target.
-    most_groups: approximate maximum number of groups of a column in pairs; None without pairs.
-    column_std: standard deviation of the noise on a cell of a column of average weight, in records.
-    pair_std: an upper bound of the same for a pair, attained if all pairs are counted; None without pairs.
-    epsilon_as_if: epsilon at which one plan would have counted as precisely.
-    delta: of `epsilon_as_if`.
-    holds: earlier releases whose counts are included.
+        columns: number of columns counted one by one.
+        pairs: number of jointly counted pairs; None if noisy distances chose them, which only the counts list.
+        by_class: whether columns and pairs are counted within each class of the target.
+        most_groups: approximate maximum number of groups of a column in pairs; None without pairs.
+        column_std: standard deviation of the noise on a cell of a column of average weight, in records.
+        pair_std: an upper bound of the same for a pair, attained if all pairs are counted; None without pairs.
+        epsilon_as_if: epsilon at which one plan would have counted as precisely.
+        delta: of `epsilon_as_if`.
+        holds: earlier releases whose counts are included.
     """
 
     columns: int
@@ -106,16 +106,16 @@ class CountsTold:
     holds: tuple[str, ...]
 
 
-def told_of(one: EarlierCounts, shape: DomainShape) -> CountsTold:
+def precision_of(one: EarlierCounts, shape: DomainShape) -> CountsPrecision:
     """Describe what the counts of a release can answer.
 
     Args:
-    one: of a plan that may reuse.
+        one: of a plan that may reuse.
     """
     anchor, columns = _known(one.plan), len(shape.cardinalities)
     tables, possible = _tables(one.plan, shape), columns * (columns - 1) // 2
     most_records = one.plan.privacy_unit.most_records
-    return CountsTold(
+    return CountsPrecision(
         columns=columns,
         pairs=None if tables is not None and tables.screened else possible,
         by_class=tables is not None and tables.by_class,
@@ -132,8 +132,8 @@ def epsilon_as_if(plan: Plan, *, alone: bool = False) -> float:
     """Return the epsilon at which one plan would have counted as precisely, at the plan's delta.
 
     Args:
-    plan: with a table anchor in two rounds.
-    alone: whether to exclude reused counts.
+        plan: with a table anchor in two rounds.
+        alone: whether to exclude reused counts.
     """
     anchor = plan.anchor if alone else plan.known
     assert isinstance(anchor, AnchorPlan), "an anchor of tables"

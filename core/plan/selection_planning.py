@@ -61,8 +61,8 @@ def make_selection_plan(
     """Return the plan of a selection: every candidate on its part and on all units, and the total cost.
 
     Args:
-    guarantee: Of the winner's training alone; all plans use its delta.
-    domain: With a target, or labels.
+        guarantee: Of the winner's training alone; all plans use its delta.
+        domain: With a target, or labels.
 
     Raises:
         InvalidSelection: There is no target or label to judge by, no plan exists for a candidate on a part or
@@ -141,8 +141,8 @@ def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence
     """Return the quote as a JSON object: the cost of selecting, of the winner's training, and of both together.
 
     Args:
-    cap: The population's cap; None if no budget is set, and then nothing fits.
-    charges: Everything spent and reserved so far.
+        cap: The population's cap; None if no budget is set, and then nothing fits.
+        charges: Everything spent and reserved so far.
     """
     delta = plan.guarantee.delta
     return {

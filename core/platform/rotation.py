@@ -31,9 +31,9 @@ class Wrapped:
     """A column with secrets sealed under the master key.
 
     Args:
-    name: Display name of its content.
-    key: The column that identifies the row.
-    context: The seal's context, from the row's key.
+        name: Display name of its content.
+        key: The column that identifies the row.
+        context: The seal's context, from the row's key.
     """
 
     name: str
@@ -89,8 +89,8 @@ class Progress:
     """Progress of a rotation for one column.
 
     Args:
-    done: Rows re-sealed by this call.
-    closed: Rows that neither key opens.
+        done: Rows re-sealed by this call.
+        closed: Rows that neither key opens.
     """
 
     name: str
@@ -102,7 +102,7 @@ def rotate(database: Database, master_keys: MasterKeys) -> list[Progress]:
     """Re-seal everything that is not yet sealed under the current master key.
 
     Args:
-    master_keys: The new key as the current one, the old one as the previous.
+        master_keys: The new key as the current one, the old one as the previous.
 
     Raises:
         DatabaseUnavailable: The database cannot be reached; a later call continues.

@@ -5,7 +5,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from core.plan.domain.table import TableDomain
-from core.plan.reusing import told_of
+from core.plan.reusing import precision_of
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.datasets.facts import DatasetFacts
@@ -31,7 +31,7 @@ def read_known_counts(dataset_id: UUID, principal: CurrentPrincipal, session: Op
     target = facts.domain.target
     found = [
         CountsOfRelease.of(
-            UUID(one.counts.release_id), one.created_at, told_of(one.counts, facts.domain), target=target
+            UUID(one.counts.release_id), one.created_at, precision_of(one.counts, facts.domain), target=target
         )
         for one in stored_counts(session, facts, principal)
     ]

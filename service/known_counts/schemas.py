@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.plan.reusing import CountsTold
+from core.plan.reusing import CountsPrecision
 from service.wire import coarse
 
 
@@ -39,7 +39,9 @@ class CountsOfRelease(BaseModel):
     holds: list[UUID] = Field(description="Earlier releases whose counts are included.")
 
     @classmethod
-    def of(cls, release_id: UUID, created_at: datetime, facts: CountsTold, *, target: str | None) -> Self:
+    def of(
+        cls, release_id: UUID, created_at: datetime, facts: CountsPrecision, *, target: str | None
+    ) -> Self:
         """Convert the facts of a release."""
         return cls(
             release_id=release_id,

@@ -40,7 +40,7 @@ def path_between(estimates: Estimates, first: int, last: int, *, target: int | N
     """Return the shortest path of counted pairs between two columns, both ends included; empty without a path.
 
     Args:
-    target: index of the target, preferred among paths of the same length.
+        target: index of the target, preferred among paths of the same length.
     """
     before = {first: first}
     queue = deque([first])
@@ -74,7 +74,7 @@ def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_int
     """Say that columns were not counted together, what was assumed, and what the interval means.
 
     Args:
-    between: names of the columns that link two of them.
+        between: names of the columns that link two of them.
     """
     if len(names) > 2:  # noqa: PLR2004
         taken = "assumed to depend on each other only through their pairs"
@@ -97,7 +97,7 @@ def limits_of_rows(
     """Limits of the number of records in every combination of events of two columns.
 
     Args:
-    events: for each column its events, each a (groups,) indicator of the groups it contains.
+        events: for each column its events, each a (groups,) indicator of the groups it contains.
     """
     total = _limits(float(estimates.table(())), estimates.covariance((), {}, {}))
     alone = [

@@ -26,8 +26,8 @@ class Selected:
     """The codes that a condition selects.
 
     Attributes:
-    codes: (codes,) indicator.
-    note: how the condition was widened to whole bins; None if it was not.
+        codes: (codes,) indicator.
+        note: how the condition was widened to whole bins; None if it was not.
     """
 
     codes: Mask
@@ -63,7 +63,7 @@ def name_of_group(labels: Sequence[str], groups: npt.NDArray[np.int64], group: i
     """Label a group of codes: all its codes, the first and last of a contiguous range, or the first few of very many.
 
     Args:
-    groups: (codes,) the group of each code.
+        groups: (codes,) the group of each code.
     """
     members = np.flatnonzero(groups == group).tolist()
     if len(members) > _LISTED and members[-1] - members[0] == len(members) - 1:

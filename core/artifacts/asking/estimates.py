@@ -103,7 +103,7 @@ class Estimates:
         """Variance of a weighted sum over the estimated table of jointly counted columns, in squared records.
 
         Args:
-        weights: arbitrary, for every combination of groups; one axis per column, in the given order.
+            weights: arbitrary, for every combination of groups; one axis per column, in the given order.
         """
         return self._tables_of(columns).variance(columns, weights)
 
@@ -112,7 +112,7 @@ class _Tables:
     """Estimates from all tables over the same cells.
 
     Args:
-    cells: number of cells of every column.
+        cells: number of cells of every column.
     """
 
     def __init__(self, counts: ReleasedCounts, cells: tuple[int, ...], tables: Sequence[CountTable]) -> None:

@@ -27,7 +27,7 @@ class Condition:
     """A restriction of one column.
 
     Attributes:
-    values: the values, or the two ends of a range, as written.
+        values: the values, or the two ends of a range, as written.
     """
 
     column: str

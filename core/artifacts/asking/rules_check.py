@@ -86,8 +86,8 @@ class RulesCheck:
     """What the counts say about all rules.
 
     Attributes:
-    rules: in the order of the domain document.
-    counted: what is counted, in words.
+        rules: in the order of the domain document.
+        counted: what is counted, in words.
     """
 
     rules: tuple[CheckedRule, ...]
@@ -154,7 +154,7 @@ def significant(checks: int) -> float:
     """Return the number of standard errors at which records on forbidden cells are reported.
 
     Args:
-    checks: number of pairs of columns that are checked, over all rules.
+        checks: number of pairs of columns that are checked, over all rules.
     """
     return max(SIGNIFICANT, NormalDist().inv_cdf(1.0 - FALSE_ALARM / max(checks, 1)))
 

@@ -52,7 +52,7 @@ def cramers_v(counts: Matrix) -> float:
     above zero and depends on the number of rows. Empty rows and columns are ignored.
 
     Returns:
-    V from 0 to 1; 0 if a column has a single value.
+        V from 0 to 1; 0 if a column has a single value.
     """
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     rows, columns = counts.shape

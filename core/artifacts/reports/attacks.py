@@ -48,10 +48,10 @@ class Copies:
     """Exact copies: rows that equal an attacked record in every column's code.
 
     Attributes:
-    rows: number of rows of each kind.
-    synthetic: share of copies among synthetic rows.
-    others: share of copies among real records of other units.
-    independent: share of copies among rows whose columns are drawn independently from the real marginals.
+        rows: number of rows of each kind.
+        synthetic: share of copies among synthetic rows.
+        others: share of copies among real records of other units.
+        independent: share of copies among rows whose columns are drawn independently from the real marginals.
     """
 
     rows: int
@@ -65,9 +65,9 @@ class Inference:
     """Attribute inference: a value is guessed from all other columns of a record, by a vote of the nearest rows.
 
     Attributes:
-    marginal: accuracy of always guessing the most frequent value.
-    synthetic: accuracy with the nearest synthetic rows.
-    others: accuracy with the nearest real records of other units.
+        marginal: accuracy of always guessing the most frequent value.
+        synthetic: accuracy with the nearest synthetic rows.
+        others: accuracy with the nearest real records of other units.
     """
 
     marginal: float
@@ -107,10 +107,10 @@ def attack(
     """Run every attack on some records.
 
     Args:
-    real: the real halves; neither is empty.
-    synthetic: (rows, columns) codes, at least one row.
-    records: maximum number of attacked records.
-    rows: maximum number of searched rows.
+        real: the real halves; neither is empty.
+        synthetic: (rows, columns) codes, at least one row.
+        records: maximum number of attacked records.
+        rows: maximum number of searched rows.
     """
     attacked = real.attacked[:records]
     searched = min(rows, len(real.others), len(synthetic))
@@ -134,8 +134,8 @@ def copies(real: Halves, synthetic: Codes, rng: np.random.Generator) -> Copies:
     """Count exact copies of attacked records among equally many rows of each kind.
 
     Args:
-    synthetic: (rows, columns) codes.
-    rng: shuffles columns against each other.
+        synthetic: (rows, columns) codes.
+        rng: shuffles columns against each other.
     """
     rows = min(len(real.others), len(synthetic))
     alone = np.column_stack([rng.permutation(column) for column in real.others.T])

@@ -32,10 +32,10 @@ class ReportColumn:
     """One modelled column. All of it is declared and therefore public.
 
     Attributes:
-    kind: its kind, for people.
-    words: label of each code, in code order.
-    places: (codes,) position of each code on a scale from 0 to 1, NaN for a code without one (a category, a
-        special or missing value).
+        kind: its kind, for people.
+        words: label of each code, in code order.
+        places: (codes,) position of each code on a scale from 0 to 1, NaN for a code without one (a category, a
+            special or missing value).
     """
 
     name: str

@@ -25,8 +25,8 @@ def halves(codes: Codes, units: NDArray[np.integer], rng: np.random.Generator) -
     """Split by unit: no unit has records in both halves.
 
     Args:
-    codes: (rows, columns) codes.
-    units: (rows,) the unit of every record.
+        codes: (rows, columns) codes.
+        units: (rows,) the unit of every record.
     """
     known, unit_of_row = np.unique(units, return_inverse=True)
     is_attacked = rng.permutation(len(known)) < (len(known) + 1) // 2

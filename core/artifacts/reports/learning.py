@@ -36,9 +36,9 @@ class Score:
     """Scores of one model on the real test rows.
 
     Attributes:
-    model: its name for people.
-    balanced_accuracy: mean recall over the classes.
-    auroc: area under the ROC curve with two classes, else None.
+        model: its name for people.
+        balanced_accuracy: mean recall over the classes.
+        auroc: area under the ROC curve with two classes, else None.
     """
 
     model: str
@@ -52,13 +52,13 @@ class Learning:
     """Scores of models trained on synthetic and on real rows.
 
     Attributes:
-    question: the task, in words.
-    answers: the classes.
-    trained_rows: training rows of each model.
-    tested_rows: real test rows, of units that no model was trained on.
-    majority: accuracy of always predicting the most frequent class of the real training rows.
-    from_synthetic: models trained on synthetic rows.
-    from_real: the same models trained on real rows.
+        question: the task, in words.
+        answers: the classes.
+        trained_rows: training rows of each model.
+        tested_rows: real test rows, of units that no model was trained on.
+        majority: accuracy of always predicting the most frequent class of the real training rows.
+        from_synthetic: models trained on synthetic rows.
+        from_real: the same models trained on real rows.
     """
 
     question: str
@@ -76,13 +76,13 @@ def learn(
     """Train and test.
 
     Args:
-    real: the real halves: one for training, the other for testing.
-    synthetic: (rows, columns) codes.
-    target: index of the column to predict.
-    rows: maximum number of training rows, and of test rows.
+        real: the real halves: one for training, the other for testing.
+        synthetic: (rows, columns) codes.
+        target: index of the column to predict.
+        rows: maximum number of training rows, and of test rows.
 
     Returns:
-    The scores; None if there is nothing to learn: a single column, or a single class among the rows of a kind.
+        The scores; None if there is nothing to learn: a single column, or a single class among the rows of a kind.
     """
     question, answers, ask = _question(columns[target], real.attacked[:, target])
     trained = min(rows, len(real.attacked), len(synthetic))

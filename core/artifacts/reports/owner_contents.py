@@ -38,11 +38,11 @@ class ColumnCompared:
     """One column in both tables.
 
     Attributes:
-    real: (codes,) shares among the real rows.
-    synthetic: (codes,) shares among the synthetic rows.
-    variation: their total variation distance.
-    by_chance: expected distance between two samples of these sizes from one distribution.
-    pairs: mean total variation of the pairs with every other column; None for a single column.
+        real: (codes,) shares among the real rows.
+        synthetic: (codes,) shares among the synthetic rows.
+        variation: their total variation distance.
+        by_chance: expected distance between two samples of these sizes from one distribution.
+        pairs: mean total variation of the pairs with every other column; None for a single column.
     """
 
     column: ReportColumn
@@ -58,14 +58,14 @@ class OwnerReportContents:
     """A complete report.
 
     Attributes:
-    real_rows: number of compared real rows.
-    synthetic_rows: number of compared synthetic rows.
-    target: index of the column to predict.
-    pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
-    real_association: (columns, columns) Cramér's V among the real rows.
-    synthetic_association: the same among the synthetic rows.
-    learning: train on synthetic, test on real; None if there is nothing to learn.
-    attacks: attacks on the real records; None with fewer than two units.
+        real_rows: number of compared real rows.
+        synthetic_rows: number of compared synthetic rows.
+        target: index of the column to predict.
+        pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
+        real_association: (columns, columns) Cramér's V among the real rows.
+        synthetic_association: the same among the synthetic rows.
+        learning: train on synthetic, test on real; None if there is nothing to learn.
+        attacks: attacks on the real records; None with fewer than two units.
     """
 
     real_rows: int

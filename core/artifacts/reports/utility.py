@@ -42,9 +42,9 @@ class Measurement:
     """The released noisy terms and their references; every list in the order of the plan's terms.
 
     Attributes:
-    noisy: The noisy shares by kind.
-    references: For columns and pairs the error by chance; for the score the classifier's accuracy on
-        synthetic rows and the share of their most frequent class.
+        noisy: The noisy shares by kind.
+        references: For columns and pairs the error by chance; for the score the classifier's accuracy on
+            synthetic rows and the share of their most frequent class.
     """
 
     noisy: Mapping[str, Sequence[float]]
@@ -159,10 +159,10 @@ def make_charged_report(
     """Return the unsigned report as a JSON object.
 
     Args:
-    issued_at: The time of the order, time-zone aware.
-    reserved: The ledger's link that reserved the charge.
-    spent: The link that spent it.
-    noise_grid: The public grid of terms and noise, in records.
+        issued_at: The time of the order, time-zone aware.
+        reserved: The ledger's link that reserved the charge.
+        spent: The link that spent it.
+        noise_grid: The public grid of terms and noise, in records.
     """
     unit = plan.privacy_unit.column
     return {

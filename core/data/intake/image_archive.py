@@ -29,7 +29,7 @@ class ImageArchive:
     """An opened archive of image files.
 
     Args:
-    source: The archive, seekable.
+        source: The archive, seekable.
 
     Raises:
         WrongArchive: A label file is missing or repeated, or present although neither labels nor units are

@@ -75,7 +75,7 @@ class Refusal(Exception):
     """A refused image.
 
     Args:
-    answer: One of ``ANSWERS``.
+        answer: One of ``ANSWERS``.
     """
 
     def __init__(self, answer: str) -> None:
@@ -186,7 +186,7 @@ def confine(parent: int) -> None:
     """Irrevocably drop all privileges that decoding does not need.
 
     Args:
-    parent: Process whose death kills this one.
+        parent: Process whose death kills this one.
 
     Raises:
         OSError: The system refused; nothing may be decoded then.

@@ -40,8 +40,8 @@ class Decoded:
     """The result for one file.
 
     Attributes:
-    pixels: Its values in (row, column, channel) order; None if refused.
-    word: ``taken``, ``rotated``, or the reason for the refusal.
+        pixels: Its values in (row, column, channel) order; None if refused.
+        word: ``taken``, ``rotated``, or the reason for the refusal.
     """
 
     pixels: bytes | None
@@ -56,7 +56,7 @@ class Decoder:
     """Decodes images of one shape. Use it only in the creating thread: the child dies with that thread.
 
     Args:
-    channels: 1 or 3.
+        channels: 1 or 3.
     """
 
     def __init__(self, *, height: int, width: int, channels: int) -> None:

@@ -61,8 +61,8 @@ class ImageRows:
         """Flaws of a row apart from its image, as pairs of column and kind.
 
         Args:
-        label: As sent; None if unreadable. Ignored if no labels are declared.
-        unit: As sent; None if unreadable. Ignored if no unit is declared.
+            label: As sent; None if unreadable. Ignored if no labels are declared.
+            unit: As sent; None if unreadable. Ignored if no unit is declared.
         """
         found = []
         if self._domain.labels and (label is None or self._labels.code_of(label) is None):
@@ -81,8 +81,8 @@ class ImageRows:
         """Add an image whose row has no flaws.
 
         Args:
-        pixels: Its values, as many as declared.
-        change: The change made by a rule, if any.
+            pixels: Its values, as many as declared.
+            change: The change made by a rule, if any.
         """
         self._pixels.append(pixels)
         code = self._labels.code_of(label) if self._domain.labels and label is not None else 0
@@ -98,7 +98,7 @@ class ImageRows:
         """Refuse a row.
 
         Args:
-        flaws: Pairs of column and kind, at least one.
+            flaws: Pairs of column and kind, at least one.
         """
         self._refused += 1
         for column, kind in flaws:

@@ -68,7 +68,7 @@ def too_many_refused(*, accepted: int, refused: int, max_refused: float) -> bool
     """Whether more rows were refused than the owner allows. The answer is for the owner only.
 
     Args:
-    max_refused: Largest allowed share of refused rows among all rows sent, from 0 to 1.
+        max_refused: Largest allowed share of refused rows among all rows sent, from 0 to 1.
     """
     return refused > max_refused * (accepted + refused)
 

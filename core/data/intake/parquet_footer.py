@@ -70,9 +70,9 @@ class Footer:
     """A parsed footer.
 
     Args:
-    groups: The columns of each row group.
-    ours: The rewritten footer, with its length and the magic bytes.
-    starts_at: Offset of the upload's own footer.
+        groups: The columns of each row group.
+        ours: The rewritten footer, with its length and the magic bytes.
+        starts_at: Offset of the upload's own footer.
     """
 
     groups: tuple[tuple[ColumnChunk, ...], ...]
@@ -154,7 +154,7 @@ class Refooted(io.RawIOBase):
     """The pages of an upload followed by our footer, as one file.
 
     Args:
-    file: The upload; stays open.
+        file: The upload; stays open.
     """
 
     def __init__(self, file: BinaryIO, footer: Footer) -> None:

@@ -9,7 +9,7 @@ class Records:
     """Reads exact lengths from chunks of arbitrary size.
 
     Args:
-    short: The error to raise if the content is too short or too long.
+        short: The error to raise if the content is too short or too long.
     """
 
     def __init__(self, pieces: Iterator[bytes], short: UnderstudyError) -> None:

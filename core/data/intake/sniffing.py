@@ -61,7 +61,7 @@ def require_fitting(kind: str, domain: Domain) -> None:
     """Check that a format fits the kind of domain.
 
     Args:
-    kind: From ``kind_of``.
+        kind: From ``kind_of``.
 
     Raises:
         UnsupportedUpload: Images are sent as a table, or a table as images.
@@ -82,8 +82,8 @@ def sniffed(pieces: Iterable[bytes], kind: str, *, unpacked: bool = False) -> It
     """The chunks, unchanged, if they begin like their declared format.
 
     Args:
-    kind: A supported content type.
-    unpacked: Whether they were decompressed; only affects the error message.
+        kind: A supported content type.
+        unpacked: Whether they were decompressed; only affects the error message.
 
     Raises:
         ContentDisagrees: They begin like another format.

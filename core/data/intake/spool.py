@@ -18,7 +18,7 @@ def spool_file(scratch_folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """An empty file, and a path under which this process can reopen it during the block.
 
     Args:
-    scratch_folder: Selects the disk; created if missing.
+        scratch_folder: Selects the disk; created if missing.
     """
     scratch_folder.mkdir(parents=True, exist_ok=True)
     with TemporaryFile(dir=scratch_folder) as file:

@@ -37,9 +37,9 @@ class Kind:
     """The type of a field.
 
     Args:
-    code: ``I32``, ``I64``, ``BINARY``, ``LIST`` or ``STRUCT``.
-    shape: Of a structure; None keeps its raw bytes.
-    items: Of a list.
+        code: ``I32``, ``I64``, ``BINARY``, ``LIST`` or ``STRUCT``.
+        shape: Of a structure; None keeps its raw bytes.
+        items: Of a list.
     """
 
     code: int

@@ -61,10 +61,10 @@ class Directory:
     """The contents of an archive.
 
     Attributes:
-    entries: Its files in directory order, without folders and files added by operating systems; (files,) of
-        ``ENTRY``.
-    labels: Indices in ``entries`` of files called ``labels.csv``, with their folders; at most two are kept.
-        names: Names of the first files, at most 16.
+        entries: Its files in directory order, without folders and files added by operating systems; (files,) of
+            ``ENTRY``.
+        labels: Indices in ``entries`` of files called ``labels.csv``, with their folders; at most two are kept.
+            names: Names of the first files, at most 16.
     """
 
     entries: NDArray[np.void]

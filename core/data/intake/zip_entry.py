@@ -15,8 +15,8 @@ def entry_pieces(source: BinaryIO, entry: np.void) -> Iterator[bytes]:
     """The content in chunks; other entries may be read in between.
 
     Args:
-    source: The archive, seekable.
-    entry: One row of ``Directory.entries``.
+        source: The archive, seekable.
+        entry: One row of ``Directory.entries``.
 
     Raises:
         DamagedUpload: It does not match the directory: truncated, too long, or with another checksum.

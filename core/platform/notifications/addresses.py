@@ -38,9 +38,9 @@ class Target:
     """A parsed webhook URL.
 
     Args:
-    host: Name or address, as the certificate must name it.
-    path: Path and query.
-    host_header: Value of the Host header.
+        host: Name or address, as the certificate must name it.
+        path: Path and query.
+        host_header: Value of the Host header.
     """
 
     is_tls: bool
@@ -54,10 +54,10 @@ def parse_target(url: str, *, plain_allowed: bool) -> Target:
     """Parse a webhook URL strictly.
 
     Args:
-    plain_allowed: Whether http without TLS is accepted (embedded stack).
+        plain_allowed: Whether http without TLS is accepted (embedded stack).
 
     Raises:
-    TargetRefused: The URL is not acceptable.
+        TargetRefused: The URL is not acceptable.
     """
     if len(url) > LONGEST_URL or not url.isascii() or any(ord(letter) <= ord(" ") for letter in url):
         raise TargetRefused(

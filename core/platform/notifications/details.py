@@ -34,10 +34,10 @@ class Details:
     """The sealed part of an endpoint.
 
     Args:
-    target: A webhook URL (https://...) or an e-mail address.
-    secret: The signing key, from which the confirmation code is also derived.
-    previous: The key before a rotation, if any.
-    previous_until: Until when messages are also signed with the previous key.
+        target: A webhook URL (https://...) or an e-mail address.
+        secret: The signing key, from which the confirmation code is also derived.
+        previous: The key before a rotation, if any.
+        previous_until: Until when messages are also signed with the previous key.
     """
 
     target: str = field(repr=False)

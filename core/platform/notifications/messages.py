@@ -62,12 +62,12 @@ class Message:
     """One event to be delivered.
 
     Args:
-    delivery_id: Its delivery to this endpoint.
-    fence: The claim under which it is sent.
-    event_id: Lets receivers recognise repeated deliveries.
-    at: Time of the event, rounded up to the minute.
-    ids: The affected objects.
-    attempts: Number of earlier attempts.
+        delivery_id: Its delivery to this endpoint.
+        fence: The claim under which it is sent.
+        event_id: Lets receivers recognise repeated deliveries.
+        at: Time of the event, rounded up to the minute.
+        ids: The affected objects.
+        attempts: Number of earlier attempts.
     """
 
     delivery_id: UUID
@@ -89,7 +89,7 @@ class Batch:
     """All due messages for one endpoint.
 
     Args:
-    messages: In the order in which the events happened.
+        messages: In the order in which the events happened.
     """
 
     endpoint_id: UUID

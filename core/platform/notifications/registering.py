@@ -34,8 +34,8 @@ class Registry:
     """The endpoints of principals, inside the caller's transaction.
 
     Args:
-    limit: Maximum number of endpoints per principal.
-    overlap: How long messages are also signed with the old secret after a rotation.
+        limit: Maximum number of endpoints per principal.
+        overlap: How long messages are also signed with the old secret after a rotation.
     """
 
     master_keys: MasterKeys

@@ -245,9 +245,9 @@ class Undelivered:
     """The backlog of notifications.
 
     Args:
-    waiting: Number of events and deliveries.
-    since: Since when the oldest of them waits; None if there is none.
-    paused: Number of paused endpoints.
+        waiting: Number of events and deliveries.
+        since: Since when the oldest of them waits; None if there is none.
+        paused: Number of paused endpoints.
     """
 
     waiting: int

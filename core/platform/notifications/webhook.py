@@ -79,11 +79,11 @@ class WebhookTransport:
     """Delivers webhooks.
 
     Args:
-    networks: Additional allowed networks.
-    plain_allowed: Whether http without TLS is accepted.
-    tls: How certificates are verified; with the system's authorities by default.
-    whole_seconds: Total time limit of one delivery, even if data keeps arriving.
-    batch_seconds: Time after which no further delivery to one receiver is begun.
+        networks: Additional allowed networks.
+        plain_allowed: Whether http without TLS is accepted.
+        tls: How certificates are verified; with the system's authorities by default.
+        whole_seconds: Total time limit of one delivery, even if data keeps arriving.
+        batch_seconds: Time after which no further delivery to one receiver is begun.
     """
 
     def __init__(

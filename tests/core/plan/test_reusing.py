@@ -11,7 +11,7 @@ from core.plan.errors import InvalidPlan
 from core.plan.learning import LearningPlan, LearningRelease
 from core.plan.plan import Plan
 from core.plan.quote import expected_error_in
-from core.plan.reusing import MOST_REUSED, EarlierCounts, epsilon_as_if, told_of, with_reuse
+from core.plan.reusing import MOST_REUSED, EarlierCounts, epsilon_as_if, precision_of, with_reuse
 from core.plan.stages import AnchorPlan
 from tests.core.plan.shapes import Shape, plan_of
 
@@ -238,9 +238,9 @@ def test_a_plan_does_not_screen_what_it_takes_over():
 
 
 def test_what_is_told_of_screened_pairs_is_an_upper_bound():
-    told = told_of(left(by_rule(), 1), SHAPE)
+    told = precision_of(left(by_rule(), 1), SHAPE)
     assert told.pairs is None
-    every = told_of(left(plan(), 1), SHAPE)
+    every = precision_of(left(plan(), 1), SHAPE)
     assert every.pairs == 66
     assert told.pair_std is not None
     assert every.pair_std is not None
