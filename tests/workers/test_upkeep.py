@@ -8,11 +8,18 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import select
 
 from core.clock import FixedClock
 from core.data.failure_notes import failure_note_key
+from core.data.uploads.repository import UPLOADS
+from core.db.tables import NotificationDelivery, NotificationEndpoint, NotificationEvent, Upload
+from core.jobs.leases import this_process
 from core.jobs.queue import MemoryQueue
 from core.ledger import governance, ledger_queries
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.roles import Role
+from core.platform.notifications.repository import DELIVERIES
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import LedgerAudit
 from workers.object_keys import bundle_key, checkpoint_key
@@ -64,6 +71,44 @@ def test_a_job_whose_worker_fell_silent_is_sent_again_and_a_live_one_is_not(work
     workshop.queue = MemoryQueue()
     assert upkeep(workshop).resend() == 1
     assert workshop.queue.sent == [silent]
+
+
+def test_leases_of_dead_processes_end_whatever_the_kind(workshop, clock):
+    owners = {"dead": f"{this_process()}9", "alive": this_process(), "elsewhere": "another-machine/1/2"}
+    endpoint_id = uuid4()
+    with workshop.database.transaction() as session:
+        key, _ = KeyDirectory(pepper=b"p" * 32, clock=clock, entropy=os.urandom).issue(
+            session, name="owner", roles=[Role.OWNER]
+        )
+        session.add(
+            NotificationEndpoint(
+                id=endpoint_id, key_id=key.id, principal_id=key.principal_id, channel="webhook", kinds=[],
+                state="active", wrapped_details=b"sealed", created_at=NOON,
+            )
+        )  # fmt: skip
+        for number, (name, owner) in enumerate(owners.items()):
+            claimed = {"fence": 1, "lease_expires_at": NOON + timedelta(hours=1), "lease_holder": owner}
+            event_id = uuid4()
+            session.add(NotificationEvent(id=event_id, kind="test", facts={"owner": name}, at=NOON))
+            session.flush()
+            session.add(
+                NotificationDelivery(
+                    id=uuid4(), event_id=event_id, endpoint_id=endpoint_id, state="waiting", next_at=NOON,
+                    outcome=name, created_at=NOON + timedelta(seconds=number), **claimed,
+                )
+            )  # fmt: skip
+            session.add(
+                Upload(
+                    id=uuid4(), dataset_id=workshop.dataset_id, principal_id=key.principal_id, declared_bytes=1, part_bytes=1,
+                    content_type=name, state="completing", wrapped_data_key=b"sealed", created_at=NOON,
+                    expires_at=NOON + timedelta(days=1), **claimed,
+                )
+            )  # fmt: skip
+    upkeep(workshop).resend()
+    with workshop.database.read_only() as session:
+        for leases, name in ((DELIVERIES, NotificationDelivery.outcome), (UPLOADS, Upload.content_type)):
+            claimable = session.scalars(select(name).where(leases.are_claimable(clock.now()))).all()
+            assert claimable == ["dead"], leases.table
 
 
 def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop, monkeypatch):
