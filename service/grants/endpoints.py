@@ -64,7 +64,9 @@ def list_all_grants(
     with context.database.read_only() as session:
         rows, next_before = repository.page(session, principal, wanted, at=now, limit=limit, before=before)
         read = _read(session, rows, principal, at=now)
-    return StandingGrantPage(items=[StandingGrant.of(*one) for one in read], next_before=next_before)
+    return StandingGrantPage(
+        items=[StandingGrant.with_balance(*one) for one in read], next_before=next_before
+    )
 
 
 @router.get("/grants/{grant_id}", summary="Read a grant", responses=problems(GrantNotFound))
@@ -73,7 +75,7 @@ def read_grant(grant_id: UUID, principal: CurrentPrincipal, context: InjectedCon
     with context.database.read_only() as session:
         row = repository.visible(session, grant_id, principal)
         (read,) = _read(session, [row], principal, at=context.clock.now())
-    return StandingGrant.of(*read)
+    return StandingGrant.with_balance(*read)
 
 
 @router.delete("/grants/{grant_id}", summary="Revoke a grant", responses=problems(GrantNotFound))

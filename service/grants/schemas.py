@@ -64,7 +64,7 @@ class StandingGrant(GrantView):
     )
 
     @classmethod
-    def of(cls, grant: GrantView, standing: GrantBalance, dataset_ids: list[UUID]) -> Self:
+    def with_balance(cls, grant: GrantView, standing: GrantBalance, dataset_ids: list[UUID]) -> Self:
         """A grant with its totals."""
         is_open = grant.state == GrantState.OPEN
         left = remaining_epsilon(standing.cap, [standing.balance.in_force]) if is_open else None
