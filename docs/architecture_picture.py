@@ -53,7 +53,7 @@ ORDER: Final = (
     Station(
         "core.plan.plan",
         "plans it outside any transaction: steps, sampling rate, noise",
-        ("service.context", "service.quotes.planner"),
+        ("service.context", "service.planning.planner"),
     ),
     Station("core.ledger.ledger", "reserves the plan's mechanism, or refuses", ("core.jobs.orders",)),
     Station(

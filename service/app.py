@@ -77,6 +77,7 @@ from service.metrics import endpoints as metrics
 from service.notifications import endpoints as notifications
 from service.openapi import complete_document
 from service.opened_cache import OpenedCache
+from service.planning.planner import Planner
 from service.principals import endpoints as principals
 from service.principals import enrolment_endpoints as enrolments
 from service.principals import key_endpoints as keys
@@ -84,7 +85,6 @@ from service.principals import people_endpoints as people
 from service.principals import session_endpoints as browser_sessions
 from service.problem import install_problems, problems
 from service.quotes import endpoints as quotes
-from service.quotes.planner import Planner
 from service.releases import endpoints as releases
 from service.reports import endpoints as owner_reports
 from service.requests import endpoints as requests

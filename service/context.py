@@ -24,7 +24,7 @@ from service.edge.recording import Recorder
 from service.edge.streaming import Streams
 from service.jobs.watching import JobWatch
 from service.opened_cache import OpenedCache
-from service.quotes.planner import Planner
+from service.planning.planner import Planner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Shared wire types: storable text, documents, coarse times, page parameters."""
+"""Shared wire types: storable text, amounts of privacy, documents, coarse times, page parameters."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -6,8 +6,10 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, JsonValue, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, JsonValue, StringConstraints
 from pydantic_core import PydanticCustomError
+
+from core.dp.guarantee import SMALLEST_DELTA, SMALLEST_EPSILON
 
 MAX_DEPTH = 32
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]", re.ASCII)
@@ -55,6 +57,11 @@ Prose = Annotated[
     AfterValidator(plain_text),
 ]
 """Free text for people: a purpose, reason or note."""
+
+Epsilon = Annotated[float, Field(ge=SMALLEST_EPSILON, le=1000, allow_inf_nan=False, strict=True)]
+"""The privacy loss. Large values are allowed, even those that protect nothing."""
+Delta = Annotated[float, Field(ge=SMALLEST_DELTA, lt=1, allow_inf_nan=False, strict=True)]
+"""The probability with which the epsilon bound may fail."""
 
 Document = Annotated[dict[str, JsonValue], AfterValidator(_plain_document)]
 """A JSON object that is validated by the module that owns its format."""

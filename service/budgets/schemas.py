@@ -1,20 +1,14 @@
 """Wire types of budgets."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.dp.guarantee import SMALLEST_DELTA, SMALLEST_EPSILON
 from core.dp.remaining import remaining_epsilon
 from core.ledger.ledger_queries import Summary
-from service.wire import Prose
-
-Epsilon = Annotated[float, Field(ge=SMALLEST_EPSILON, le=1000, allow_inf_nan=False, strict=True)]
-"""The privacy loss. Large values are allowed, even those that protect nothing."""
-Delta = Annotated[float, Field(ge=SMALLEST_DELTA, lt=1, allow_inf_nan=False, strict=True)]
-"""The probability with which the epsilon bound may fail."""
+from service.wire import Delta, Epsilon, Prose
 
 
 class BudgetOrder(BaseModel):

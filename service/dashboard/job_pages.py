@@ -20,8 +20,8 @@ from service.jobs.endpoints import cancel_job, create_job, list_jobs, read_job
 from service.jobs.failure_note import read_failure_note
 from service.jobs.schemas import JobView
 from service.known_counts.endpoints import read_known_counts
+from service.planning.orders import GeneratorOrder
 from service.quotes.endpoints import create_quote
-from service.quotes.schemas import GeneratorOrder
 from service.wire import Before
 
 JOBS: Final = 25

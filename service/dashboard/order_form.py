@@ -13,8 +13,8 @@ from core.plan.options import ABLATIONS, IdpganRequest
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form
 from service.edge.json_body import read_json
+from service.planning.orders import Candidate, SelectionOrder
 from service.problem import MalformedRequest
-from service.quotes.schemas import Candidate, SelectionOrder
 
 JsonScalar = bool | int | float | str
 

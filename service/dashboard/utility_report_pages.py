@@ -23,8 +23,8 @@ from service.grants.endpoints import list_all_grants
 from service.grants.repository import GrantFilter
 from service.grants.schemas import StandingGrant
 from service.jobs.endpoints import create_job
+from service.planning.orders import GeneratorOrder
 from service.quotes.endpoints import create_quote
-from service.quotes.schemas import GeneratorOrder
 from service.releases.endpoints import read_release
 from service.utility_reports import repository
 from service.utility_reports.endpoints import list_charged_reports, read_charged_report

@@ -40,9 +40,9 @@ from service.jobs.event_stream import EventStream
 from service.jobs.ordering import ACCEPTED, Ordering
 from service.jobs.polled_route import PolledRoute
 from service.jobs.schemas import JobList, JobView
+from service.planning.orders import GeneratorOrder
 from service.problem import problems
 from service.quotes.endpoints import PLANNING_ERRORS
-from service.quotes.schemas import GeneratorOrder
 from service.releases.repository import Published, published_by
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize

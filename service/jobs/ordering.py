@@ -21,12 +21,12 @@ from service import idempotency
 from service.audit import concerns, record
 from service.context import AppContext
 from service.datasets import repository
-from service.datasets.facts import DatasetFacts
 from service.grants.choosing import choose
 from service.idempotency import Answer
 from service.jobs.schemas import JobView
+from service.planning.facts import DatasetFacts
+from service.planning.orders import GeneratorOrder
 from service.quotes.reuse import reusing, stored_counts
-from service.quotes.schemas import GeneratorOrder
 from service.quotes.utility import report_of
 
 RANDOMNESS_KEY_BYTES: Final = 32

@@ -8,9 +8,9 @@ from core.plan.domain.table import TableDomain
 from core.plan.reusing import precision_of
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
-from service.datasets.facts import DatasetFacts
 from service.dependencies import CurrentPrincipal, OpenSession
 from service.known_counts.schemas import CountsOfRelease, KnownCounts
+from service.planning.facts import DatasetFacts
 from service.problem import problems
 from service.quotes.reuse import stored_counts
 from service.strict_route import StrictRoute

@@ -20,12 +20,12 @@ from core.plan.errors import (
 from service.budgets.outlook import look
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
-from service.datasets.facts import DatasetFacts
 from service.dependencies import CurrentPrincipal, InjectedContext
 from service.edge.concurrency import ServiceBusy
+from service.planning.facts import DatasetFacts
+from service.planning.orders import GeneratorOrder
 from service.problem import problems
 from service.quotes.reuse import reusing, stored_counts
-from service.quotes.schemas import GeneratorOrder
 from service.quotes.utility import report_of
 from service.releases.errors import ReleaseNotFound
 from service.strict_route import StrictRoute

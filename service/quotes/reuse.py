@@ -22,8 +22,8 @@ from core.plan.plan import Plan
 from core.plan.reusing import EarlierCounts, may_reuse, with_reuse
 from core.plan.selection import OrderedPlan
 from core.platform.access.roles import Principal
-from service.datasets.facts import DatasetFacts
-from service.quotes.schemas import GeneratorOrder
+from service.planning.facts import DatasetFacts
+from service.planning.orders import GeneratorOrder
 from service.releases import repository
 
 MOST_LOOKED_AT: Final = 64

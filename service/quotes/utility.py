@@ -8,7 +8,7 @@ from core.artifacts.bundle import MANIFEST
 from core.plan.errors import InvalidReport
 from core.plan.report_planning import ReportSpec
 from core.platform.access.roles import Principal
-from service.quotes.schemas import GeneratorOrder
+from service.planning.orders import GeneratorOrder
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound
 

@@ -11,9 +11,8 @@ from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.grant import Grant
 from core.dp.guarantee import PrivacyGuarantee
 from core.platform.budget_requests.states import RequestState
-from service.budgets.schemas import Delta, Epsilon
 from service.grants.schemas import GrantView
-from service.wire import Moment, Prose
+from service.wire import Delta, Epsilon, Moment, Prose
 
 
 class BudgetRequestOrder(BaseModel):

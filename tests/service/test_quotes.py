@@ -6,7 +6,7 @@ import pytest
 from core.plan.plan import make_plan
 from core.plan.rules import PRETRAINING_BY_CELLS
 from core.plan.spec import MOST_FREE_STEPS, SynthesisSpec
-from service.quotes import planner as planner_module
+from service.planning import planner as planner_module
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import OPTIONS, World, require_problem
 

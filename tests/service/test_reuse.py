@@ -15,7 +15,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.platform.access.roles import Principal, Role
-from service.datasets.facts import DatasetFacts
+from service.planning.facts import DatasetFacts
 from service.quotes.reuse import StoredCounts, stored_counts
 from tests.core.artifacts.certified import Certified, certified_plan, counts_for
 from tests.core.artifacts.stand_in import DOMAIN

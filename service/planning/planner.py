@@ -22,9 +22,9 @@ from core.plan.report_planning import ReportSpec, make_report_plan, make_report_
 from core.plan.selection import OrderedPlan, SelectionPlan, SelectionSpec
 from core.plan.selection_planning import make_selection_plan, make_selection_quote
 from core.plan.spec import GRAPHICAL, SynthesisSpec
-from service.datasets.facts import DatasetFacts
 from service.edge.concurrency import ConcurrencyLimit
-from service.quotes.schemas import GeneratorOrder
+from service.planning.facts import DatasetFacts
+from service.planning.orders import GeneratorOrder
 
 Spec = SynthesisSpec | SelectionSpec | ReportSpec
 

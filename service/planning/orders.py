@@ -1,4 +1,4 @@
-"""Wire types of quotes and orders."""
+"""Wire types of what is ordered: a quote prices it, a job runs it."""
 
 from typing import Any, Self
 from uuid import UUID
@@ -9,8 +9,7 @@ from core.plan.options import ABLATIONS
 from core.plan.report_plan import MOST_COLUMNS
 from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionSpec
 from core.plan.spec import SYNTHESIZERS, SynthesisSpec
-from service.budgets.schemas import Delta, Epsilon
-from service.wire import Document, Name
+from service.wire import Delta, Document, Epsilon, Name
 
 _EXAMPLE: dict[str, JsonValue] = {
     "dataset_id": "6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10",
