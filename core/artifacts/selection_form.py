@@ -23,7 +23,7 @@ from core.artifacts.plan_form import (
     Positive,
     RepeatedForm,
 )
-from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
+from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
 
 SCHEMA: Final = "understudy.selection-certificate/1"
 

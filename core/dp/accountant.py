@@ -1,50 +1,36 @@
 """The cost of a mechanism: two valid upper bounds on epsilon, of which the smaller is reported."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
 
 from core.dp.errors import InvalidGuarantee
 from core.dp.guarantee import SMALLEST_EPSILON, check_delta
 from core.dp.loss import epsilon_of_leaves
 from core.dp.mechanism import Leaf, Mechanism, Threshold, leaves
 from core.dp.renyi import FINE_ORDERS, epsilon_of_rdp, rdp_of_leaves
+from core.values import NotNegative, Value, derived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Epsilons:
+class Epsilons(Value):
     """Two upper bounds on the epsilon of one mechanism at one delta."""
 
-    pld: float
+    UNREADABLE = (
+        InvalidGuarantee,
+        "the epsilons need the numbers pld and rdp, of at least 0, and the smaller of them",
+    )
+
+    pld: NotNegative
     """By the privacy loss distribution (exact where every part is a plain Gaussian)."""
-    rdp: float
+    rdp: NotNegative
     """By Renyi differential privacy at fine orders."""
 
-    @property
-    def reported(self) -> float:
+    @derived
+    def reported(self) -> NotNegative:
         """The smaller of the two; both are valid."""
         return min(self.pld, self.rdp)
-
-    def to_json(self) -> dict[str, float]:
-        """Return both bounds and the reported one."""
-        return {"pld": self.pld, "rdp": self.rdp, "reported": self.reported}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidGuarantee: a bound is missing, negative or NaN.
-        """
-        try:
-            pld, rdp = float(document["pld"]), float(document["rdp"])
-        except (KeyError, TypeError, ValueError):
-            raise InvalidGuarantee("the epsilons need the numbers pld and rdp") from None
-        if not (pld >= 0 and rdp >= 0):
-            raise InvalidGuarantee("an epsilon is a number of at least 0")
-        return cls(pld=pld, rdp=rdp)
 
 
 def epsilons(mechanism: Mechanism, *, delta: float) -> Epsilons:

@@ -1,11 +1,11 @@
 """Adjacency and privacy unit: which tables a guarantee makes indistinguishable. Never a default, always an argument."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Annotated, Final
 
 from core.dp.errors import InvalidGuarantee
+from core.values import Count, Later, Name, Published, Value
 
 MOST_RECORDS: Final = 1000
 """Largest allowed bound on the records of a unit that count; noise grows with it."""
@@ -19,12 +19,17 @@ class Adjacency(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivacyUnit:
+class PrivacyUnit(Value):
     """The privacy unit: one record, or one value of a declared column with any number of records."""
 
-    column: str | None
+    UNREADABLE = (
+        InvalidGuarantee,
+        "a privacy unit needs the member column, which is text or null; its records are a whole number",
+    )
+
+    column: Annotated[str | None, Published(Name | None)]
     """Name of the unit column; None when every record is its own unit."""
-    records: int | None = None
+    records: Annotated[Later[int], Published(Count)] = None
     """Maximum number of records of a unit that count, each fully. None if all count, with total weight one."""
 
     def __post_init__(self) -> None:
@@ -41,23 +46,3 @@ class PrivacyUnit:
     def most_records(self) -> int:
         """The factor on the sensitivity of counts: a unit weighs at most as much as this many records."""
         return self.records or 1
-
-    def to_json(self) -> dict[str, str | int | None]:
-        """Return the unit as a JSON object."""
-        # Omitted if there is none: plans older than the bound keep their digest.
-        return {"column": self.column} | ({} if self.records is None else {"records": self.records})
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidGuarantee: the member `column` is missing or is neither text nor null.
-        """
-        column = document.get("column", 0)
-        if not (column is None or isinstance(column, str)):
-            raise InvalidGuarantee("a privacy unit needs the member column, which is text or null")
-        records = document.get("records")
-        if not (records is None or type(records) is int):
-            raise InvalidGuarantee("the member records of a privacy unit is a whole number")
-        return cls(column=column, records=records)

@@ -4,12 +4,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 
 from core.dp.accountant import epsilons, rdp_at
 from core.dp.errors import InvalidGuarantee
 from core.dp.guarantee import check_delta
 from core.dp.mechanism import Mechanism
+from core.values import CountOrNone, Published, Value
 
 ORDERS = (4, 6, 8, 12, 16, 32)
 """Renyi orders of the filters, fixed for ever: an order chosen after the fact would not be a filter."""
@@ -26,15 +29,38 @@ def decimal_of(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
+def _in_order(amounts: object) -> object:
+    return [amounts.get(str(order)) for order in ORDERS] if isinstance(amounts, Mapping) else amounts
+
+
+def _by_order(amounts: tuple[int, ...]) -> dict[str, int]:
+    return {str(order): amount for order, amount in zip(ORDERS, amounts, strict=True)}
+
+
+class RenyiMicros(BaseModel):
+    """Renyi divergence by order, in millionths: the document names the orders, so it is readable without documentation."""
+
+    order_4: CountOrNone = Field(alias="4")
+    order_6: CountOrNone = Field(alias="6")
+    order_8: CountOrNone = Field(alias="8")
+    order_12: CountOrNone = Field(alias="12")
+    order_16: CountOrNone = Field(alias="16")
+    order_32: CountOrNone = Field(alias="32")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class Charge(Value):
     """The cost of one mechanism under every filter."""
 
-    epsilon_micros: int
+    UNREADABLE = InvalidGuarantee, "the charge lacks a member, or has one that is no whole number"
+
+    epsilon_micros: Annotated[int, Published(CountOrNone)]
     """Reported epsilon at the charge's delta, in millionths, rounded up."""
-    delta_femtos: int
+    delta_femtos: Annotated[int, Published(CountOrNone)]
     """The delta that epsilon was computed at, in 1e-15, rounded up."""
-    rdp_micros: tuple[int, ...]
+    rdp_micros: Annotated[
+        tuple[int, ...], BeforeValidator(_in_order), PlainSerializer(_by_order), Published(RenyiMicros)
+    ]
     """Renyi divergence at each of `ORDERS`, in millionths, rounded up."""
 
     def __post_init__(self) -> None:
@@ -43,30 +69,6 @@ class Charge:
             type(amount) is not int or amount < 0 for amount in amounts
         ):
             raise InvalidGuarantee("a charge consists of non-negative integers, one per filter")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the charge as a JSON object; it names the orders, so it is readable without documentation."""
-        return {
-            "epsilon_micros": self.epsilon_micros,
-            "delta_femtos": self.delta_femtos,
-            "rdp_micros": {str(order): amount for order, amount in zip(ORDERS, self.rdp_micros, strict=True)},
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidGuarantee: a member is missing or is not a non-negative integer.
-        """
-        try:
-            return cls(
-                epsilon_micros=document["epsilon_micros"],
-                delta_femtos=document["delta_femtos"],
-                rdp_micros=tuple(document["rdp_micros"][str(order)] for order in ORDERS),
-            )
-        except (KeyError, TypeError):
-            raise InvalidGuarantee("the charge lacks a member") from None
 
 
 def charge_of(mechanism: Mechanism, *, delta: float) -> Charge:

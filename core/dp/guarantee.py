@@ -1,11 +1,11 @@
 """The pair (epsilon, delta) that a release promises."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated
 
 from core.dp.errors import InvalidGuarantee
+from core.values import BelowOne, Positive, Published, Value
 
 SMALLEST_DELTA = 1e-12
 """Smallest accepted delta: below it the accountant's Fourier transforms lose their digits."""
@@ -42,31 +42,16 @@ def check_epsilon(epsilon: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivacyGuarantee:
+class PrivacyGuarantee(Value):
     """(epsilon, delta)-differential privacy. Adjacency and privacy unit are stated separately."""
 
-    epsilon: float
+    UNREADABLE = InvalidGuarantee, "a guarantee needs the numbers epsilon and delta"
+
+    epsilon: Annotated[float, Published(Positive)]
     """At least `SMALLEST_EPSILON` and finite."""
-    delta: float
+    delta: Annotated[float, Published(BelowOne)]
     """At least `SMALLEST_DELTA` and below one."""
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
-
-    def to_json(self) -> dict[str, float]:
-        """Return the pair as a JSON object."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidGuarantee: a member is missing, is not a number, or is out of range.
-        """
-        try:
-            epsilon, delta = float(document["epsilon"]), float(document["delta"])
-        except (KeyError, TypeError, ValueError):
-            raise InvalidGuarantee("a guarantee needs the numbers epsilon and delta") from None
-        return cls(epsilon=epsilon, delta=delta)

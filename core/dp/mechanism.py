@@ -7,10 +7,13 @@ always adding or removing one privacy unit.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field
 
 from core.dp.errors import InvalidMechanism, UnknownMechanism
+from core.values import BelowOne, Positive, Published, Share, read, written
 
 VERSION = 1
 MOST_PARTS = 64
@@ -33,7 +36,8 @@ def _check_noise_multiplier(noise_multiplier: float) -> None:
 class Gaussian:
     """A vector plus independent Gaussian noise on every coordinate."""
 
-    noise_multiplier: float
+    kind: Literal["gaussian"] = field(default="gaussian", init=False, repr=False, compare=False)
+    noise_multiplier: Annotated[float, Published(Positive)]
 
     def __post_init__(self) -> None:
         _check_noise_multiplier(self.noise_multiplier)
@@ -46,7 +50,10 @@ class DiscreteGaussian:
     That condition (a histogram) makes the privacy loss the one of a single count of sensitivity one.
     """
 
-    noise_multiplier: float
+    kind: Literal["discrete-gaussian"] = field(
+        default="discrete-gaussian", init=False, repr=False, compare=False
+    )
+    noise_multiplier: Annotated[float, Published(Positive)]
 
     def __post_init__(self) -> None:
         _check_noise_multiplier(self.noise_multiplier)
@@ -56,7 +63,8 @@ class DiscreteGaussian:
 class Laplace:
     """A number plus Laplace noise."""
 
-    noise_multiplier: float
+    kind: Literal["laplace"] = field(default="laplace", init=False, repr=False, compare=False)
+    noise_multiplier: Annotated[float, Published(Positive)]
 
     def __post_init__(self) -> None:
         _check_noise_multiplier(self.noise_multiplier)
@@ -66,7 +74,8 @@ class Laplace:
 class PoissonSampled:
     """A Gaussian run on a Poisson sample: every unit enters by an independent coin."""
 
-    sampling_rate: float
+    kind: Literal["poisson-sampled"] = field(default="poisson-sampled", init=False, repr=False, compare=False)
+    sampling_rate: Annotated[float, Published(Share)]
     mechanism: Gaussian
 
     def __post_init__(self) -> None:
@@ -80,8 +89,9 @@ class PoissonSampled:
 class Repeated:
     """The same mechanism run `count` times, each time with fresh coins and fresh noise."""
 
-    mechanism: "Mechanism"
+    kind: Literal["repeated"] = field(default="repeated", init=False, repr=False, compare=False)
     count: int
+    mechanism: "Mechanism"
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= LARGEST_COUNT:
@@ -92,6 +102,7 @@ class Repeated:
 class Composed:
     """Several mechanisms in sequence; each may depend on earlier outputs. Empty: nothing ran."""
 
+    kind: Literal["composed"] = field(default="composed", init=False, repr=False, compare=False)
     parts: tuple["Mechanism", ...]
 
 
@@ -115,6 +126,9 @@ class PermuteAndFlip:
     both signs r could move by 2: there the factor 1/2 is needed (`tests/core/dp/test_choice.py` has such a case).
     """
 
+    kind: Literal["permute-and-flip"] = field(
+        default="permute-and-flip", init=False, repr=False, compare=False
+    )
     epsilon: float
     candidates: int
 
@@ -137,7 +151,8 @@ class Threshold:
     proof). No Renyi divergence is finite: a job with a threshold is admitted by basic composition or not at all.
     """
 
-    delta: float
+    kind: Literal["threshold"] = field(default="threshold", init=False, repr=False, compare=False)
+    delta: Annotated[float, Published(BelowOne)]
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
@@ -154,6 +169,7 @@ class Parallel:
     parts' (docs/mechanisms/selection.md). Parts of equal realised sizes would break this: a unit more moves others.
     """
 
+    kind: Literal["parallel"] = field(default="parallel", init=False, repr=False, compare=False)
     parts: tuple["Mechanism", ...]
 
     def __post_init__(self) -> None:
@@ -167,6 +183,7 @@ class Chosen:
     Whatever was released, one of the parts runs, so the loss is dominated like that of `Parallel`.
     """
 
+    kind: Literal["chosen"] = field(default="chosen", init=False, repr=False, compare=False)
     parts: tuple["Mechanism", ...]
 
     def __post_init__(self) -> None:
@@ -191,7 +208,7 @@ def _check_parts(parts: tuple["Mechanism", ...]) -> None:
                 pass
 
 
-Mechanism = (
+Mechanism = Annotated[
     Gaussian
     | DiscreteGaussian
     | Laplace
@@ -201,8 +218,9 @@ Mechanism = (
     | PermuteAndFlip
     | Threshold
     | Parallel
-    | Chosen
-)
+    | Chosen,
+    Field(discriminator="kind"),
+]
 Runs = tuple[tuple["Leaf", int], ...]
 
 
@@ -254,87 +272,26 @@ def leaves(mechanism: Mechanism | Leaf) -> dict[Leaf, int]:
     return counts
 
 
-_NOISES: dict[str, type[Gaussian | DiscreteGaussian | Laplace]] = {
-    "gaussian": Gaussian,
-    "discrete-gaussian": DiscreteGaussian,
-    "laplace": Laplace,
-}
-_OF_PARTS: dict[str, type[Composed | Parallel | Chosen]] = {
-    "composed": Composed,
-    "parallel": Parallel,
-    "chosen": Chosen,
-}
-
-
 def to_json(mechanism: Mechanism) -> dict[str, Any]:
     """Return the mechanism as a JSON object with the member `version`."""
-    return {"version": VERSION} | _body(mechanism)
-
-
-def _body(mechanism: Mechanism) -> dict[str, Any]:
-    match mechanism:
-        case (
-            Gaussian(noise_multiplier=multiplier)
-            | DiscreteGaussian(noise_multiplier=multiplier)
-            | Laplace(noise_multiplier=multiplier)
-        ):
-            kind = next(kind for kind, made in _NOISES.items() if isinstance(mechanism, made))
-            return {"kind": kind, "noise_multiplier": multiplier}
-        case PermuteAndFlip(epsilon=epsilon, candidates=candidates):
-            return {"kind": "permute-and-flip", "epsilon": epsilon, "candidates": candidates}
-        case Threshold(delta=delta):
-            return {"kind": "threshold", "delta": delta}
-        case PoissonSampled(sampling_rate=rate, mechanism=inner):
-            return {"kind": "poisson-sampled", "sampling_rate": rate, "mechanism": _body(inner)}
-        case _:
-            return _body_of_several(mechanism)
-
-
-def _body_of_several(mechanism: Repeated | Composed | Parallel | Chosen) -> dict[str, Any]:
-    if isinstance(mechanism, Repeated):
-        return {"kind": "repeated", "count": mechanism.count, "mechanism": _body(mechanism.mechanism)}
-    kind = next(kind for kind, made in _OF_PARTS.items() if isinstance(mechanism, made))
-    return {"kind": kind, "parts": [_body(part) for part in mechanism.parts]}
+    return {"version": VERSION} | written(mechanism)
 
 
 def from_json(document: Mapping[str, Any]) -> Mechanism:
     """Read what `to_json` wrote.
 
     Raises:
-        UnknownMechanism: the version or a kind is not known to this software, or a member is missing.
+        UnknownMechanism: the version or a kind is not known to this software, or a member is missing or of the wrong type.
         InvalidMechanism: a parameter is out of range.
     """
     if document.get("version") != VERSION:
         raise UnknownMechanism(
             "the mechanism's version is not known", remedy="use the software version that wrote it"
         )
+    body = {name: member for name, member in document.items() if name != "version"}
     try:
-        return _parse(document)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
-        raise UnknownMechanism("the mechanism lacks a member or has one of the wrong type") from None
-
-
-def _parse(document: Mapping[str, Any]) -> Mechanism:
-    kind = document["kind"]
-    if kind == "poisson-sampled":
-        inner = _parse(document["mechanism"])
-        if not isinstance(inner, Gaussian):
-            raise UnknownMechanism("only a Gaussian may be run on a Poisson sample")
-        return PoissonSampled(sampling_rate=float(document["sampling_rate"]), mechanism=inner)
-    if kind == "repeated":
-        return Repeated(mechanism=_parse(document["mechanism"]), count=_count(document["count"]))
-    if kind == "permute-and-flip":
-        return PermuteAndFlip(epsilon=float(document["epsilon"]), candidates=_count(document["candidates"]))
-    if kind == "threshold":
-        return Threshold(delta=float(document["delta"]))
-    if kind in _NOISES:
-        return _NOISES[kind](noise_multiplier=float(document["noise_multiplier"]))
-    if kind in _OF_PARTS:
-        return _OF_PARTS[kind](parts=tuple(_parse(part) for part in document["parts"]))
-    raise UnknownMechanism("the mechanism's kind is not known")
-
-
-def _count(value: object) -> int:
-    if type(value) is not int:
-        raise UnknownMechanism("a count is an integer")
-    return value
+        return cast("Mechanism", read(Mechanism, body))
+    except ValueError:
+        raise UnknownMechanism(
+            "the mechanism's kind is not known, or it lacks a member or has one of the wrong type"
+        ) from None

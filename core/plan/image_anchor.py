@@ -6,13 +6,13 @@ docs/mechanisms/image-anchor.md defines them and derives their sensitivities. Al
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from core.dp.calibration import gaussian_noise_multiplier, round_up
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Composed, Gaussian, Mechanism
 from core.plan.errors import InvalidPlan
 from core.plan.gaussian_releases import GaussianReleases, sensitivity_above
+from core.values import Count, CountOrNone, NotNegative, Positive
 
 COUNT_WEIGHT = 0.3
 """Weight of a count released with a sum, relative to the sum's clipping norm."""
@@ -33,29 +33,29 @@ class ImageAnchorPlan(GaussianReleases):
         InvalidPlan: a number out of its range.
     """
 
-    NAMED: ClassVar[str] = "the image anchor"
+    UNREADABLE = InvalidPlan, "the plan of the image anchor lacks a member or has one of the wrong type"
 
-    means_noise_multiplier: float
+    means_noise_multiplier: Positive
     """Class counts and sums of pixels."""
-    basis_noise_multiplier: float
+    basis_noise_multiplier: Positive
     """Second moments of all residuals in the low frequencies; their leading directions are the basis."""
-    cells_noise_multiplier: float
+    cells_noise_multiplier: NotNegative
     """Counts and sums of the cells, each round."""
-    moments_noise_multiplier: float
+    moments_noise_multiplier: Positive
     """Counts, means and second moments of every cell of every class inside the basis."""
-    frequencies: int
+    frequencies: Count
     """Low frequencies kept along each side."""
-    dimensions: int
+    dimensions: Count
     """Directions of the basis."""
-    cells: int
+    cells: Count
     """Components of every class."""
-    rounds: int
+    rounds: CountOrNone
     """Refinements of the cells' centres, each a release; 0 if a class is one cell."""
-    image_norm: float
+    image_norm: Positive
     """Clipping norm of an image in the sums."""
-    residual_norm: float
+    residual_norm: Positive
     """Clipping norm of an image minus its class mean, in the basis release and in the rounds."""
-    cell_norm: float
+    cell_norm: Positive
     """Clipping norm of a residual minus its cell's centre, in the moments."""
 
     def __post_init__(self) -> None:

@@ -7,10 +7,10 @@ planned with the remainder.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Annotated, Final
 
+from pydantic import Field
 from scipy.special import ndtri
 
 from core.dp.calibration import gaussian_noise_multiplier
@@ -18,6 +18,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, Threshold
 from core.plan.domain.columns import Learnt, NumericColumn
 from core.plan.domain.table import TableDomain
+from core.values import CountOrNone, Positive
 
 FIRST_SHARE: Final = 0.02
 """Share of squared mu of a single learning release."""
@@ -54,13 +55,9 @@ class LearningRelease:
         sensitivity: L2, in counts, under adding or removing one unit.
     """
 
-    column: int | None
+    column: CountOrNone | None
     learns: Learnt
-    sensitivity: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the release as a JSON object."""
-        return {"column": self.column, "learns": self.learns, "sensitivity": self.sensitivity}
+    sensitivity: Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +70,9 @@ class LearningPlan:
         releases: in the order of execution.
     """
 
-    noise_multiplier: float
-    delta: float
-    releases: tuple[LearningRelease, ...]
+    noise_multiplier: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    releases: Annotated[tuple[LearningRelease, ...], Field(min_length=1, max_length=64)]
 
     @property
     def parts(self) -> tuple[Gaussian | Threshold, ...]:
@@ -94,27 +91,6 @@ class LearningPlan:
         probability = -math.expm1(-self.delta / lists)
         # Rounding to the grid raises noisy counts by at most half a step.
         return 1.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED + GRID
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object."""
-        return {
-            "noise_multiplier": self.noise_multiplier,
-            "delta": self.delta,
-            "releases": [release.to_json() for release in self.releases],
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is not of this form.
-        """
-        return cls(
-            noise_multiplier=float(document["noise_multiplier"]),
-            delta=float(document["delta"]),
-            releases=tuple(LearningRelease(**release) for release in document["releases"]),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -19,6 +19,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Gaussian
 from core.plan.errors import InvalidPlan, InvalidSpec
 from core.plan.gaussian_releases import GaussianReleases, sensitivity_above
+from core.values import Count, CountOrNone, NotNegative, Positive
 
 Engine = Literal["aim", "mst"]
 Clique = tuple[int, ...]
@@ -197,19 +198,19 @@ class MarginalsPlan(GaussianReleases):
         InvalidPlan: a number out of its range.
     """
 
-    NAMED: ClassVar[str] = "a graphical model"
+    UNREADABLE = InvalidPlan, "the plan of a graphical model lacks a member or has one of the wrong type"
 
-    columns: int
+    columns: Count
     """One-way tables."""
-    candidates: int
+    candidates: CountOrNone
     """Scores of a round."""
-    rounds: int
-    marginals_per_round: int
+    rounds: CountOrNone
+    marginals_per_round: CountOrNone
     """Maximum number of marginals of a round."""
-    one_way_noise_multiplier: float
-    scores_noise_multiplier: float
+    one_way_noise_multiplier: Positive
+    scores_noise_multiplier: NotNegative
     """0 without rounds, like the next one."""
-    marginals_noise_multiplier: float
+    marginals_noise_multiplier: NotNegative
 
     def __post_init__(self) -> None:
         if self.columns < 1 or not 0 <= self.rounds <= 16:  # noqa: PLR2004

@@ -1,13 +1,12 @@
 """Plans: everything in a job that costs privacy, fixed before any row is read, and how to run it."""
 
+import operator
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, Self
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, Protocol
 
-from pydantic import ValidationError
+from pydantic import Field, PlainSerializer, ValidationError
 
-from core.canonical import canonical_digest
 from core.dp import mechanism as mechanisms
 from core.dp.accountant import Epsilons, epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
@@ -16,16 +15,16 @@ from core.dp.mechanism import Composed, Mechanism
 from core.plan import rules
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
-from core.plan.image_anchor import ImageAnchorPlan
 from core.plan.learning import LearningPlan, learning_of, learns_records
 from core.plan.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
+from core.plan.mechanism_forms import ComposedForm
 from core.plan.noise import PlanQuestion, calibrated_stages
 from core.plan.options import IdpganOptions, IdpganRequest, explain
+from core.plan.plan_document import ADJACENCY, VERSION, PlanDocument
 from core.plan.reused import ReusedCounts, ReusedTables, combined_anchor
-from core.plan.spec import GRAPHICAL, SynthesisSpec
+from core.plan.spec import GRAPHICAL, SYNTHESIZERS, SynthesisSpec
 from core.plan.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
-
-VERSION = 1
+from core.values import Count, CountOrNone, Later, Published, Share, derived
 
 
 class DomainShape(Protocol):
@@ -41,7 +40,7 @@ class DomainShape(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(PlanDocument):
     """What one job will do. Private stages: learning the domain, "measure" (anchor or label histogram), training steps.
 
     Raises:
@@ -49,24 +48,27 @@ class Plan:
             do not belong to the synthesizer.
     """
 
-    synthesizer: str
+    version: Literal[1] = field(default=VERSION, init=False, repr=False, compare=False)
+    synthesizer: Annotated[str, Published(Literal[tuple(SYNTHESIZERS)])]
     guarantee: PrivacyGuarantee
-    adjacency: Adjacency
+    adjacency: Annotated[Adjacency, ADJACENCY]
     privacy_unit: PrivacyUnit
-    declared_size: int
+    declared_size: Count
     options: IdpganOptions | GraphicalOptions
-    sampling_rate: float
-    expected_batch_size: int
-    steps: int
-    blocks: tuple[NoiseBlock, ...]
+    sampling_rate: Share
+    expected_batch_size: Count
+    steps: CountOrNone
+    blocks: Annotated[tuple[NoiseBlock, ...], Field(max_length=64)]
     acts: ActsPlan | None
     anchor: Anchor | None
     label_histogram: LabelPlan | None
     epsilons: Epsilons
-    max_sampled_batch: int
-    learning: LearningPlan | None = None
+    max_sampled_batch: Count
+    learning: Later[LearningPlan] = None
     """Learning of the domain, which comes first; None if all of it is declared."""
-    reused: tuple[ReusedCounts, ...] = ()
+    reused: Annotated[
+        tuple[ReusedCounts, ...], Field(min_length=1, max_length=64, exclude_if=operator.not_)
+    ] = ()
     """Counts of earlier releases that are combined with the anchor's, at no cost."""
 
     def __post_init__(self) -> None:
@@ -133,8 +135,8 @@ class Plan:
         assert isinstance(self.options, IdpganOptions), "a plan of idpgan"
         return self.options
 
-    @property
-    def mechanism(self) -> Mechanism:
+    @derived
+    def mechanism(self) -> Annotated[Mechanism, PlainSerializer(mechanisms.to_json), Published(ComposedForm)]:
         """The mechanism of the whole job: label histogram or anchor first, then the steps in order."""
         return self.executed(None)
 
@@ -172,81 +174,6 @@ class Plan:
     def is_refresh(self, step: int) -> bool:
         """Return whether the thresholds are refreshed at `step`."""
         return self.acts is not None and step % self.acts.interval == 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object, with its mechanism for readers that do not know plans.
-
-        `learning` and `reused` are members only if something is learnt or reused: plans older than either
-        keep their digest.
-        """
-        learning = {} if self.learning is None else {"learning": self.learning.to_json()}
-        reused = {"reused": [one.to_json() for one in self.reused]} if self.reused else {}
-        return {
-            "version": VERSION,
-            "synthesizer": self.synthesizer,
-            "guarantee": self.guarantee.to_json(),
-            "adjacency": self.adjacency.value,
-            "privacy_unit": self.privacy_unit.to_json(),
-            "declared_size": self.declared_size,
-            "options": self.options.model_dump(mode="json"),
-            "sampling_rate": self.sampling_rate,
-            "expected_batch_size": self.expected_batch_size,
-            "steps": self.steps,
-            "blocks": [asdict(block) for block in self.blocks],
-            "acts": None if self.acts is None else asdict(self.acts),
-            "anchor": None if self.anchor is None else asdict(self.anchor),
-            "label_histogram": None if self.label_histogram is None else asdict(self.label_histogram),
-            "epsilons": self.epsilons.to_json(),
-            "max_sampled_batch": self.max_sampled_batch,
-            "mechanism": mechanisms.to_json(self.mechanism),
-            **learning,
-            **reused,
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidPlan: the version is unknown, a member is missing or wrong, or the document's mechanism
-                does not follow from its numbers.
-        """
-        if document.get("version") != VERSION:
-            raise InvalidPlan(
-                "the plan's version is unknown", remedy="use the software version that wrote it"
-            )
-        try:
-            plan = cls(
-                synthesizer=str(document["synthesizer"]),
-                guarantee=PrivacyGuarantee.from_json(document["guarantee"]),
-                adjacency=Adjacency(document["adjacency"]),
-                privacy_unit=PrivacyUnit.from_json(document["privacy_unit"]),
-                declared_size=int(document["declared_size"]),
-                options=_options_type(document).model_validate(document["options"]),
-                sampling_rate=float(document["sampling_rate"]),
-                expected_batch_size=int(document["expected_batch_size"]),
-                steps=int(document["steps"]),
-                blocks=tuple(NoiseBlock(**block) for block in document["blocks"]),
-                acts=None if document["acts"] is None else ActsPlan(**document["acts"]),
-                anchor=_anchor_from_json(document["anchor"]),
-                label_histogram=(
-                    None if document["label_histogram"] is None else LabelPlan(**document["label_histogram"])
-                ),
-                epsilons=Epsilons.from_json(document["epsilons"]),
-                max_sampled_batch=int(document["max_sampled_batch"]),
-                learning=LearningPlan.from_json(document["learning"]) if "learning" in document else None,
-                reused=tuple(ReusedCounts.from_json(one) for one in document.get("reused", ())),
-            )
-            stated = mechanisms.from_json(document["mechanism"])
-        except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
-            raise InvalidPlan("a member of the plan is missing or of the wrong type") from None
-        if stated != plan.mechanism:
-            raise InvalidPlan("the plan's mechanism does not follow from its numbers")
-        return plan
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the canonical JSON, in hexadecimal."""
-        return canonical_digest(self.to_json())
 
 
 def make_plan(
@@ -367,10 +294,6 @@ def _graphical_plan(
     )
 
 
-def _options_type(document: Mapping[str, Any]) -> type[IdpganOptions | GraphicalOptions]:
-    return GraphicalOptions if document["synthesizer"] in GRAPHICAL else IdpganOptions
-
-
 def _public_facts(
     domain: DomainShape | ImageDomain, *, declared_size: int, epsilon: float
 ) -> tuple[rules.PublicFacts, bool]:
@@ -412,11 +335,3 @@ def _require_few_codes(options: IdpganOptions, domain: DomainShape | ImageDomain
             codes=classes, most=rules.MOST_TARGET_CODES, part="A target",
             remedy="Declare another target or none, or give the target fewer codes.",
         )  # fmt: skip
-
-
-def _anchor_from_json(document: Mapping[str, Any] | None) -> Anchor | None:
-    if document is None:
-        return None
-    if "one_way_noise_multiplier" in document:
-        return MarginalsPlan.from_json(document)
-    return AnchorPlan(**document) if "sensitivity" in document else ImageAnchorPlan.from_json(document)

@@ -12,11 +12,12 @@ All terms are sums over units of numbers in [-1, 1], so adding or removing a uni
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Final, Literal
 from uuid import UUID
 
-from core.canonical import canonical_digest
+from pydantic import BaseModel, Field, PlainSerializer
+
 from core.dp import mechanism as mechanisms
 from core.dp.accountant import Epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
@@ -24,8 +25,10 @@ from core.dp.calibration import round_up
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, Mechanism
 from core.plan.errors import InvalidPlan
+from core.plan.mechanism_forms import ReportMechanismForm
+from core.plan.plan_document import ADJACENCY, VERSION, PlanDocument
+from core.values import Count, Digest, Identifier, Name, Positive, Published, derived
 
-VERSION: Final = 1
 KIND: Final = "report"
 SHARES: Final[Mapping[str, int]] = {"columns": 1, "pairs": 2, "score": 1}
 """Shares of the squared sensitivity, by kind of term; a kind without terms leaves its share to the others."""
@@ -39,37 +42,61 @@ FEWEST_ROWS: Final = 2
 MOST_COLUMNS: Final = 64
 LARGEST_SIZE: Final = 2**31
 """Maximum number of declared units; up to it all sums are exact in float64."""
+
+
 _DIGEST_DIGITS: Final = 64
 
 
+class UnitColumn(BaseModel):
+    """The column of the privacy unit; null if every record is its own unit."""
+
+    column: Name | None
+
+
+class NoiseStds(BaseModel):
+    """Standard deviation of the noise on every term of a kind, in records; null for a kind without terms."""
+
+    columns: Positive
+    pairs: Positive | None
+    score: Positive | None
+
+
+def _every_kind(stds: Mapping[str, float]) -> dict[str, float | None]:
+    return {kind: stds.get(kind) for kind in SHARES}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPlan:
+class ReportPlan(PlanDocument):
     """What one utility report will measure; used in place of a `Plan`.
 
     Raises:
         InvalidPlan: there is nothing to measure, or epsilon exceeds the guarantee.
     """
 
+    IDENTITY: ClassVar = {"version": VERSION, "kind": KIND}
     synthesizer: ClassVar[str] = KIND
-    steps: ClassVar[int] = 0
-    """No training steps: everything is measured at once."""
 
+    version: Literal[1] = field(default=VERSION, init=False, repr=False, compare=False)
+    kind: Literal["report"] = field(default=KIND, init=False, repr=False, compare=False)
     guarantee: PrivacyGuarantee
-    adjacency: Adjacency
-    privacy_unit: PrivacyUnit
-    declared_size: int
-    release_id: UUID
+    adjacency: Annotated[Adjacency, ADJACENCY]
+    privacy_unit: Annotated[PrivacyUnit, Published(UnitColumn)]
+    declared_size: Annotated[int, Published(Annotated[int, Field(ge=1, le=LARGEST_SIZE)])]
+    release_id: Annotated[UUID, Published(Identifier)]
     """The release to compare with its dataset."""
-    manifest_sha256: str
+    manifest_sha256: Digest
     """SHA-256 of the release's manifest, which lists the digests of the generator and of the domain; in
     hexadecimal."""
-    columns: tuple[str, ...]
+    columns: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_COLUMNS)]
     """Names of the measured columns, in the order of `core.plan.report_columns`."""
-    target: str | None
+    target: Name | None
     """The column that the classifier predicts from all others, or the label from the image; None omits the
     score."""
-    synthetic_rows: int
-    noise_multiplier: float
+    pair_bins: Literal[8] = field(default=PAIR_BINS, init=False, repr=False, compare=False)
+    synthetic_rows: Count
+    steps: Literal[0] = field(default=0, init=False, repr=False, compare=False)
+    """No training steps: everything is measured at once."""
+    noise_multiplier: Annotated[float, Published(Positive)]
     epsilons: Epsilons
 
     def __post_init__(self) -> None:
@@ -95,8 +122,8 @@ class ReportPlan:
         }
         return {kind: terms for kind, terms in counts.items() if terms}
 
-    @property
-    def noise_stds(self) -> dict[str, float]:
+    @derived
+    def noise_stds(self) -> Annotated[dict[str, float], PlainSerializer(_every_kind), Published(NoiseStds)]:
         """Standard deviation of the noise on every number of a kind, in records, rounded up.
 
         With z the noise multiplier, m the terms of a kind and p its part of the shares, z sqrt(m / p): one unit moves
@@ -109,8 +136,10 @@ class ReportPlan:
             for kind, terms in counts.items()
         }
 
-    @property
-    def mechanism(self) -> Mechanism:
+    @derived
+    def mechanism(
+        self,
+    ) -> Annotated[Mechanism, PlainSerializer(mechanisms.to_json), Published(ReportMechanismForm)]:
         """The mechanism of the whole job: one Gaussian."""
         return Gaussian(noise_multiplier=self.noise_multiplier)
 
@@ -123,64 +152,3 @@ class ReportPlan:
         if step_count not in {None, 0}:
             raise InvalidPlan("a report has no steps that could have been executed")
         return self.mechanism
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object, with its mechanism for readers that do not know plans."""
-        return {
-            "version": VERSION,
-            "kind": KIND,
-            "guarantee": self.guarantee.to_json(),
-            "adjacency": self.adjacency.value,
-            "privacy_unit": self.privacy_unit.to_json(),
-            "declared_size": self.declared_size,
-            "release_id": str(self.release_id),
-            "manifest_sha256": self.manifest_sha256,
-            "columns": list(self.columns),
-            "target": self.target,
-            "pair_bins": PAIR_BINS,
-            "synthetic_rows": self.synthetic_rows,
-            "steps": self.steps,
-            "noise_multiplier": self.noise_multiplier,
-            "noise_stds": dict.fromkeys(SHARES) | self.noise_stds,
-            "epsilons": self.epsilons.to_json(),
-            "mechanism": mechanisms.to_json(self.mechanism),
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidPlan: the version is unknown, a member is missing or wrong, or a derived member does not
-                follow from the plan's numbers.
-            InvalidGuarantee, InvalidMechanism: a number is out of range.
-        """
-        if (document.get("version"), document.get("kind")) != (VERSION, KIND):
-            raise InvalidPlan(
-                "the plan's version is unknown", remedy="use the software version that wrote it"
-            )
-        try:
-            target = document["target"]
-            plan = cls(
-                guarantee=PrivacyGuarantee.from_json(document["guarantee"]),
-                adjacency=Adjacency(document["adjacency"]),
-                privacy_unit=PrivacyUnit.from_json(document["privacy_unit"]),
-                declared_size=int(document["declared_size"]),
-                release_id=UUID(document["release_id"]),
-                manifest_sha256=str(document["manifest_sha256"]),
-                columns=tuple(str(name) for name in document["columns"]),
-                target=None if target is None else str(target),
-                synthetic_rows=int(document["synthetic_rows"]),
-                noise_multiplier=float(document["noise_multiplier"]),
-                epsilons=Epsilons.from_json(document["epsilons"]),
-            )
-            derived = plan.to_json()
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise InvalidPlan("a member of the plan is missing or of the wrong type") from None
-        if derived != dict(document):
-            raise InvalidPlan("the plan's mechanism does not follow from its numbers")
-        return plan
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the canonical JSON, in hexadecimal."""
-        return canonical_digest(self.to_json())

@@ -6,19 +6,22 @@ facts, which are part of the plan: the bundles, and the noise multiplier of the 
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import Field
 
 from core.plan.stages import AnchorPlan
+from core.values import Count, Digest, Identifier, Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReusedTables:
     """Pairs of columns of an earlier release, which the plan counts in the same groups of codes."""
 
-    noise_multiplier: float
-    most_groups: int
+    noise_multiplier: Positive
+    most_groups: Count
     """Maximum number of groups of a column when they were counted."""
     by_class: bool
     """Whether they are counted by class of the target."""
@@ -31,35 +34,15 @@ class ReusedTables:
 class ReusedCounts:
     """The counts of one earlier release."""
 
-    release_id: str
-    counts_sha256: str
+    release_id: Identifier
+    counts_sha256: Digest
     """SHA-256 of `counts.bin` in its bundle."""
-    holds: tuple[str, ...]
+    holds: Annotated[tuple[Identifier, ...], Field(max_length=10_000)]
     """Earlier releases whose counts are already included, sorted: none may be used twice."""
-    columns_noise_multiplier: float
+    columns_noise_multiplier: Positive
     """Noise multiplier of the one-way counts, including the releases above."""
     tables: ReusedTables | None
     """None if its tables have other pairs or groups and only its one-way counts are reused."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self) | {"holds": list(self.holds)}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: the document is malformed.
-        """
-        tables = document["tables"]
-        return cls(
-            release_id=str(document["release_id"]),
-            counts_sha256=str(document["counts_sha256"]),
-            holds=tuple(map(str, document["holds"])),
-            columns_noise_multiplier=float(document["columns_noise_multiplier"]),
-            tables=None if tables is None else ReusedTables(**tables),
-        )
 
     @property
     def releases(self) -> frozenset[str]:

@@ -6,26 +6,28 @@ parts (`Parallel`). Training the winner on all units is added; which candidate's
 release (`Chosen`). Everything is fixed before a row is read (docs/mechanisms/selection.md).
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from core.canonical import canonical_digest
+from pydantic import Field, PlainSerializer
+
+from core.canonical import canonical
 from core.dp import mechanism as mechanisms
 from core.dp.accountant import Epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
 from core.plan.errors import InvalidPlan, InvalidSelection
+from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
 from core.plan.plan import Plan
+from core.plan.plan_document import VERSION, PlanDocument
 from core.plan.report_plan import KIND as REPORT
 from core.plan.report_plan import ReportPlan
 from core.plan.spec import SynthesisSpec
+from core.values import Count, CountOrNone, Positive, Published, derived
 
-VERSION = 1
-KIND = "selection"
-FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 32
+KIND: Final = "selection"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class SelectionSpec:
                 f"a selection has {FEWEST_CANDIDATES} to {MOST_CANDIDATES} candidates",
                 remedy="name a number in this range; each gets a part of the units, so fewer are better",
             )
-        texts = [json.dumps(spec.to_json(), sort_keys=True) for spec in self.candidates]
+        texts = [canonical(spec.to_json()) for spec in self.candidates]
         for number, text in enumerate(texts):
             if (first := texts.index(text)) < number:
                 raise InvalidSelection(
@@ -63,56 +65,41 @@ class SelectionSpec:
             "choice_epsilon": self.choice_epsilon,
         }
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
 
-        Raises:
-            InvalidSelection: a member is missing or of the wrong type, or as for the class. InvalidSpec: a
-                candidate is not a valid spec.
-        """
-        try:
-            return cls(
-                candidates=tuple(SynthesisSpec.from_json(spec) for spec in document["candidates"]),
-                epsilon=float(document["epsilon"]),
-                choice_epsilon=float(document["choice_epsilon"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise InvalidSelection(
-                "a selection needs candidates and the numbers epsilon and choice_epsilon"
-            ) from None
+Plans = Annotated[tuple[Plan, ...], Field(min_length=FEWEST_CANDIDATES, max_length=MOST_CANDIDATES)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionPlan:
+class SelectionPlan(PlanDocument):
     """What one selection will do; used in place of a `Plan`.
 
     Raises:
         InvalidPlan: the plans in it do not belong together, or its epsilon exceeds its guarantee.
     """
 
+    IDENTITY: ClassVar = {"version": VERSION, "kind": KIND}
     synthesizer: ClassVar[str] = KIND
 
+    version: Literal[1] = field(default=VERSION, init=False, repr=False, compare=False)
+    kind: Literal["selection"] = field(default=KIND, init=False, repr=False, compare=False)
     guarantee: PrivacyGuarantee
     """Of the selection and the winner's training together."""
-    declared_size: int
-    part_size: int
+    declared_size: Count
+    part_size: Count
     """The declared size of every part: a public fraction of the declared size."""
-    choice: PermuteAndFlip
-    candidates: tuple[Plan, ...]
+    choice_epsilon: Annotated[float, Published(Positive)]
+    """Epsilon of the choice among the candidates; pure."""
+    candidates: Plans
     """Each candidate's plan on its part."""
-    finals: tuple[Plan, ...]
+    finals: Plans
     """Each candidate's plan on all units; the winner's is what runs."""
     epsilons: Epsilons
     """Of everything together."""
 
     def __post_init__(self) -> None:
         count = len(self.candidates)
-        if not (
-            FEWEST_CANDIDATES <= count <= MOST_CANDIDATES
-            and count == len(self.finals) == self.choice.candidates
-        ):
-            raise InvalidPlan("the selection's numbers of candidates, of final plans and of choices differ")
+        if not FEWEST_CANDIDATES <= count <= MOST_CANDIDATES or count != len(self.finals):
+            raise InvalidPlan("the selection's numbers of candidates and of final plans differ")
         for plans, size in ((self.candidates, self.part_size), (self.finals, self.declared_size)):
             same = {(plan.guarantee, plan.adjacency, plan.privacy_unit) for plan in plans}
             if len(same) != 1 or any(plan.declared_size != size for plan in plans):
@@ -126,6 +113,15 @@ class SelectionPlan:
             raise InvalidPlan("the selection's parts are not the public fraction of the declared size")
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the selection's epsilon exceeds its guarantee")
+
+    @property
+    def choice(self) -> PermuteAndFlip:
+        """The mechanism of the choice.
+
+        Raises:
+            InvalidMechanism: its epsilon is out of range.
+        """
+        return PermuteAndFlip(epsilon=self.choice_epsilon, candidates=len(self.candidates))
 
     @property
     def adjacency(self) -> Adjacency:
@@ -142,8 +138,8 @@ class SelectionPlan:
         """Number of parts: one per candidate, and one for the choice."""
         return len(self.candidates) + 1
 
-    @property
-    def steps(self) -> int:
+    @derived
+    def steps(self) -> CountOrNone:
         """Number of training steps by which progress is reported: those of the longest final plan."""
         return max(plan.steps for plan in self.finals)
 
@@ -157,8 +153,10 @@ class SelectionPlan:
         """The mechanism of training the winner, whichever it is."""
         return Chosen(parts=tuple(plan.mechanism for plan in self.finals))
 
-    @property
-    def mechanism(self) -> Mechanism:
+    @derived
+    def mechanism(
+        self,
+    ) -> Annotated[Mechanism, PlainSerializer(mechanisms.to_json), Published(SelectionMechanismForm)]:
         """The mechanism of the whole job."""
         return self.executed(None)
 
@@ -176,57 +174,6 @@ class SelectionPlan:
             raise InvalidPlan("more steps than the plan has, or fewer than none, cannot have been executed")
         begun = tuple(plan.executed(min(count, plan.steps)) for plan in self.finals)
         return Composed(parts=(self.selecting, Chosen(parts=begun)))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object, with its mechanism for readers that do not know plans."""
-        return {
-            "version": VERSION,
-            "kind": KIND,
-            "guarantee": self.guarantee.to_json(),
-            "declared_size": self.declared_size,
-            "part_size": self.part_size,
-            "steps": self.steps,
-            "choice_epsilon": self.choice.epsilon,
-            "candidates": [plan.to_json() for plan in self.candidates],
-            "finals": [plan.to_json() for plan in self.finals],
-            "epsilons": self.epsilons.to_json(),
-            "mechanism": mechanisms.to_json(self.mechanism),
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidPlan: the version is unknown, a member is missing or wrong, or mechanism or steps do not
-                follow from the plan's numbers.
-            InvalidGuarantee, InvalidMechanism: a number is out of range.
-        """
-        if (document.get("version"), document.get("kind")) != (VERSION, KIND):
-            raise InvalidPlan(
-                "the plan's version is unknown", remedy="use the software version that wrote it"
-            )
-        try:
-            candidates = tuple(Plan.from_json(plan) for plan in document["candidates"])
-            plan = cls(
-                guarantee=PrivacyGuarantee.from_json(document["guarantee"]),
-                declared_size=int(document["declared_size"]),
-                part_size=int(document["part_size"]),
-                choice=PermuteAndFlip(epsilon=float(document["choice_epsilon"]), candidates=len(candidates)),
-                candidates=candidates,
-                finals=tuple(Plan.from_json(plan) for plan in document["finals"]),
-                epsilons=Epsilons.from_json(document["epsilons"]),
-            )
-            stated = mechanisms.from_json(document["mechanism"]), int(document["steps"])
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise InvalidPlan("a member of the plan is missing or of the wrong type") from None
-        if stated != (plan.mechanism, plan.steps):
-            raise InvalidPlan("the plan's mechanism does not follow from its numbers")
-        return plan
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the canonical JSON, in hexadecimal."""
-        return canonical_digest(self.to_json())
 
 
 def part_size(declared_size: int, *, candidates: int) -> int:

@@ -100,7 +100,7 @@ def make_selection_plan(
         guarantee=PrivacyGuarantee(epsilon=round_up(found.reported), delta=guarantee.delta),
         declared_size=declared_size,
         part_size=size,
-        choice=choice,
+        choice_epsilon=choice.epsilon,
         candidates=candidates,
         finals=finals,
         epsilons=found,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -74,15 +74,3 @@ class SynthesisSpec:
     def to_json(self) -> dict[str, Any]:
         """Return the spec as a JSON object."""
         return {"synthesizer": self.synthesizer, "options": self.request().chosen()}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidSpec: a member is missing or of the wrong type, or as for the class.
-        """
-        synthesizer, options = document.get("synthesizer"), document.get("options", {})
-        if not isinstance(synthesizer, str) or not isinstance(options, Mapping):
-            raise InvalidSpec("a spec needs the name of a synthesizer and an object of options")
-        return cls(synthesizer=synthesizer, options=options)

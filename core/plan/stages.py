@@ -8,29 +8,30 @@ from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, P
 from core.plan.image_anchor import ImageAnchorPlan
 from core.plan.learning import LearningPlan
 from core.plan.marginals import MarginalsPlan
+from core.values import Count, CountOrNone, NotNegative, Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseBlock:
     """Consecutive steps with one noise multiplier."""
 
-    first_step: int
-    steps: int
-    noise_multiplier: float
+    first_step: CountOrNone
+    steps: Count
+    noise_multiplier: Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActsPlan:
     """Noisy histograms of gradient norms, released at every step whose index `interval` divides."""
 
-    interval: int
-    groups: int
+    interval: Count
+    groups: Count
     """H: histograms per refresh, each of sensitivity one."""
-    noise_multiplier: float
+    noise_multiplier: Positive
     """s_h: noise standard deviation per bin."""
-    lowest_edge: float
-    edge_ratio: float
-    bins: int
+    lowest_edge: Positive
+    edge_ratio: Positive
+    bins: Count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +42,13 @@ class AnchorPlan:
     the screening (`models.screening`) is 0 if every pair is counted.
     """
 
-    noise_multiplier: float
-    sensitivity: float
+    noise_multiplier: Positive
+    sensitivity: Positive
     """Of all releases together."""
-    diagonal_weight: float
-    column_sensitivity: float = 0.0
-    table_sensitivity: float = 0.0
-    screening_sensitivity: float = 0.0
+    diagonal_weight: Positive
+    column_sensitivity: NotNegative = 0.0
+    table_sensitivity: NotNegative = 0.0
+    screening_sensitivity: NotNegative = 0.0
 
     @property
     def noise_std(self) -> float:
@@ -93,7 +94,7 @@ marginals."""
 class LabelPlan:
     """One discrete Gaussian histogram of the target column; one unit counts once."""
 
-    noise_multiplier: float
+    noise_multiplier: Positive
 
 
 def anchor_plan(

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
 
-from core.plan.selection import MOST_CANDIDATES
+from core.plan.mechanism_forms import MOST_CANDIDATES
 from service.budgets.endpoints import read_budget
 from service.dashboard import order_form
 from service.dashboard.dataset_pages import tabs

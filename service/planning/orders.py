@@ -5,9 +5,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
 from core.plan.options import ABLATIONS
 from core.plan.report_plan import MOST_COLUMNS
-from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionSpec
+from core.plan.selection import SelectionSpec
 from core.plan.spec import SYNTHESIZERS, SynthesisSpec
 from service.wire import Delta, Document, Epsilon, Name
 

@@ -77,6 +77,24 @@ def test_a_mechanism_survives_json_text(mechanism: Mechanism):
         {"version": 1, "kind": "repeated", "count": 2, "mechanism": 3},
         {"version": 1, "kind": "composed", "parts": [7]},
         {"version": 1, "kind": "composed", "parts": None},
+        {"version": 1, "kind": "gaussian", "noise_multiplier": "1.0"},
+        {"version": 1, "kind": "gaussian", "noise_multiplier": True},
+        {"version": 1, "kind": "gaussian", "noise_multiplier": 2},
+        {"version": 1, "kind": "gaussian", "noise_multiplier": None},
+        {"version": 1, "kind": "gaussian", "noise_multiplier": 10**400},
+        {"version": 1, "kind": "gaussian", "noise_multiplier": 1.0, "sensitivity": 2.0},
+        {"version": 1, "kind": ["gaussian"], "noise_multiplier": 1.0},
+        {
+            "version": 1,
+            "kind": "composed",
+            "parts": [{"version": 1, "kind": "gaussian", "noise_multiplier": 1.0}],
+        },
+        {
+            "version": 1,
+            "kind": "poisson-sampled",
+            "sampling_rate": 0.1,
+            "mechanism": {"noise_multiplier": 1.0},
+        },
         {
             "version": 1,
             "kind": "poisson-sampled",
@@ -88,6 +106,12 @@ def test_a_mechanism_survives_json_text(mechanism: Mechanism):
 def test_what_is_not_understood_is_refused(document: dict[str, object]):
     with pytest.raises(UnknownMechanism):
         from_json(document)
+
+
+@pytest.mark.parametrize("multiplier", [0, 0.0, -1.0, 1e13, float("inf"), float("nan")])
+def test_a_number_out_of_range_is_refused_as_such(multiplier: float):
+    with pytest.raises(InvalidMechanism):
+        from_json({"version": 1, "kind": "gaussian", "noise_multiplier": multiplier})
 
 
 @pytest.mark.parametrize("multiplier", [0.0, -1.0, float("inf"), float("nan")])
