@@ -6,12 +6,9 @@ outside the service use `understudy verify`, which shares no code with this.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar, cast
 from uuid import UUID
-
-from pydantic import ValidationError
 
 from core.artifacts import statements as say
 from core.artifacts.certificate_form import SCHEMA, CertificateForm
@@ -27,11 +24,10 @@ from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
 from core.plan.plan import Plan
 from core.plan.selection import OrderedPlan
+from core.values import read
 
 TOLERANCE = 1e-9
 """Relative difference that another machine's floating point may cause."""
-# Errors raised on reading a member of the wrong kind.
-WRONG_MEMBER = (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, ArithmeticError)
 
 
 def make_certificate(
@@ -140,7 +136,7 @@ def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDo
         InvalidCertificate: it is not of the published form.
     """
     signed = signer.sign(certificate, context=CERTIFICATE)
-    _require_form(signed.to_json())
+    form_of(signed.to_json(), CertificateForm)
     return signed
 
 
@@ -222,14 +218,9 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         raise InvalidCertificate(
             "the certificate's schema is not known", remedy="use the software that wrote it"
         )
-    _require_form(certificate)
-    try:
-        plan = Plan.from_json(certificate["plan"])
-        executed = Executed.from_json(certificate["executed"]["releases"])
-        as_planned = executed == Executed.planned(plan)
-        expected = _derived(plan, executed) if as_planned else {}
-    except (UnderstudyError, RecursionError, *WRONG_MEMBER):
-        raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
+    form = form_of(certificate, CertificateForm)
+    plan, executed = form.plan, form.executed.releases
+    expected = _derived(plan, executed) if executed == Executed.planned(plan) else {}
     return require_stated(certificate, expected, plan)
 
 
@@ -260,7 +251,7 @@ def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
         "mechanism": mechanisms.to_json(plan.mechanism),
         "plan_digest": plan.digest(),
         "mechanisms": mechanism_rows(plan),
-        "privacy_parameters": asdict(plan.guarantee),
+        "privacy_parameters": plan.guarantee.to_json(),
         "privacy_parameters_description": _reading(plan),
         "declared_size": plan.declared_size,
         "preprocessing": _preprocessing(plan),
@@ -274,10 +265,18 @@ def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
     }
 
 
-def _require_form(certificate: Mapping[str, Any]) -> None:
+F = TypeVar("F", bound=CertificateForm)
+
+
+def form_of(certificate: Mapping[str, Any], form: type[F]) -> F:
+    """Read a certificate of a form.
+
+    Raises:
+        InvalidCertificate: it is not of that form, or a number of its plan is out of range.
+    """
     try:
-        CertificateForm.model_validate(certificate)
-    except (ValidationError, RecursionError):
+        return cast("F", read(form, certificate))
+    except (ValueError, UnderstudyError):
         raise InvalidCertificate("the certificate is not of the published form") from None
 
 

@@ -7,54 +7,38 @@ which came later; no other member is allowed.
 
 from typing import Annotated, Final, Literal, get_args
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.artifacts import statements as say
-from core.artifacts.plan_form import (
-    ComposedForm,
-    Count,
-    CountOrNone,
-    Digest,
-    Epsilon,
-    Form,
-    Identifier,
-    Moment,
-    Name,
-    Parameters,
-    PlanForm,
-    Positive,
-    Share,
-)
+from core.artifacts.execution import Executed
+from core.artifacts.sampling.generator_check import GeneratorCheck
 from core.artifacts.signing.contexts import CERTIFICATE
+from core.dp.accountant import Epsilons
+from core.dp.charge import Charge
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.mechanism_forms import ComposedForm
+from core.plan.plan import Plan
+from core.values import Count, CountOrNone, Digest, Identifier, Later, Name, Positive, Published, Share
 
 SCHEMA: Final = "understudy.certificate/2"
+Moment = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00$"),
+]
+
+
+class Form(BaseModel):
+    """Without other members, and frozen. `core.values.read` refuses converted types."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), serialize_by_alias=True)
 
 
 class Unit(Form):
     """The privacy unit: one record, or one value of a named column with all its records."""
 
     column: Name | None
-    records: Count = Field(default=None)  # type: ignore[assignment]
+    records: Later[Count] = None
     description: Literal[say.UNIT_OF_RECORD, say.UNIT_OF_COLUMN]  # type: ignore[valid-type]
-
-
-class RenyiMicros(Form):
-    """Renyi divergence at each order of the ledger's filters, in millionths, rounded up."""
-
-    order_4: CountOrNone = Field(alias="4")
-    order_6: CountOrNone = Field(alias="6")
-    order_8: CountOrNone = Field(alias="8")
-    order_12: CountOrNone = Field(alias="12")
-    order_16: CountOrNone = Field(alias="16")
-    order_32: CountOrNone = Field(alias="32")
-
-
-class ChargeForm(Form):
-    """The ledger's charge: integers, rounded up."""
-
-    epsilon_micros: CountOrNone
-    delta_femtos: CountOrNone
-    rdp_micros: RenyiMicros
 
 
 class DataDomain(Form):
@@ -91,36 +75,23 @@ class MechanismForm(Form):
     noise_std: Positive | None
 
 
-Progressions = Annotated[
-    list[Annotated[list[CountOrNone], Field(min_length=3, max_length=3)]], Field(max_length=64)
+_Run = Annotated[
+    tuple[Count, Positive], Published(Annotated[list[Positive], Field(min_length=2, max_length=2)])
 ]
-
-
-class Releases(Form):
-    """The steps at which each kind of release was recorded: `[first, every, count]` each."""
-
-    label_histogram: Progressions
-    anchor: Progressions
-    gradients: Progressions
-    histograms: Progressions
-    # Not nullable: omitted if nothing is learnt.
-    learning: Progressions = Field(default=None)  # type: ignore[arg-type]
 
 
 class Runs(Form):
     """Runs of steps with one effective noise multiplier, `[steps, multiplier]` each, repeated."""
 
     repeat: Count
-    runs: Annotated[
-        list[Annotated[list[Positive], Field(min_length=2, max_length=2)]], Field(min_length=1, max_length=2)
-    ]
+    runs: Annotated[list[_Run], Field(min_length=1, max_length=2)]
 
 
 class ExecutedForm(Form):
     """The executed releases, recorded where noise is added to private values."""
 
     steps: CountOrNone
-    releases: Releases
+    releases: Executed
     noise_multipliers: Annotated[list[Runs], Field(max_length=1024)]
 
 
@@ -164,8 +135,7 @@ class CriticGrid(Form):
 class NoiseGrid(Form):
     """The public grids that sums and noise were rounded to."""
 
-    # Not nullable: omitted if nothing is learnt.
-    learning: Positive = Field(default=None)  # type: ignore[assignment]
+    learning: Later[Positive] = None
     anchor: Positive | None
     label_counts: Literal[1] | None
     critic: Annotated[list[CriticGrid], Field(max_length=64)]
@@ -219,17 +189,6 @@ class ArtefactsWithCounts(ArtefactsWithScript):
     counts: Artefact = Field(alias="counts.bin")
 
 
-class GeneratorCheckForm(Form):
-    """The result of the check of the generator's draws before release (`core.artifacts.sampling.generator_check`)."""
-
-    draws: Count
-    distinct_records: Count
-    constant_columns: Annotated[list[Name], Field(max_length=2**16)]
-    repeated_labels: Annotated[list[str], Field(max_length=2**15)]
-    few_records: bool
-    degenerate: bool
-
-
 class CertificateForm(Form):
     """A whole certificate, with its signature."""
 
@@ -244,16 +203,16 @@ class CertificateForm(Form):
     adjacency: Literal["add-or-remove"]
     privacy_unit: Unit
     declared_size: Count
-    privacy_parameters: Parameters
+    privacy_parameters: PrivacyGuarantee
     privacy_parameters_description: Literal[say.READING, say.READING_BESIDE_EARLIER]  # type: ignore[valid-type]
-    epsilon: Epsilon
-    charge: ChargeForm
+    epsilon: Epsilons
+    charge: Charge
     data_domain: DataDomain
     unprotected_quantities: Annotated[list[str], Field(json_schema_extra={"const": [*say.UNPROTECTED]})]
     model: Model
     mechanisms: Annotated[list[MechanismForm], Field(min_length=1, max_length=70)]
     mechanism: ComposedForm
-    plan: PlanForm
+    plan: Plan
     plan_digest: Digest
     executed: ExecutedForm
     preprocessing: Annotated[
@@ -276,8 +235,7 @@ class CertificateForm(Form):
     randomness: Randomness
     noise_grid: NoiseGrid
     software: Software
-    # Not nullable: omitted if the certificate is older than the check.
-    generator_check: GeneratorCheckForm = Field(default=None)  # type: ignore[assignment]
+    generator_check: Later[GeneratorCheck] = None
     artefacts: ArtefactsWithCounts | ArtefactsWithScript | Artefacts
     not_covered: Annotated[list[str], Field(json_schema_extra={"const": [*say.NOT_COVERED]})]
     context: Literal["understudy.certificate/2"]

@@ -4,17 +4,23 @@ import json
 from typing import Any, Final
 
 from core.artifacts.certificate_form import SCHEMA, CertificateForm
+from core.values import ADDED_LATER
 
-_LEFT_OUT: Final = frozenset({"title", "default", "description"})
+_LEFT_OUT: Final = frozenset({"title", "default", "description", "readOnly"})
 """Annotations of every type, removed from the schema; a member may still have such a name."""
 
-_LATER: Final = frozenset(
-    {
-        "critic_asks", "generator_check", "learning", "records", "reused", "anchor_screening_share",
-        "column_sensitivity", "table_sensitivity", "screening_sensitivity",
-    }
-)  # fmt: skip
-"""Members that older certificates lack: allowed but not required, and absence has one meaning."""
+
+_PUBLISHED_AS: Final = {
+    "ActsPlan": "ActsForm", "AnchorPlan": "AnchorForm", "Charge": "ChargeForm", "DiscreteGaussian": "DiscreteGaussianForm",
+    "Epsilons": "Epsilon", "Executed": "Releases", "Gaussian": "GaussianForm", "GeneratorCheck": "GeneratorCheckForm",
+    "ImageAnchorPlan": "ImageAnchorForm", "LabelPlan": "LabelForm", "LearningPlan": "LearningForm",
+    "LearningRelease": "LearningReleaseForm", "MarginalsPlan": "MarginalsForm", "NoiseBlock": "BlockForm", "Plan": "PlanForm",
+    "PoissonSampled": "PoissonSampledForm", "PrivacyGuarantee": "Parameters", "PrivacyUnit": "UnitColumn",
+    "ReportPlan": "ReportPlanForm", "ReusedCounts": "ReusedForm", "ReusedTables": "ReusedTablesForm",
+    "SelectionPlan": "SelectionPlanForm", "Threshold": "ThresholdForm",
+}  # fmt: skip
+"""Names of definitions, by class: the published schemas are older than some names of classes."""
+_DEFINITIONS: Final = "#/$defs/"
 
 
 def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> dict[str, Any]:
@@ -24,7 +30,7 @@ def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SC
         "$id": f"urn:{name.replace('/', ':')}",
         "title": "Certificate of a differentially private release",
     }
-    return head | strict_object(form.model_json_schema(by_alias=True))
+    return head | strict_object(form.model_json_schema(by_alias=True, mode="serialization"))
 
 
 def schema_text(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> str:
@@ -36,12 +42,17 @@ def strict_object(node: dict[str, Any]) -> dict[str, Any]:
     """The node without annotations for people, with every object strict."""
     kept: dict[str, Any] = {}
     for name, member in node.items():
-        if name in {"properties", "$defs"}:
+        if name == "$defs":
+            kept[name] = {_PUBLISHED_AS.get(key, key): strict_object(value) for key, value in member.items()}
+        elif name == "properties":
             kept[name] = {key: strict_object(value) for key, value in member.items()}
+        elif name == "$ref":
+            key = member.removeprefix(_DEFINITIONS)
+            kept[name] = _DEFINITIONS + _PUBLISHED_AS.get(key, key)
         elif name not in _LEFT_OUT:
             kept[name] = _value(member)
     if "properties" in kept:
-        kept |= {"required": sorted(set(kept["properties"]) - _LATER), "additionalProperties": False}
+        kept |= {"required": sorted(set(kept["properties"]) - ADDED_LATER), "additionalProperties": False}
     return kept
 
 

@@ -4,15 +4,21 @@ A job of ten million steps is one line here. Nothing in it depends on rows: it r
 that the plan gives each of them.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from operator import attrgetter
+from typing import Annotated, Any, Self
 
-from core.artifacts.errors import ExecutionDiffers
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.dp.gaussian import joint_noise_multiplier
 from core.plan.plan import Plan
+from core.values import CountOrNone, Published, Value
 
 SCHEMA = "understudy.execution/1"
+
+
+Progression = Annotated[list[CountOrNone], Field(min_length=3, max_length=3)]
 
 
 @dataclass(slots=True)
@@ -23,7 +29,7 @@ class Heard:
         progressions: `[first, every, count]` each: the steps first, first + every, ..., `count` of them.
     """
 
-    progressions: list[list[int]] = field(default_factory=list)
+    progressions: list[Progression] = field(default_factory=list)
 
     def add(self, step: int) -> None:
         """Record one more step."""
@@ -43,8 +49,16 @@ class Heard:
         return cls([[0, 1 if count == 1 else every, count]] if count else [])
 
 
+Steps = Annotated[
+    Heard,
+    BeforeValidator(lambda progressions: {"progressions": progressions}),
+    PlainSerializer(attrgetter("progressions")),
+    Published(Annotated[list[Progression], Field(max_length=64)]),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Executed:
+class Executed(Value):
     """All releases of one job.
 
     Attributes:
@@ -55,11 +69,15 @@ class Executed:
         learning: The noisy counts that a domain is learnt from, one step for each release, in the order of the plan's.
     """
 
-    label_histogram: Heard = field(default_factory=Heard)
-    anchor: Heard = field(default_factory=Heard)
-    gradients: Heard = field(default_factory=Heard)
-    histograms: Heard = field(default_factory=Heard)
-    learning: Heard = field(default_factory=Heard)
+    UNREADABLE = InvalidCertificate, "the record of releases lacks a kind or has one of the wrong form"
+
+    label_histogram: Steps = field(default_factory=Heard)
+    anchor: Steps = field(default_factory=Heard)
+    gradients: Steps = field(default_factory=Heard)
+    histograms: Steps = field(default_factory=Heard)
+    learning: Annotated[Steps, Field(exclude_if=lambda heard: not heard.progressions)] = field(
+        default_factory=Heard
+    )
 
     @classmethod
     def planned(cls, plan: Plan) -> Self:
@@ -70,37 +88,6 @@ class Executed:
             gradients=Heard.of(every=1, count=plan.steps),
             histograms=_refreshes(plan),
             learning=Heard.of(every=1, count=0 if plan.learning is None else len(plan.learning.releases)),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the steps by kind of release; `learning` only if something is learnt."""
-        learning = [list(one) for one in self.learning.progressions]
-        return {
-            "label_histogram": [list(one) for one in self.label_histogram.progressions],
-            "anchor": [list(one) for one in self.anchor.progressions],
-            "gradients": [list(one) for one in self.gradients.progressions],
-            "histograms": [list(one) for one in self.histograms.progressions],
-        } | ({"learning": learning} if learning else {})
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is not of this form.
-        """
-
-        def heard(name: str) -> Heard:
-            return Heard([[int(first), int(every), int(count)] for first, every, count in document[name]])
-
-        learning = heard("learning") if "learning" in document else Heard()
-
-        return cls(
-            label_histogram=heard("label_histogram"),
-            anchor=heard("anchor"),
-            gradients=heard("gradients"),
-            histograms=heard("histograms"),
-            learning=learning,
         )
 
 

@@ -1,22 +1,18 @@
 """The certificate of a selection's release: plan, charge and recorded releases are those of the whole selection."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from pydantic import ValidationError
-
 from core.artifacts import statements as say
-from core.artifacts.certificate import WRONG_MEMBER, mechanism_rows, require_stated
-from core.artifacts.errors import InvalidCertificate
-from core.artifacts.selection_execution import SelectionExecuted, executed_of_statement
+from core.artifacts.certificate import form_of, mechanism_rows, require_stated
+from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
+from core.artifacts.selection_execution import SelectionExecuted
 from core.artifacts.selection_form import SCHEMA, SelectionCertificateForm
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
 from core.dp.accountant import Epsilons
 from core.dp.charge import charge_of
-from core.errors import UnderstudyError
 from core.plan.selection import SelectionPlan
 
 
@@ -52,7 +48,7 @@ def sign_selection_certificate(certificate: Mapping[str, Any], signer: Signer) -
         InvalidCertificate: it is not of the published form.
     """
     signed = signer.sign(certificate, context=CERTIFICATE)
-    _require_form(signed.to_json())
+    form_of(signed.to_json(), SelectionCertificateForm)
     return signed
 
 
@@ -66,15 +62,17 @@ def verify_selection_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         InvalidCertificate: a member is missing or altered, the recorded releases are not the plan's, or their epsilon
             is above the stated or promised one.
     """
-    _require_form(certificate)
+    form = form_of(certificate, SelectionCertificateForm)
+    executed = SelectionExecuted(
+        winner=form.executed.winner,
+        candidates=tuple(one.releases for one in form.executed.candidates),
+        final=form.executed.final.releases,
+    )
     try:
-        plan = SelectionPlan.from_json(certificate["plan"])
-        executed = executed_of_statement(certificate["executed"])
-        executed.require_as_planned(plan)
-        expected = _derived(plan, executed)
-    except (UnderstudyError, RecursionError, *WRONG_MEMBER):
-        raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
-    return require_stated(certificate, expected, plan)
+        executed.require_as_planned(form.plan)
+    except ExecutionDiffers:
+        raise InvalidCertificate("the certificate's releases are not those of its plan") from None
+    return require_stated(certificate, _derived(form.plan, executed), form.plan)
 
 
 def _derived(plan: SelectionPlan, executed: SelectionExecuted) -> dict[str, Any]:
@@ -84,16 +82,9 @@ def _derived(plan: SelectionPlan, executed: SelectionExecuted) -> dict[str, Any]
         "plan": plan.to_json(),
         "plan_digest": plan.digest(),
         "mechanisms": mechanism_rows(plan.finals[executed.winner]),
-        "privacy_parameters": asdict(plan.guarantee),
+        "privacy_parameters": plan.guarantee.to_json(),
         "declared_size": plan.declared_size,
         "epsilon": plan.epsilons.to_json(),
         "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
         "executed": executed.stated(plan),
     }
-
-
-def _require_form(certificate: Mapping[str, Any]) -> None:
-    try:
-        SelectionCertificateForm.model_validate(certificate)
-    except (ValidationError, RecursionError):
-        raise InvalidCertificate("the certificate is not of the published form") from None

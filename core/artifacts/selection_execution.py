@@ -1,17 +1,18 @@
 """The recorded releases of a selection: every candidate's training, the winner, and the winner's training."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from core.artifacts.errors import ExecutionDiffers
+from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.execution import Executed, multiplier_runs, require_as_planned
 from core.plan.plan import Plan
 from core.plan.selection import SelectionPlan
+from core.values import CountOrNone, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionExecuted:
+class SelectionExecuted(Value):
     """All releases of one selection.
 
     Attributes:
@@ -20,7 +21,9 @@ class SelectionExecuted:
         final: Of the winner's training on all units.
     """
 
-    winner: int
+    UNREADABLE = InvalidCertificate, "the record of a selection lacks a member or has one of the wrong form"
+
+    winner: CountOrNone
     candidates: tuple[Executed, ...]
     final: Executed
 
@@ -31,27 +34,6 @@ class SelectionExecuted:
             winner=winner,
             candidates=tuple(Executed.planned(one) for one in plan.candidates),
             final=Executed.planned(plan.finals[winner]),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the winner, and the steps by training and kind of release."""
-        return {
-            "winner": self.winner,
-            "candidates": [one.to_json() for one in self.candidates],
-            "final": self.final.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is not of this form.
-        """
-        return cls(
-            winner=int(document["winner"]),
-            candidates=tuple(Executed.from_json(one) for one in document["candidates"]),
-            final=Executed.from_json(document["final"]),
         )
 
     def require_as_planned(self, plan: SelectionPlan) -> None:
@@ -84,16 +66,3 @@ def _stated(executed: Sequence[Executed], plans: Sequence[Plan]) -> list[dict[st
         }
         for one, plan in zip(executed, plans, strict=True)
     ]
-
-
-def executed_of_statement(document: Mapping[str, Any]) -> SelectionExecuted:
-    """Read a certificate's record of a selection.
-
-    Raises:
-        KeyError, TypeError, ValueError: it is not of this form.
-    """
-    return SelectionExecuted(
-        winner=int(document["winner"]),
-        candidates=tuple(Executed.from_json(one["releases"]) for one in document["candidates"]),
-        final=Executed.from_json(document["final"]["releases"]),
-    )

@@ -36,7 +36,7 @@ def _check_noise_multiplier(noise_multiplier: float) -> None:
 class Gaussian:
     """A vector plus independent Gaussian noise on every coordinate."""
 
-    kind: Literal["gaussian"] = field(default="gaussian", init=False, repr=False, compare=False)
+    kind: Literal["gaussian"] = field(default="gaussian", repr=False, compare=False)
     noise_multiplier: Annotated[float, Published(Positive)]
 
     def __post_init__(self) -> None:
@@ -50,9 +50,7 @@ class DiscreteGaussian:
     That condition (a histogram) makes the privacy loss the one of a single count of sensitivity one.
     """
 
-    kind: Literal["discrete-gaussian"] = field(
-        default="discrete-gaussian", init=False, repr=False, compare=False
-    )
+    kind: Literal["discrete-gaussian"] = field(default="discrete-gaussian", repr=False, compare=False)
     noise_multiplier: Annotated[float, Published(Positive)]
 
     def __post_init__(self) -> None:
@@ -63,7 +61,7 @@ class DiscreteGaussian:
 class Laplace:
     """A number plus Laplace noise."""
 
-    kind: Literal["laplace"] = field(default="laplace", init=False, repr=False, compare=False)
+    kind: Literal["laplace"] = field(default="laplace", repr=False, compare=False)
     noise_multiplier: Annotated[float, Published(Positive)]
 
     def __post_init__(self) -> None:
@@ -74,7 +72,7 @@ class Laplace:
 class PoissonSampled:
     """A Gaussian run on a Poisson sample: every unit enters by an independent coin."""
 
-    kind: Literal["poisson-sampled"] = field(default="poisson-sampled", init=False, repr=False, compare=False)
+    kind: Literal["poisson-sampled"] = field(default="poisson-sampled", repr=False, compare=False)
     sampling_rate: Annotated[float, Published(Share)]
     mechanism: Gaussian
 
@@ -89,7 +87,7 @@ class PoissonSampled:
 class Repeated:
     """The same mechanism run `count` times, each time with fresh coins and fresh noise."""
 
-    kind: Literal["repeated"] = field(default="repeated", init=False, repr=False, compare=False)
+    kind: Literal["repeated"] = field(default="repeated", repr=False, compare=False)
     count: int
     mechanism: "Mechanism"
 
@@ -102,7 +100,7 @@ class Repeated:
 class Composed:
     """Several mechanisms in sequence; each may depend on earlier outputs. Empty: nothing ran."""
 
-    kind: Literal["composed"] = field(default="composed", init=False, repr=False, compare=False)
+    kind: Literal["composed"] = field(default="composed", repr=False, compare=False)
     parts: tuple["Mechanism", ...]
 
 
@@ -126,9 +124,7 @@ class PermuteAndFlip:
     both signs r could move by 2: there the factor 1/2 is needed (`tests/core/dp/test_choice.py` has such a case).
     """
 
-    kind: Literal["permute-and-flip"] = field(
-        default="permute-and-flip", init=False, repr=False, compare=False
-    )
+    kind: Literal["permute-and-flip"] = field(default="permute-and-flip", repr=False, compare=False)
     epsilon: float
     candidates: int
 
@@ -151,7 +147,7 @@ class Threshold:
     proof). No Renyi divergence is finite: a job with a threshold is admitted by basic composition or not at all.
     """
 
-    kind: Literal["threshold"] = field(default="threshold", init=False, repr=False, compare=False)
+    kind: Literal["threshold"] = field(default="threshold", repr=False, compare=False)
     delta: Annotated[float, Published(BelowOne)]
 
     def __post_init__(self) -> None:
@@ -169,7 +165,7 @@ class Parallel:
     parts' (docs/mechanisms/selection.md). Parts of equal realised sizes would break this: a unit more moves others.
     """
 
-    kind: Literal["parallel"] = field(default="parallel", init=False, repr=False, compare=False)
+    kind: Literal["parallel"] = field(default="parallel", repr=False, compare=False)
     parts: tuple["Mechanism", ...]
 
     def __post_init__(self) -> None:
@@ -183,7 +179,7 @@ class Chosen:
     Whatever was released, one of the parts runs, so the loss is dominated like that of `Parallel`.
     """
 
-    kind: Literal["chosen"] = field(default="chosen", init=False, repr=False, compare=False)
+    kind: Literal["chosen"] = field(default="chosen", repr=False, compare=False)
     parts: tuple["Mechanism", ...]
 
     def __post_init__(self) -> None:

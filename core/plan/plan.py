@@ -48,7 +48,7 @@ class Plan(PlanDocument):
             do not belong to the synthesizer.
     """
 
-    version: Literal[1] = field(default=VERSION, init=False, repr=False, compare=False)
+    version: Literal[1] = field(default=VERSION, repr=False, compare=False)
     synthesizer: Annotated[str, Published(Literal[tuple(SYNTHESIZERS)])]
     guarantee: PrivacyGuarantee
     adjacency: Annotated[Adjacency, ADJACENCY]

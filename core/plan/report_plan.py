@@ -76,8 +76,8 @@ class ReportPlan(PlanDocument):
     IDENTITY: ClassVar = {"version": VERSION, "kind": KIND}
     synthesizer: ClassVar[str] = KIND
 
-    version: Literal[1] = field(default=VERSION, init=False, repr=False, compare=False)
-    kind: Literal["report"] = field(default=KIND, init=False, repr=False, compare=False)
+    version: Literal[1] = field(default=VERSION, repr=False, compare=False)
+    kind: Literal["report"] = field(default=KIND, repr=False, compare=False)
     guarantee: PrivacyGuarantee
     adjacency: Annotated[Adjacency, ADJACENCY]
     privacy_unit: Annotated[PrivacyUnit, Published(UnitColumn)]
@@ -92,9 +92,9 @@ class ReportPlan(PlanDocument):
     target: Name | None
     """The column that the classifier predicts from all others, or the label from the image; None omits the
     score."""
-    pair_bins: Literal[8] = field(default=PAIR_BINS, init=False, repr=False, compare=False)
+    pair_bins: Literal[8] = field(default=PAIR_BINS, repr=False, compare=False)
     synthetic_rows: Count
-    steps: Literal[0] = field(default=0, init=False, repr=False, compare=False)
+    steps: Literal[0] = field(default=0, repr=False, compare=False)
     """No training steps: everything is measured at once."""
     noise_multiplier: Annotated[float, Published(Positive)]
     epsilons: Epsilons

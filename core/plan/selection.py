@@ -80,8 +80,8 @@ class SelectionPlan(PlanDocument):
     IDENTITY: ClassVar = {"version": VERSION, "kind": KIND}
     synthesizer: ClassVar[str] = KIND
 
-    version: Literal[1] = field(default=VERSION, init=False, repr=False, compare=False)
-    kind: Literal["selection"] = field(default=KIND, init=False, repr=False, compare=False)
+    version: Literal[1] = field(default=VERSION, repr=False, compare=False)
+    kind: Literal["selection"] = field(default=KIND, repr=False, compare=False)
     guarantee: PrivacyGuarantee
     """Of the selection and the winner's training together."""
     declared_size: Count

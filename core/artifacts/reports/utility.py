@@ -9,10 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 from uuid import UUID, uuid5
-
-from pydantic import ValidationError
 
 from core.artifacts import statements
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
@@ -27,6 +25,7 @@ from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
 from core.plan.report_plan import ReportPlan
 from core.plan.report_planning import DEVIATIONS_95, std_of_share
+from core.values import read
 
 Json = Mapping[str, Any]
 _REPORTS: Final = UUID("0d7a4b34-9a3e-4a0b-8f0e-6a1f6f0f2c11")
@@ -62,19 +61,19 @@ class Measurement:
                 kind: [_share(kind, float(term), plan.declared_size) for term in terms[kind]]
                 for kind in terms
             }
-            read = {kind: [float(value) for value in references[kind]] for kind in references}
+            given = {kind: [float(value) for value in references[kind]] for kind in references}
         except (KeyError, TypeError, ValueError):
             raise ExecutionDiffers from None
         counts = plan.terms
         expected = {kind: 2 if kind == "score" else count for kind, count in counts.items()}
-        numbers = [value for values in (*shares.values(), *read.values()) for value in values]
+        numbers = [value for values in (*shares.values(), *given.values()) for value in values]
         if (
             {kind: len(values) for kind, values in shares.items()} != counts
-            or {kind: len(read.get(kind, ())) for kind in counts} != expected
+            or {kind: len(given.get(kind, ())) for kind in counts} != expected
             or not all(map(math.isfinite, numbers))
         ):
             raise ExecutionDiffers
-        return cls(noisy=shares, references=read)
+        return cls(noisy=shares, references=given)
 
     @classmethod
     def of_results(cls, results: Json) -> Self:
@@ -204,7 +203,7 @@ def sign_charged_report(report: Json, signer: Signer) -> SignedDocument:
         InvalidCertificate: it does not have the published form.
     """
     signed = signer.sign(report, context=CHARGED_REPORT)
-    _require_form(signed.to_json())
+    _form_of(signed.to_json())
     return signed
 
 
@@ -220,9 +219,8 @@ def verify_charged_report(report: Json) -> Epsilons:
         InvalidCertificate: a member is missing or altered, a result does not follow from its noisy number, or
             epsilon exceeds the stated or promised value.
     """
-    _require_form(report)
+    plan = _form_of(report).plan
     try:
-        plan = ReportPlan.from_json(report["plan"])
         results = Measurement.of_results(report["results"]).results(plan)
     except (UnderstudyError, KeyError, TypeError, ValueError):
         raise InvalidCertificate("the report lacks a member or has a wrong one") from None
@@ -264,10 +262,10 @@ def _within(share: float) -> float:
     return min(1.0, max(0.0, share))
 
 
-def _require_form(report: Json) -> None:
+def _form_of(report: Json) -> UtilityReportForm:
     try:
-        UtilityReportForm.model_validate(report)
-    except (ValidationError, RecursionError):
+        return cast("UtilityReportForm", read(UtilityReportForm, report))
+    except (ValueError, UnderstudyError):
         raise InvalidCertificate("the report is not of the published form") from None
 
 

@@ -8,22 +8,15 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from core.artifacts.certificate_form import ChargeForm, Ledger, Randomness, Software, Unit
+from core.artifacts.certificate_form import Form, Ledger, Moment, Randomness, Software, Unit
 from core.artifacts.certificate_schema import strict_object
-from core.artifacts.plan_form import (
-    Count,
-    Digest,
-    Epsilon,
-    Form,
-    GaussianForm,
-    Identifier,
-    Moment,
-    Name,
-    Parameters,
-    Positive,
-)
 from core.artifacts.reports import utility_text as say
-from core.plan.report_plan import LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS
+from core.dp.accountant import Epsilons
+from core.dp.charge import Charge
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.mechanism_forms import ReportMechanismForm
+from core.plan.report_plan import MOST_COLUMNS, ReportPlan
+from core.values import Count, Digest, Identifier, Name, Positive
 
 SCHEMA: Final = "understudy.charged-report/1"
 _MOST_PAIRS: Final = MOST_COLUMNS * (MOST_COLUMNS - 1) // 2
@@ -81,48 +74,6 @@ class Results(Form):
     score: Score | None
 
 
-class NoiseStds(Form):
-    """Standard deviation of the noise on every term of a kind, in records; null for a kind without terms."""
-
-    columns: Positive
-    pairs: Positive | None
-    score: Positive | None
-
-
-class UnitColumn(Form):
-    """The column of the privacy unit; null if every record is its own unit."""
-
-    column: Name | None
-
-
-class ReportMechanismForm(GaussianForm):
-    """One Gaussian mechanism on all terms."""
-
-    version: Literal[1]
-
-
-class ReportPlanForm(Form):
-    """The ordered measurement."""
-
-    version: Literal[1]
-    kind: Literal["report"]
-    guarantee: Parameters
-    adjacency: Literal["add-or-remove"]
-    privacy_unit: UnitColumn
-    declared_size: Annotated[int, Field(ge=1, le=LARGEST_SIZE)]
-    release_id: Identifier
-    manifest_sha256: Digest
-    columns: Annotated[list[Name], Field(min_length=1, max_length=MOST_COLUMNS)]
-    target: Name | None
-    pair_bins: Literal[PAIR_BINS]  # type: ignore[valid-type]
-    synthetic_rows: Count
-    steps: Literal[0]
-    noise_multiplier: Positive
-    noise_stds: NoiseStds
-    epsilons: Epsilon
-    mechanism: ReportMechanismForm
-
-
 class MechanismRow(Form):
     """One kind of term of the joint Gaussian, for people."""
 
@@ -154,13 +105,13 @@ class UtilityReportForm(Form):
     adjacency: Literal["add-or-remove"]
     privacy_unit: Unit
     declared_size: Count
-    privacy_parameters: Parameters
+    privacy_parameters: PrivacyGuarantee
     privacy_parameters_description: Literal[say.PROMISE]  # type: ignore[valid-type]
-    epsilon: Epsilon
-    charge: ChargeForm
+    epsilon: Epsilons
+    charge: Charge
     mechanisms: Annotated[list[MechanismRow], Field(min_length=1, max_length=3)]
     mechanism: ReportMechanismForm
-    plan: ReportPlanForm
+    plan: ReportPlan
     plan_digest: Digest
     releases_heard: Literal[1]
     results: Results
@@ -188,7 +139,9 @@ def utility_schema_text() -> str:
     }
     return (
         json.dumps(
-            head | strict_object(UtilityReportForm.model_json_schema(by_alias=True)), indent=1, sort_keys=True
+            head | strict_object(UtilityReportForm.model_json_schema(by_alias=True, mode="serialization")),
+            indent=1,
+            sort_keys=True,
         )
         + "\n"
     )

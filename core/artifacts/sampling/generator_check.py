@@ -7,7 +7,12 @@ result is public.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
+
+from pydantic import Field
+
+from core.artifacts.errors import InvalidCertificate
+from core.values import Count, Name, Value, derived
 
 MEMBER: Final = "generator_check"
 """Name of the member in certificates and in a training's report."""
@@ -20,7 +25,7 @@ REMEDY: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratorCheck:
+class GeneratorCheck(Value):
     """The findings of the check.
 
     Attributes:
@@ -31,13 +36,15 @@ class GeneratorCheck:
         few_records: Whether there are far fewer distinct records than combinations in the reference distribution.
     """
 
-    draws: int
-    distinct_records: int
-    constant_columns: tuple[str, ...] = ()
-    repeated_labels: tuple[str, ...] = ()
+    UNREADABLE = InvalidCertificate, "the check of the generator lacks a member or has a wrong one"
+
+    draws: Count
+    distinct_records: Count
+    constant_columns: Annotated[tuple[Name, ...], Field(max_length=2**16)] = ()
+    repeated_labels: Annotated[tuple[str, ...], Field(max_length=2**15)] = ()
     few_records: bool = False
 
-    @property
+    @derived
     def degenerate(self) -> bool:
         """Whether anything was found."""
         return bool(self.constant_columns or self.repeated_labels or self.few_records)
@@ -53,32 +60,6 @@ class GeneratorCheck:
             yield f"Columns with nearly always the same value: {_listed(self.constant_columns)}."
         if self.repeated_labels:
             yield f"Labels with nearly always the same record: {_listed(self.repeated_labels)}."
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the certificate's member."""
-        return {
-            "draws": self.draws,
-            "distinct_records": self.distinct_records,
-            "constant_columns": list(self.constant_columns),
-            "repeated_labels": list(self.repeated_labels),
-            "few_records": self.few_records,
-            "degenerate": self.degenerate,
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is not of this form.
-        """
-        return cls(
-            draws=int(document["draws"]),
-            distinct_records=int(document["distinct_records"]),
-            constant_columns=tuple(map(str, document["constant_columns"])),
-            repeated_labels=tuple(map(str, document["repeated_labels"])),
-            few_records=bool(document["few_records"]),
-        )
 
     @classmethod
     def of_certificate(cls, certificate: Mapping[str, Any]) -> Self | None:
