@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def canonical(document: Mapping[str, Any]) -> bytes:
+def canonical(document: Mapping[str, Any] | Sequence[Any]) -> bytes:
     """Return the document with sorted keys, without spaces, in ASCII. Numbers are as Python prints them, which is lossless.
 
     Raises:
@@ -18,6 +18,6 @@ def canonical(document: Mapping[str, Any]) -> bytes:
     ).encode("ascii")
 
 
-def canonical_digest(document: Mapping[str, Any]) -> str:
+def canonical_digest(document: Mapping[str, Any] | Sequence[Any]) -> str:
     """Return the SHA-256 of the canonical JSON, in hexadecimal. Raises what `canonical` raises."""
     return hashlib.sha256(canonical(document)).hexdigest()

@@ -18,13 +18,14 @@ from core.plan.errors import InvalidReport
 from core.plan.quote import room_for
 from core.plan.report_columns import declared_target, drawn, measurable, predictable
 from core.plan.report_plan import KIND, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
+from core.values import Value
 
 DEVIATIONS_95: Final = 1.96
 """Half-width of a 95 % interval, in standard deviations of the noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSpec:
+class ReportSpec(Value):
     """What to measure about which release.
 
     Args:
@@ -37,15 +38,6 @@ class ReportSpec:
     manifest_sha256: str
     target: str | None
     columns: tuple[str, ...] | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the spec as a JSON object."""
-        return {
-            "release_id": str(self.release_id),
-            "manifest_sha256": self.manifest_sha256,
-            "target": self.target,
-            "columns": None if self.columns is None else list(self.columns),
-        }
 
 
 def make_report_plan(

@@ -4,12 +4,12 @@ A plan never sees the dataset, only its declared facts. Calibrating one takes a 
 so the concurrency limit keeps many quotes from starving all other requests.
 """
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from core.canonical import canonical_digest
 from core.dp.charge import Charge
 from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
@@ -163,7 +163,7 @@ def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> Or
 
 
 def _address(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> str:
-    """Cache key: everything that a plan depends on, as text."""
+    """Cache key: the digest of everything that a plan depends on."""
     parts = [
         spec.to_json(),
         guarantee.to_json(),
@@ -172,4 +172,4 @@ def _address(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> st
         facts.adjacency.value,
         facts.privacy_unit.to_json(),
     ]
-    return json.dumps(parts, sort_keys=True)
+    return canonical_digest(parts)

@@ -277,11 +277,22 @@ def altered(change: dict[str, Any]) -> dict[str, Any]:
         {"options": {"unheard_of": 1}},
         {"mechanism": {"version": 1, "kind": "composed", "parts": []}},
         {"declared_size": None},
+        {"declared_size": True},
+        {"declared_size": 50_000.0},
+        {"declared_size": "50000"},
+        {"blocks": [{"first_step": 0, "steps": 500, "noise_multiplier": "2.0"}]},
+        {"blocks": [{"first_step": 0, "steps": 500, "noise_multiplier": math.nan}]},
+        {"epsilons": {"pld": 0.5, "rdp": 0.6, "reported": 0.1}},
+        {"guarantee": {"epsilon": 1, "delta": 1e-6}},
+        {"learning": None},
+        {"reused": []},
+        {"secret": "4711"},
     ],
 )
 def test_an_altered_plan_is_refused(change: dict[str, Any]):
-    with pytest.raises(InvalidPlan):
+    with pytest.raises(InvalidPlan) as refused:
         Plan.from_json(altered(change))
+    assert not any(value in str(refused.value) for value in ("secret", "4711", "50000"))
 
 
 def test_a_plan_without_a_member_is_refused():
