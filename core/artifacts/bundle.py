@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.artifacts.errors import BundleInvalid
-from core.artifacts.manifest import Manifest, manifest_from_json
+from core.artifacts.manifest import DIGESTS, Manifest, manifest_from_json
 
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
 DOMAIN, CERTIFICATE, README, SCRIPT = "domain.json", "certificate.json", "README.md", "sample.py"
@@ -87,7 +87,7 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
         raise _not_whole() from None
     manifest = _json_object(files[MANIFEST], MANIFEST)
     described = manifest_from_json(manifest)
-    digests = manifest.get("sha256")
+    digests = manifest.get(DIGESTS)
     for name in _DIGESTED:
         if not isinstance(digests, dict) or digests.get(name) != hashlib.sha256(files[name]).hexdigest():
             raise BundleInvalid(f"{name} in the bundle is not the file its manifest lists.")

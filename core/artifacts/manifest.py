@@ -6,17 +6,20 @@ domain gives the meaning of codes and labels.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 from core.artifacts.errors import BundleInvalid
 from core.plan.domain.document import MAXIMUM_CODES
 from core.plan.domain.images import LARGEST_SIDE, MOST_LABELS
 from core.plan.rules import MOST_LOGITS
+from core.values import Later, Value, derived
 
 TABLE_SCHEMA: Final = "understudy.bundle/2"
 WIDE_SCHEMA: Final = "understudy.wide-bundle/1"
 """Schema of tables whose network outputs logits of groups of codes."""
 IMAGE_SCHEMA: Final = "understudy.image-bundle/1"
+DIGESTS: Final = "sha256"
+"""Member of a bundle's manifest with the digests of its other files, by name."""
 MIXTURE_OUTPUTS: Final = ("component_sums", "component_logits", "code_groups", "code_logits")
 """Further outputs of a table's network that is a mixture of product laws, the same for any input: running sums of the
 components' law given each label (labels or 1, components); logits of the groups of all columns but the target (components,
@@ -27,8 +30,13 @@ _SHADES = 256
 """Number of values of one channel of a pixel, at 8 bits."""
 
 
+class _Manifest(Value):
+    __slots__ = ()
+    UNREADABLE = BundleInvalid, "The bundle's manifest lacks a field or has one of the wrong type."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableManifest:
+class TableManifest(_Manifest):
     """A generator of rows: ``logits`` (rows, cells), a block of them for every column.
 
     Attributes:
@@ -47,34 +55,17 @@ class TableManifest:
     cardinalities: tuple[int, ...]
     label_index: int | None
     label_probabilities: tuple[float, ...] | None
-    groups: tuple[int, ...] | None = None
+    groups: Later[tuple[int, ...]] = None
+
+    @derived
+    def schema(self) -> str:
+        """The version of the form: that of groups is another."""
+        return TABLE_SCHEMA if self.groups is None else WIDE_SCHEMA
 
     @property
     def blocks(self) -> tuple[int, ...]:
         """Logits of each column."""
         return self.cardinalities if self.groups is None else self.groups
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form, without the digests."""
-        return {
-            "schema": TABLE_SCHEMA if self.groups is None else WIDE_SCHEMA,
-            "latent_dimension": self.latent_dimension,
-            "cardinalities": list(self.cardinalities),
-            "label_index": self.label_index,
-            "label_probabilities": _listed(self.label_probabilities),
-            **({} if self.groups is None else {"groups": list(self.groups)}),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the JSON form; see `manifest_from_json`."""
-        return cls(
-            latent_dimension=int(data["latent_dimension"]),
-            cardinalities=tuple(int(cells) for cells in data["cardinalities"]),
-            label_index=None if data["label_index"] is None else int(data["label_index"]),
-            label_probabilities=_law_from(data),
-            groups=tuple(int(groups) for groups in data["groups"]) if data["schema"] == WIDE_SCHEMA else None,
-        )
 
     def exists(self) -> bool:
         """Whether the values are consistent and within limits."""
@@ -99,7 +90,7 @@ class TableManifest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageManifest:
+class ImageManifest(_Manifest):
     """A generator of images: ``images`` (rows, channels, height, width), float32 in [0, 1].
 
     Attributes:
@@ -119,33 +110,16 @@ class ImageManifest:
     channels: int
     label_probabilities: tuple[float, ...] | None
 
+    @derived
+    def schema(self) -> str:
+        """The version of the form."""
+        return IMAGE_SCHEMA
+
     @property
     def cardinalities(self) -> tuple[int, ...]:
         """Number of codes of every number of an image, then of its label if any; certificates count these."""
         labels = () if self.label_probabilities is None else (len(self.label_probabilities),)
         return (_SHADES,) * (self.height * self.width * self.channels) + labels
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form, without the digests."""
-        return {
-            "schema": IMAGE_SCHEMA,
-            "latent_dimension": self.latent_dimension,
-            "height": self.height,
-            "width": self.width,
-            "channels": self.channels,
-            "label_probabilities": _listed(self.label_probabilities),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the JSON form; see `manifest_from_json`."""
-        return cls(
-            latent_dimension=int(data["latent_dimension"]),
-            height=int(data["height"]),
-            width=int(data["width"]),
-            channels=int(data["channels"]),
-            label_probabilities=_law_from(data),
-        )
 
     def exists(self) -> bool:
         """Whether the values are consistent and within limits."""
@@ -168,7 +142,7 @@ _FORMS: Final[Mapping[str, type[TableManifest] | type[ImageManifest]]] = {
 
 
 def manifest_from_json(data: Mapping[str, Any]) -> Manifest:
-    """Read a manifest of any form.
+    """Read a manifest of any form, without its digests of the other files.
 
     Raises:
         BundleInvalid: A version this software does not know, or a field that is missing or out of range.
@@ -177,22 +151,10 @@ def manifest_from_json(data: Mapping[str, Any]) -> Manifest:
     form = _FORMS.get(schema) if isinstance(schema, str) else None
     if form is None:
         raise BundleInvalid("The bundle's manifest has a version this software does not know.")
-    try:
-        manifest = form.from_json(data)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise BundleInvalid("The bundle's manifest lacks a field or has one of the wrong type.") from None
+    manifest = form.from_json({name: member for name, member in data.items() if name != DIGESTS})
     if not manifest.exists():
         raise BundleInvalid("The bundle's manifest describes a generator that cannot exist.")
     return manifest
-
-
-def _law_from(data: Mapping[str, Any]) -> tuple[float, ...] | None:
-    law = data["label_probabilities"]
-    return None if law is None else tuple(float(p) for p in law)
-
-
-def _listed(law: Sequence[float] | None) -> list[float] | None:
-    return None if law is None else list(law)
 
 
 def _is_law(law: Sequence[float]) -> bool:

@@ -18,6 +18,7 @@ from core.artifacts.bundle import (
     WEIGHTS,
     Bundle,
 )
+from core.artifacts.manifest import DIGESTS
 from core.artifacts.sampling.sampler_script import render_script
 
 # ZIP cannot say "no date"; this is its earliest one.
@@ -28,7 +29,7 @@ def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
     """Return the files of a bundle by name, except the certificate, which lists them."""
     files = {WEIGHTS: bundle.weights, NETWORK: bundle.network, DOMAIN: _json_bytes(bundle.domain)}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    manifest = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
+    manifest = _json_bytes({**bundle.manifest.to_json(), DIGESTS: digests})
     script = render_script(bundle.manifest, bundle.domain).encode()
     counted = {} if bundle.counts is None else {COUNTS: bundle.counts}
     return files | {MANIFEST: manifest, README: readme.encode(), SCRIPT: script} | counted
