@@ -77,6 +77,7 @@ from service.metrics import endpoints as metrics
 from service.notifications import endpoints as notifications
 from service.openapi import complete_document
 from service.opened_cache import OpenedCache
+from service.overview import endpoints as overview
 from service.planning.planner import Planner
 from service.principals import endpoints as principals
 from service.principals import enrolment_endpoints as enrolments
@@ -209,6 +210,7 @@ def create_app(
         notifications,
         dossier,
         diagnosis,
+        overview,
     ):
         # Included without an intermediate router: each nested router adds matching work to every request.
         app.include_router(domain.router, prefix="/v1", responses=everywhere)

@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.ledger.audit import log
+from core.ledger.audit.repository import DONE
 from core.platform.access.roles import Principal
 from service.current_request import current_request_id, current_trail
 
@@ -22,7 +23,7 @@ def record(session: Session, principal: Principal, *, action: str, object_id: ob
         actor=actor_of(principal),
         action=action,
         object=str(object_id),
-        outcome="done",
+        outcome=DONE,
         at=clock.now(),
         client_address=current_trail().client_address,
         request_id=current_request_id() or None,

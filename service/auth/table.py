@@ -74,6 +74,8 @@ TABLE: Final[Mapping[str, Access]] = {
     "name_principal": Access(_ADMIN, Scope.KEYS_WRITE, Reach.ANY),
     "read_session": Access(_EVERYBODY, None, Reach.NONE),
     "close_session": Access(_EVERYBODY, None, Reach.NONE),
+    # Each of its parts has the rights of the operation that lists it.
+    "read_overview": Access(_EVERYBODY, None, Reach.NONE),
     "create_dataset": Access(_OWNER, Scope.DATASETS_WRITE, Reach.NONE),
     "list_datasets": Access(_EVERYBODY, Scope.DATASETS_READ, Reach.NONE),
     "read_dataset": Access(_EVERYBODY, Scope.DATASETS_READ, Reach.SEEN),
@@ -133,6 +135,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "delete_sealed_report": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "ask_counts": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
+    "read_precision": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "check_rules": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "read_known_counts": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "list_charged_reports": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),

@@ -1,6 +1,7 @@
 """Releases: the published generator, its certificate, its noisy counts, and any number of synthetic rows."""
 
 import json
+from dataclasses import asdict
 from typing import Annotated, Any, BinaryIO
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.asking.codes import counted_by
 from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
 from core.artifacts.asking.question import LONGEST
 from core.artifacts.errors import (
@@ -19,15 +21,26 @@ from core.artifacts.errors import (
 )
 from core.artifacts.sampling import formats, image_formats
 from core.artifacts.sampling.samples import Samples, open_samples
+from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
 from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.edge.concurrency import ServiceBusy
 from service.edge.streaming import Pieces
+from service.planning.facts import DatasetFacts
 from service.problem import problems
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound
-from service.releases.schemas import AnswerView, ReleaseList, ReleaseView, RulesCheckView, SampleFormat
+from service.releases.precision import expected_error_of
+from service.releases.schemas import (
+    AnswerView,
+    ColumnPrecisionView,
+    PrecisionView,
+    ReleaseList,
+    ReleaseView,
+    RulesCheckView,
+    SampleFormat,
+)
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 
@@ -210,6 +223,30 @@ def ask_counts(
     """
     release = repository.visible(session, release_id, principal)
     return AnswerView.of(_opened_counts(context, release).answer(question))
+
+
+@router.get("/{release_id}/precision", summary="Read the precision", responses=problems(ReleaseNotFound))
+def read_precision(
+    release_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+) -> PrecisionView:
+    """The expected error of synthetic rows, and the standard errors of the noisy counts. This costs no privacy.
+
+    Computed from the plan, the declared domain and the noise of the released counts; no record is read.
+    """
+    release = repository.visible(session, release_id, principal)
+    facts = DatasetFacts.of(session.get_one(Dataset, release.dataset_id))
+    try:
+        counts: OpenedCounts | None = _opened_counts(context, release)
+    except NoCounts:
+        counts = None
+    return PrecisionView(
+        declared_size=facts.declared_size,
+        **expected_error_of(release.certificate, facts),
+        counted=None if counts is None else counted_by(counts.domain),
+        columns=[]
+        if counts is None
+        else [ColumnPrecisionView(**asdict(column)) for column in counts.precision],
+    )
 
 
 @router.get("/{release_id}/rules", summary="Check the rules", responses=problems(ReleaseNotFound, NoCounts))

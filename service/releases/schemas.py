@@ -96,6 +96,32 @@ class AnswerView(BaseModel):
         return cls.model_validate(answer.to_json())
 
 
+class ColumnPrecisionView(BaseModel):
+    """The precision of the noisy counts of one column."""
+
+    name: str
+    values: int = Field(description="Number of values, with one for missing values if they are allowed.")
+    standard_error: float | None = Field(
+        description="Standard error of the count of one value, in records; null if the column was not counted."
+    )
+
+
+class PrecisionView(BaseModel):
+    """How accurate a release is expected to be, from public facts and the noise of its counts alone."""
+
+    declared_size: int
+    expected_error: dict[str, Any] | None = Field(
+        description="Expected error of counts of synthetic rows, as in a quote; null if it is not known in advance."
+    )
+    expected_error_missing: str | None = Field(
+        description="images, no-anchor, chosen-under-noise or unknown-plan; null with an expected error."
+    )
+    counted: str | None = Field(description="The unit of a count; null if the release has no counts.")
+    columns: list[ColumnPrecisionView] = Field(
+        description="The precision of the counts of every column; empty if the release has no counts."
+    )
+
+
 class ContradictionView(BaseModel):
     """Two columns whose counts contradict a rule."""
 

@@ -33,6 +33,7 @@ from core.artifacts.asking.assumed import (
 )
 from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
 from core.artifacts.asking.estimates import DEVIATIONS, Estimates, Weights
+from core.artifacts.asking.precision import ColumnPrecision, column_precisions
 from core.artifacts.asking.question import Condition, Question, read_question
 from core.artifacts.asking.result import Answer, Basis, Row
 from core.artifacts.asking.rules_check import RulesCheck, check_rules
@@ -86,6 +87,11 @@ class OpenedCounts:
             AnswerTooLong: the answer has too many rows.
         """
         return _Asked(self, read_question(text)).answer()
+
+    @cached_property
+    def precision(self) -> tuple[ColumnPrecision, ...]:
+        """Return the precision of the counts of every column."""
+        return column_precisions(self.domain, self.estimates)
 
     @cached_property
     def rules_check(self) -> RulesCheck:

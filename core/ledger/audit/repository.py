@@ -13,6 +13,9 @@ from core.db.tables.audit_unlinked import AuditUnlinked
 from core.ledger.audit.chain import Event, Link
 from core.ledger.hash_chain import EMPTY, Head
 
+DONE = "done"
+"""Outcome of an action that was carried out; every other outcome is the code of a refusal."""
+
 _LINKERS = 7_253_104_866_022
 """Key of the advisory lock that admits one linker at a time. Requests never take it."""
 
@@ -42,6 +45,16 @@ def add(session: Session, event: AuditEvent) -> None:
     """Insert an event; a trigger queues it for the linker."""
     session.add(event)
     session.flush()
+
+
+def newest_refusals(session: Session, *, since: datetime, limit: int) -> Sequence[AuditEvent]:
+    """Return the newest refused attempts since a moment, newest first."""
+    return session.scalars(
+        select(AuditEvent)
+        .where(AuditEvent.at >= since, AuditEvent.outcome != DONE)
+        .order_by(AuditEvent.at.desc(), AuditEvent.sequence.desc())
+        .limit(limit)
+    ).all()
 
 
 def lock_chain(session: Session) -> None:

@@ -229,7 +229,25 @@ DOSSIER: Final[Fields] = {
     "exports[].at": W, "exports[].actor": F, "people": W,
 }  # fmt: skip
 
+USABLE_GRANT: Final[Fields] = {**STANDING_GRANT, "orderable_epsilon": L}
+OVERVIEW: Final[Fields] = {
+    "datasets": C, "datasets[].id": F, "datasets[].population_id": F, "datasets[].name": D, "datasets[].privacy_unit": D,
+    "datasets[].declared_size": D, "datasets[].state": W, "datasets[].created_at": W, "datasets[].budget": C,
+    **under("datasets[].budget.", BUDGET), "datasets[].budget.filters": L, "datasets[].course": L, "datasets[].course[].at": E, "datasets[].course[].spent": L,
+    "datasets[].course[].reserved": L, "next_before": F,
+    "requests": W, "requests[].id": F, "requests[].dataset_id": F, "requests[].dataset_name": D, "requests[].requested_by": F,
+    "requests[].epsilon": W, "requests[].delta": W, "requests[].purpose": W, "requests[].created_at": W,
+    "requests[].expires_at": W, "requests[].fits": L, "requests[].remaining_epsilon": L, "requests[].remaining_epsilon_after": L,
+    "own_grants": W, **under("own_grants[].", USABLE_GRANT), "expiring_grants": W,
+    # No grant of the day ends within two weeks, so no amounts are told here.
+    **under("expiring_grants[].", {path: one for path, one in USABLE_GRANT.items() if not path.endswith("**")}),
+    "live_jobs": E, **under("live_jobs[].", JOB), "failed_jobs": E, **under("failed_jobs[].", JOB),
+    "refusals": W, "refusals[].sequence": W, "refusals[].at": W, "refusals[].actor": F, "refusals[].action": W,
+    "refusals[].object": F, "refusals[].outcome": W,
+}  # fmt: skip
+
 OPERATIONS: Final[Mapping[str, Fields]] = {
+    "read_overview": OVERVIEW,
     "list_jobs": page_of(JOBS),
     "read_job": JOB,
     # No generator of these stages is degenerate, and the document does not take the events of a stream apart.
@@ -262,6 +280,10 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
         "schema": C, "measure": W, "columns[]": W, "rows[].values[]": M, "rows[].estimate": M, "rows[].low": M, "rows[].high": M,
         "rows[].standard_error": M, "rows[].unbiased": M, "counted": D, "confidence": C, "drawn_rows": M, "notes[]": M,
         "basis": M,
+    },
+    "read_precision": {
+        "declared_size": D, "expected_error": P, "expected_error.**": P, "expected_error_missing": P, "counted": D, "columns": D,
+        "columns[].name": D, "columns[].values": D, "columns[].standard_error": P,
     },
     "check_rules": {
         "schema": C, "code": M, "rules": D, "rules[].pointer": D, "rules[].kind": D, "rules[].columns[]": D, "rules[].finding": M,

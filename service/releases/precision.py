@@ -1,0 +1,37 @@
+"""The expected error of a release, from the plan in its certificate and the declared domain."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from core.artifacts.certificate_form import SCHEMA
+from core.errors import UnderstudyError
+from core.plan.plan import Plan
+from core.plan.quote import expected_error_in
+from core.plan.selection import SelectionPlan, ordered_plan_from_json
+from service.planning.facts import DatasetFacts
+
+UNKNOWN_PLAN: Final = "unknown-plan"
+
+
+def expected_error_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> dict[str, Any]:
+    """The members `expected_error` and `expected_error_missing`; the latter says why there is no error.
+
+    The error of a selection is that of its winner's training. A certificate of another format or domain has a plan
+    that is not known here.
+    """
+    plan = _plan_of(certificate, facts)
+    if plan is None:
+        return {"expected_error": None, "expected_error_missing": UNKNOWN_PLAN}
+    return {"expected_error_missing": None, **expected_error_in(plan, facts.domain)}
+
+
+def _plan_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> Plan | None:
+    try:
+        if certificate["schema"] != SCHEMA or certificate["data_domain"]["sha256"] != facts.domain.digest():
+            return None
+        plan = ordered_plan_from_json(certificate["plan"])
+        if isinstance(plan, SelectionPlan):
+            plan = plan.finals[certificate["executed"]["winner"]]
+    except (KeyError, IndexError, TypeError, UnderstudyError):
+        return None
+    return plan if isinstance(plan, Plan) else None
