@@ -38,7 +38,7 @@ from service.members.schemas import MemberView
 from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
 from service.wire import Before, coarse
 from service.witness.endpoints import read_ledger_head, verify_ledger
-from service.wording.labels import short
+from service.wording.labels import principal_in, short
 
 NEWEST_JOBS: Final = 20
 REQUESTS: Final = 20
@@ -140,6 +140,7 @@ def ledger_page(
     entries, next_before = visit.read(
         lambda session: ledger_queries.page(session, dataset.population_id, limit=ENTRIES, before=before)
     )
+    decided = [entry.decision.terms for entry in entries if entry.decision is not None]
     return page(
         visit,
         "ledger.html",
@@ -147,6 +148,9 @@ def ledger_page(
         tabs=tabs(visit, dataset),
         budget=visit.ask(read_budget, dataset_id=dataset_id),
         entries=[entry_json(entry) for entry in entries],
+        people=visit.names_of(
+            principal_in(terms[role]) for terms in decided for role in ("by", "holder_id") if role in terms
+        ),
         next_before=next_before,
         is_first=before is None,
         verified=visit.ask(verify_ledger, dataset_id=dataset_id) if check else None,

@@ -3,10 +3,10 @@
 A decision that could be submitted twice by accident carries an idempotency key.
 """
 
-from typing import Final
+from typing import Annotated, Final
 from uuid import UUID, uuid4
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
 from core.platform.budget_requests.states import RequestState
 from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset
@@ -94,8 +94,13 @@ def ask_for_budget(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 
 @router.get("/requests")
-def requests_page(visit: CurrentVisit, state: RequestState | None = None, before: Before = None) -> Response:
-    """List the requests that the visitor may see, newest first."""
+def requests_page(
+    visit: CurrentVisit,
+    wanted: Annotated[str, Query(alias="state", max_length=40)] = "",
+    before: Before = None,
+) -> Response:
+    """List the requests that the visitor may see, newest first; without a state, or with an unknown one, all."""
+    state = RequestState(wanted) if wanted in set(RequestState) else None
     found = visit.ask(list_budget_requests, state=state, limit=REQUESTS, before=before)
     return page(
         visit,

@@ -24,6 +24,7 @@ from service.datasets.endpoints import create_dataset, read_dataset, upload_rows
 from service.datasets.schemas import DatasetOrder
 from service.edge.json_body import read_json
 from service.problem import MalformedRequest
+from service.wording import domain_text
 
 WHOLE: Final = "whole"
 """Stands for the document itself in the list of confirmed locations."""
@@ -92,10 +93,14 @@ def declare(visit: CurrentVisit) -> Response:
 def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
     """Show the upload form; the browser sends the file to the API in parts."""
     visit.require(upload_rows)
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     return page(
         visit,
         "upload.html",
-        dataset=visit.ask(read_dataset, dataset_id=dataset_id),
+        dataset=dataset,
+        declared=json.dumps(domain_text.declared_columns(dataset.domain))
+        if "columns" in dataset.domain
+        else None,
         hours=f"{visit.context.settings.upload_hours:g}",
     )
 

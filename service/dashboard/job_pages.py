@@ -44,6 +44,7 @@ def jobs_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Befor
         "jobs.html",
         jobs=found.items,
         names=dataset_names(visit, [job.dataset_id for job in found.items]),
+        people=visit.names_of([job.ordered_by for job in found.items]),
         next_before=found.next_before,
         is_first=before is None,
         dataset_id=dataset_id,

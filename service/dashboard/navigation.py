@@ -24,7 +24,7 @@ class Item(NamedTuple):
 
 
 _PLACES: Final[Sequence[tuple[Item, Callable[..., Any]]]] = (
-    (Item("/overview", "Datasets"), list_datasets),
+    (Item("/overview", "Overview"), list_datasets),
     (Item("/requests", "Requests"), list_budget_requests),
     (Item("/grants", "Grants"), list_all_grants),
     (Item("/jobs", "Jobs"), list_jobs),

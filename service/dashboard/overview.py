@@ -1,66 +1,67 @@
-"""The home page: all visible datasets with their budgets, and open requests."""
+"""The home page, the budget board: every visible budget over time, and what waits, ends, runs or failed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.ledger import ledger_queries
-from core.platform.budget_requests.states import RequestState
-from service.budgets.endpoints import read_budget
-from service.budgets.schemas import BudgetView
+from service.budgets.endpoints import set_budget
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import create_dataset, list_datasets
 from service.datasets.repository import names_of
-from service.datasets.schemas import DatasetView
+from service.diagnosis.endpoints import only_one, read_health_report
+from service.jobs.endpoints import create_job
+from service.overview.endpoints import read_overview
 from service.principals.enrolment_endpoints import list_enrolments
 from service.principals.people_schemas import EnrolmentView
-from service.requests.endpoints import approve_budget_request, file_budget_request, list_budget_requests
-from service.requests.schemas import BudgetRequestView
+from service.requests.endpoints import approve_budget_request, file_budget_request
 from service.wire import Before
+from service.wording.labels import principal_in
 
 DATASETS: Final = 25
-WAITING: Final = 5
 
 router = APIRouter(include_in_schema=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """A dataset with its budget.
-
-    Args:
-        dataset: Its public facts.
-        budget: The budget of its population; None if the visitor's key may not read budgets.
-    """
-
-    dataset: DatasetView
-    budget: BudgetView | None
-
-
 @router.get("/overview")
 def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
-    """List datasets, newest first, in pages."""
-    datasets = visit.ask(list_datasets, limit=DATASETS, before=before)
-    budgets = _budgets(visit, [item.population_id for item in datasets.items])
-    waiting = _waiting(visit) if before is None else []
+    """Show the budget board; datasets newest first, in pages."""
+    visit.require(list_datasets)
+    board = visit.ask(read_overview, limit=DATASETS, before=before)
+    is_first = before is None
+    others = [grant for grant in board.expiring_grants or () if grant.holder_id != visit.principal.id]
+    jobs = [*(board.live_jobs or ()), *(board.failed_jobs or ())]
+    people = [request.requested_by for request in board.requests or ()]
+    people += [grant.holder_id for grant in others] + [job.ordered_by for job in jobs]
+    people += [actor for refusal in board.refusals or () if (actor := principal_in(refusal.actor))]
+    on_page = {listed.id: listed.name for listed in board.datasets or ()}
+    elsewhere = {job.dataset_id for job in jobs}
+    elsewhere |= {one for grant in [*(board.own_grants or ()), *others] for one in grant.dataset_ids}
     return page(
         visit,
         "overview.html",
-        listed=[Listed(dataset=item, budget=budgets.get(item.population_id)) for item in datasets.items],
-        next_before=datasets.next_before,
-        is_first=before is None,
-        waiting=waiting,
-        recoveries=own_recoveries(visit) if before is None else [],
-        names=dataset_names(visit, [request.dataset_id for request in waiting]),
-        people=visit.names_of([request.requested_by for request in waiting]),
+        board=board,
+        is_first=is_first,
+        expiring=others,
+        now=visit.context.clock.now(),
+        recoveries=own_recoveries(visit) if is_first else [],
+        names={**dataset_names(visit, list(elsewhere - on_page.keys())), **on_page},
+        people=visit.names_of(people),
         decides=visit.may(approve_budget_request),
         may_declare=visit.may(create_dataset),
         may_file=visit.may(file_budget_request),
+        may_order=visit.may(create_job),
+        may_set=visit.may(set_budget),
+        may_examine=visit.may(read_health_report),
     )
+
+
+@router.get("/overview/findings")
+def findings_fragment(visit: CurrentVisit) -> Response:
+    """Examine the deployment, which takes longer than a page may."""
+    return page(visit, "findings.html", report=visit.ask(read_health_report, limit=only_one()))
 
 
 def own_recoveries(visit: Visit) -> Sequence[EnrolmentView]:
@@ -84,17 +85,3 @@ def dataset_names(visit: Visit, dataset_ids: Sequence[UUID]) -> Mapping[UUID, st
     if not dataset_ids or not visit.may(list_datasets):
         return {}
     return visit.read(lambda session: names_of(session, dataset_ids, visit.principal))
-
-
-def _budgets(visit: Visit, population_ids: Sequence[UUID]) -> Mapping[UUID, BudgetView]:
-    if not visit.may(read_budget):
-        return {}
-    found = visit.read(lambda session: ledger_queries.summaries(session, population_ids))
-    return {population_id: BudgetView.of(summary) for population_id, summary in found.items()}
-
-
-def _waiting(visit: Visit) -> Sequence[BudgetRequestView]:
-    """The newest open requests that the visitor may decide on or has filed."""
-    if not visit.may(list_budget_requests):
-        return []
-    return visit.ask(list_budget_requests, state=RequestState.OPEN, limit=WAITING).items

@@ -10,6 +10,7 @@ from service.dashboard import (
     deleting_pages,
     entrance,
     grant_pages,
+    help_page,
     job_pages,
     ledger_file,
     notification_pages,
@@ -44,6 +45,7 @@ GROUPS = (
     system_pages,
     people_pages,
     notification_pages,
+    help_page,
 )
 
 

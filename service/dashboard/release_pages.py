@@ -31,6 +31,7 @@ from service.releases.endpoints import (
     draw_samples,
     list_releases,
     read_certificate,
+    read_precision,
     read_release,
 )
 from service.releases.errors import ReleaseNotFound
@@ -77,6 +78,9 @@ def release_page(
         "release.html",
         release=release,
         names=dataset_names(visit, [release.dataset_id]),
+        certificate=certificate,
+        dataset=dataset,
+        precision=visit.ask(read_precision, release_id=release_id) if visit.may(read_precision) else None,
         pictures=pictures,
         warning=JobWarning.of(certificate.get(MEMBER)),
         asked=_asked(visit, release_id, certificate, question),

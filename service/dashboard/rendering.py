@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from service.dashboard.assets import path_of
 from service.dashboard.navigation import menu
+from service.dashboard.sparkline import sparkline_of
 from service.dashboard.visit import Visit
 from service.wording import domain_text, labels
 from service.wording.budget_bar import bar_of
@@ -88,6 +89,7 @@ def environment() -> Environment:
         "labels": labels,
         "domain_text": domain_text,
         "bar_of": bar_of,
+        "sparkline_of": sparkline_of,
     }
     made.filters |= {
         "moment": labels.moment,

@@ -21,7 +21,6 @@ from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
 from service.dashboard.overview import own_recoveries
 from service.dashboard.rendering import page, sent_on
-from service.dashboard.trail_page import principal_in
 from service.dashboard.visit import CurrentVisit
 from service.diagnosis.endpoints import only_one, read_health_report
 from service.principals.endpoints import name_principal
@@ -29,6 +28,7 @@ from service.principals.key_endpoints import create_key, list_keys, revoke_key, 
 from service.principals.key_schemas import KeyOrder
 from service.principals.schemas import NameOrder
 from service.wire import plain_text
+from service.wording.labels import principal_in
 
 EVENTS: Final = 50
 
@@ -152,7 +152,6 @@ def audit_page(
         "audit.html",
         events=found.items,
         people=visit.names_of([principal_in(event.actor) for event in found.items]),
-        principal_in=principal_in,
         asked=asked,
         query=urlencode(asked),
         next_before=found.next_before,

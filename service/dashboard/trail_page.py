@@ -11,6 +11,7 @@ from service.dashboard.dataset_pages import tabs
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit
 from service.datasets.endpoints import read_dataset
+from service.wording.labels import principal_in
 
 EVENTS: Final = 50
 
@@ -30,16 +31,7 @@ def trail_page(dataset_id: UUID, visit: CurrentVisit, before: BeforeSequence = N
         tabs=tabs(visit, dataset),
         events=found.items,
         people=visit.names_of([*members, *(principal_in(event.actor) for event in found.items)]),
-        principal_in=principal_in,
         next_before=found.next_before,
         is_first=before is None,
         may_see_all=visit.may(list_audit_events),
     )
-
-
-def principal_in(actor: str) -> UUID | None:
-    """The principal of an audit log actor; None for a process or an anonymous caller."""
-    try:
-        return UUID(actor.partition("/")[0])
-    except ValueError:
-        return None

@@ -65,6 +65,51 @@ def otherwise(column: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "–"
 
 
+def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The columns and the CSV dialect as the preview of a file compares them (preview.js).
+
+    `words` are the values that a column may hold and `lower` and `upper` its bounds; null where only the service can tell.
+    """
+    dialect = domain.get("csv") or {}
+    return {
+        "columns": [
+            {
+                "name": column["name"],
+                "kind": column.get("kind"),
+                "holds": holds(column),
+                "null": column.get("null", "refuse"),
+                "words": _words(column),
+                "specials": column.get("specials", []),
+                "lower": _bound(column, "lower", 0),
+                "upper": _bound(column, "upper", -1),
+            }
+            for column in domain["columns"]
+        ],
+        "dialect": {
+            "delimiter": dialect.get("delimiter", ","),
+            "quote": dialect.get("quote", '"'),
+            "header": dialect.get("header", True),
+            "nulls": dialect.get("null_values", [""]),
+            "strip": dialect.get("strip_spaces", False),
+        },
+    }
+
+
+def _words(column: Mapping[str, Any]) -> Sequence[str] | None:
+    if "true" in column:
+        return [str(column["true"]), str(column["false"])]
+    categories = column.get("categories")
+    return None if categories is None or categories == LEARN else [str(word) for word in categories]
+
+
+def _bound(column: Mapping[str, Any], name: str, place: int) -> float | None:
+    if column.get("kind") != "numeric" or column.get("bounds") == LEARN:
+        return None
+    edges = column.get("edges")
+    value = column.get(name, edges[place] if isinstance(edges, Sequence) and edges else None)
+    return float(value) if isinstance(value, (int, float)) else None
+
+
 def rule(declared: Mapping[str, Any]) -> str:
     """A rule between columns."""
     within = f", within {declared['tolerance']}" if declared.get("tolerance") else ""

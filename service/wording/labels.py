@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Final
+from uuid import UUID
 
 from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
+from service.releases.precision import UNKNOWN_PLAN
 from service.wire import coarse
 
 _MINUTE: Final = 60
@@ -109,6 +111,7 @@ ENTRIES: Final[Mapping[str, str]] = {
 NO_EXPECTATION: Final[Mapping[str, str]] = {
     IMAGES: "Not known in advance for images.",
     NO_ANCHOR: "Not known in advance: training with a critic alone counts nothing.",
+    UNKNOWN_PLAN: "Not known: the plan in the certificate is of another format or another declaration.",
     CHOSEN_UNDER_NOISE: "Not known in advance: a graphical model selects under noise which columns to count together.",
 }
 
@@ -231,6 +234,14 @@ def refusal(code: str) -> str:
 def action(name: str) -> str:
     """An action of the audit log, done or attempted."""
     return ACTIONS.get(name, f"tried to {name.replace('_', ' ')}")
+
+
+def principal_in(actor: str) -> UUID | None:
+    """The principal of an actor; None for a process or an anonymous caller."""
+    try:
+        return UUID(actor.partition("/")[0])
+    except ValueError:
+        return None
 
 
 def object_type(name: str) -> str:

@@ -20,7 +20,8 @@ MOST_BYTES = 60_000
 SIZES = {"desktop": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
 PAGES = {
     "sign-in": (None, "/sign-in"),
-    "overview": ("owner", "/overview"),
+    "overview": ("admin", "/overview"),
+    "orderable": ("analyst", "/overview"),
     "dataset": ("owner", "/datasets/{dataset_id}"),
     "request": ("owner", "/requests/{request_id}"),
     "people": ("owner", "/datasets/{dataset_id}/people"),
@@ -28,6 +29,8 @@ PAGES = {
     "facts": ("owner", "/datasets/{dataset_id}/facts"),
     "job": ("analyst", "/jobs/{running_id}"),
     "jobs": ("analyst", "/jobs"),
+    "requests": ("admin", "/requests"),
+    "help": ("admin", "/help"),
     "order": ("analyst", "/datasets/{dataset_id}/order"),
     "release": ("analyst", "/releases/{release_id}"),
     "asked": (
@@ -44,7 +47,7 @@ PAGES = {
     "error": ("owner", "/jobs/00000000-0000-4000-8000-000000000000"),
 }
 KEY_PAGES = [
-    "sign-in", "overview", "dataset", "request", "ledger", "job", "order", "release", "system", "declare",
+    "sign-in", "overview", "orderable", "dataset", "request", "ledger", "job", "order", "release", "system", "declare",
 ]  # fmt: skip
 """What the documentation keeps; the others are taken where UNDERSTUDY_PAGES names them."""
 

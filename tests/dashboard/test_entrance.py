@@ -25,7 +25,7 @@ def test_the_root_leads_to_the_first_page_or_the_way_in(
 def test_everybody_gets_in_and_out(world: World, sign_in: Callable[..., Visitor]) -> None:
     for role in ("owner", "analyst", "admin", "auditor"):
         visitor = sign_in(role)
-        assert "<h1>Datasets</h1>" in visitor.page("/overview")
+        assert "<h1>Overview</h1>" in visitor.page("/overview")
         assert "You have signed out." in visitor.follow("/sign-out")
         assert visitor.get("/overview").headers["location"] == "/sign-in"
 
@@ -169,7 +169,7 @@ def test_what_nobody_expected_is_a_page_too(
     def fail(*_: object, **__: object) -> None:
         raise ValueError("a value of a row: 4711")
 
-    monkeypatch.setattr("service.dashboard.overview._budgets", fail)
+    monkeypatch.setattr("service.dashboard.overview.dataset_names", fail)
     text = sign_in("owner").page("/overview", 500)
     assert "internal-error" in text
     assert "4711" not in text

@@ -37,7 +37,8 @@ def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
     browser_path()
     out = Path(OUT) if OUT else tmp_path
     scene = lived_in(world)
-    keys = {"owner": world.owner.key, "analyst": world.analyst.key, "auditor": world.caller(Role.AUDITOR).key}
+    keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
+    keys["auditor"] = world.caller(Role.AUDITOR).key
     now = world.clock.now() + timedelta(days=1)
     found: dict[str, Image.Image] = {}
     serve_fonts(world.app)

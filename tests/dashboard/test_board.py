@@ -1,0 +1,161 @@
+"""The overview as a board: each role sees what waits for it, and acts from there; the help is one click away."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from core.platform.access.roles import Role
+from core.platform.access.scopes import Scope
+from service.dashboard.sparkline import HEIGHT, WIDTH, sparkline_of
+from service.overview.schemas import CourseView, DatasetBudget
+from service.wording import domain_text
+from tests.core.artifacts.stand_in import DOMAIN
+from tests.dashboard.newer_scene import enrich
+from tests.dashboard.scene import Scene, lived_in
+from tests.dashboard.visitor import Visitor, enter
+from tests.service.world import World
+
+CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
+HELP = Path(__file__).parents[2] / "service" / "dashboard" / "templates" / "help.html"
+
+
+@pytest.fixture
+def scene(world: World) -> Scene:
+    return lived_in(world)
+
+
+def _words(page: str) -> str:
+    return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
+
+
+def test_each_role_sees_its_part(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:
+    refused = world.analyst.post(f"/v1/datasets/{scene.dataset_id}/freeze", {"reason": "no"})
+    assert refused.status_code == 403
+    colleague = world.caller(Role.ANALYST)
+    world.admit(scene.dataset_id, colleague)
+    grant_id = world.give(
+        scene.dataset_id, colleague, epsilon=0.4, expires_at=world.clock.now() + timedelta(days=3)
+    )
+    admin = sign_in("admin").page("/overview")
+    for path in (
+        f"/requests/{scene.request_id}", f"/jobs/{scene.running_id}", f"/jobs/{scene.queued_id}",
+        f"/grants/{grant_id}", "/audit?outcome=role-missing", f"/datasets/{scene.declared_id}#cap-epsilon",
+        'hx-get="/overview/findings',
+    ):  # fmt: skip
+        assert path in admin, path
+    assert "Decide" in admin
+    assert "Jobs failed within 14 days" in admin
+    assert "Research group, north" in admin
+    owner = sign_in("owner").page("/overview")
+    assert "Grants that expire within 14 days" in owner
+    for hidden in ("Attempts refused", "/overview/findings", "Set the cap"):
+        assert hidden not in owner, hidden
+    analyst = sign_in("analyst").page("/overview")
+    assert "What you may still order" in analyst
+    assert f"/datasets/{scene.dataset_id}/order" in analyst
+    for hidden in ("Decide", "Grants that expire", "Attempts refused"):
+        assert hidden not in analyst, hidden
+    auditor = sign_in("auditor").page("/overview")
+    assert "Open requests" in auditor
+    assert "Decide" not in auditor
+    older = sign_in("admin").page(f"/overview?before={scene.dataset_id}")
+    assert "No datasets yet" not in older
+    assert "Awaiting your decision" not in older
+
+
+def test_a_key_for_datasets_alone_sees_no_amount(world: World, scene: Scene) -> None:
+    page = enter(world, world.caller(Role.ADMIN, scopes={Scope.DATASETS_READ})).page("/overview")
+    assert "Admissions 2020" in page
+    for hidden in ("left of", "open requests", "jobs", "Jobs failed", "refused"):
+        assert hidden not in _words(page).partition("Budgets")[2], hidden
+
+
+def test_findings_come_as_a_fragment(scene: Scene, sign_in: Callable[..., Visitor]) -> None:
+    found = sign_in("admin").get("/overview/findings", **{"HX-Request": "true"})
+    assert found.status_code == 200
+    assert re.search(r'<a href="/system"><strong class="number[^>]*>\d+</strong>', found.text)
+    assert sign_in("owner").get("/overview/findings").status_code == 403
+
+
+def test_the_filter_of_requests_says_what_is_listed(
+    world: World, scene: Scene, sign_in: Callable[..., Visitor]
+) -> None:
+    enrich(world, scene)
+    admin = sign_in("admin")
+    for path, chosen in {
+        "/requests": None, "/requests?state=": None, "/requests?state=odd": None,
+        "/requests?state=open": "open", "/requests?state=denied": "denied",
+    }.items():  # fmt: skip
+        page = admin.page(path)
+        selected = re.findall(r'<option value="([a-z]*)" selected>', page)
+        assert selected == ([] if chosen is None else [chosen]), path
+        assert page.index('<option value="">all</option>') < page.index('<option value="open"')
+        states = set(re.findall(r'class="state [a-z]+">([a-z]+)<', page))
+        assert chosen is None or states <= {chosen}, path
+
+
+def test_people_are_named(scene: Scene, sign_in: Callable[..., Visitor]) -> None:
+    admin = sign_in("admin")
+    for path in ("/overview", "/jobs", f"/datasets/{scene.dataset_id}/ledger", "/grants", "/requests"):
+        assert '<span class="person">Research group, north</span>' in admin.page(path), path
+
+
+def test_help_is_one_click_away_and_its_terms_are_those_of_the_docs(sign_in: Callable[..., Visitor]) -> None:
+    analyst = sign_in("analyst")
+    assert 'href="/help"' in analyst.page("/overview")
+    page = analyst.page("/help")
+    assert "As an analyst" in page
+    assert "As an admin" not in page
+    defined = set(re.findall(r"^\*\*([^*,]+)(?:, [^*]+)?\*\*$", CONCEPTS.read_text(), re.MULTILINE))
+    terms = re.findall(r"<dt id=[^>]*>([^<]+)</dt>", HELP.read_text())
+    assert terms
+    assert set(terms) <= defined, set(terms) - defined
+    every = sign_in("owner", "analyst", "admin", "auditor").page("/help")
+    for path in set(re.findall(r'href="(/[a-z-]+(?:/new)?(?:\?[^"]*)?)"', every)):
+        assert sign_in("owner", "analyst", "admin", "auditor").get(path).status_code == 200, path
+
+
+def _listed(*course: tuple[int, float, float]) -> tuple[DatasetBudget, datetime]:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    points = [
+        CourseView(at=start + timedelta(days=day), spent=str(spent), reserved=str(reserved))
+        for day, spent, reserved in course
+    ]
+    made = DatasetBudget(
+        id=uuid4(), population_id=UUID(int=1), name="a", privacy_unit=None, declared_size=9, state="ready",
+        created_at=start, budget=None, course=points,
+    )  # fmt: skip
+    return made, start + timedelta(days=4)
+
+
+def test_a_sparkline_steps_at_each_entry() -> None:
+    drawn = sparkline_of(*_listed((0, 0, 0), (1, 0, 0.5), (2, 0.5, 0), (3, 0.5, 0.5)))
+    assert drawn is not None
+    quarter = WIDTH / 4
+    assert drawn.in_force == (
+        f"M0 {HEIGHT}H0.0V{HEIGHT:.1f}H{quarter:.1f}V{HEIGHT / 2:.1f}H{2 * quarter:.1f}V{HEIGHT / 2:.1f}"
+        f"H{3 * quarter:.1f}V0.0H{WIDTH}V{HEIGHT}Z"
+    )
+    assert drawn.label == "ε 1 since 2026-01-01"
+    assert sparkline_of(*_listed((0, 0, 0))) is None
+    assert sparkline_of(*_listed()) is None
+
+
+def test_a_file_is_compared_with_the_declared_columns() -> None:
+    declared = domain_text.declared_columns(DOMAIN)
+    ward, age, sick, seen = declared["columns"]
+    assert (ward["words"], age["words"], sick["words"]) == (["A", 'B, or "C"', "Ü"], None, ["yes", "no"])
+    assert (age["lower"], age["upper"], seen["lower"]) == (0, 99, None)
+    assert declared["dialect"] == {
+        "delimiter": ",", "quote": '"', "header": True, "nulls": [""], "strip": False,
+    }  # fmt: skip
+    learnt = {"name": "a", "kind": "categorical", "categories": "learn", "most": 9, "null": "category"}
+    bounded = {"name": "b", "kind": "numeric", "type": "real", "bounds": "learn", "lower": 0, "upper": 1}
+    other = domain_text.declared_columns({"columns": [learnt, bounded], "csv": {"delimiter": ";"}})
+    assert [(one["words"], one["lower"]) for one in other["columns"]] == [(None, None)] * 2
+    assert other["dialect"]["delimiter"] == ";"
