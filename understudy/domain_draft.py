@@ -2,18 +2,40 @@
 
 A domain is public, but a draft is not: its bounds, categories and even its kinds come from the rows. Every value
 taken from the data is therefore also listed under ``_from_data``, and the service refuses a domain that still carries
-such a mark. The owner reviews each marked value, edits what would reveal something about a person (a single very old
-patient, a rare diagnosis), and deletes the marks. Bounds are widened to round numbers, but stay marked.
+such a mark. The owner reviews each marked value (`understudy.draft_confirmation`) and edits what would reveal something about a person: a single
+very old patient, a rare diagnosis. Bounds are robust and round, rare words are left out, but all stay marked. A note on each column
+says why; notes may tell something about the rows and are dropped with the last mark. The rules are listed in docs/domain.md.
 
-Needs pyarrow (``pip install 'understudy[offline]'``). The whole file is read once, in constant memory.
+Needs numpy and pyarrow (``pip install 'understudy[all]'``). The whole file is read once, in constant memory.
 """
 
 import json
 import math
+from calendar import monthrange
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from understudy.draft_bounds import (
+    BINS,
+    FEWEST_TO_LEARN,
+    TOLERATED_SHIFT,
+    Bounds,
+    choose_bounds,
+    special_values,
+)
+from understudy.draft_words import (
+    are_keys,
+    code_book,
+    names_a_key,
+    names_a_person,
+    names_amount,
+    names_codes,
+    names_contact,
+    ordered,
+    target_rank,
+)
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect
 
@@ -23,15 +45,19 @@ NOTE = "_note"
 
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
-_BINS = 32
-_MOST_CATEGORIES = 60
+_MOST_CATEGORIES = 200
+_MOST_INTEGER_CODES = 60
+_MOST_LEARNT = 64
+_SHORT_LIST = 10
 _FEW_INTEGERS = 2
-_SPIKE_SHARE = 0.2
 _FEWEST_ROWS_FOR_IDS = 20
-_WIDE_RANGE = 32
-_FEW_DAYS, _DAYS_OF_MONTH = 2, 31
+_FEWEST_ROWS_OF_A_WORD = 10
+_ROWS_PER_FREE_TEXT = 5
+_SPARSE = 1000
+_LONG_CODE = 1e8
+_FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
-_ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_EPOCH = date(1970, 1, 1).toordinal()
 _TRUE_WORDS = {"true", "yes", "y", "t"}
 _FALSE_WORDS = {"false", "no", "n", "f"}
 
@@ -51,11 +77,7 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
         InputUnusable: the file is missing, empty, not UTF-8 or not readable.
         NotInstalled: pyarrow is missing.
     """
-    try:
-        import pyarrow as pa
-    except ImportError:
-        message = "drafting a domain needs pyarrow: pip install 'understudy[offline]'"
-        raise NotInstalled(message) from None
+    pa = _arrow()
     if not path.is_file():
         message = f"there is no file {path}"
         raise InputUnusable(message)
@@ -79,6 +101,34 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
     return _document(facts, rows, dialect)
 
 
+def draft_frame(table: Any) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+    """Draft the domain document of an Arrow table; see `draft_domain`.
+
+    Raises:
+        InputUnusable: the table has no rows.
+        NotInstalled: pyarrow is missing.
+    """
+    _arrow()
+    facts = {name: Facts() for name in table.column_names}
+    for batch in table.to_batches(1 << 16):
+        for name in batch.schema.names:
+            facts[name].look(batch.column(name))
+    if table.num_rows == 0:
+        message = "the table has no rows"
+        raise InputUnusable(message)
+    return _document(facts, table.num_rows, None)
+
+
+def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
+    try:
+        import numpy as np  # noqa: F401 - needed by `table_facts`
+        import pyarrow as pa
+    except ImportError as error:
+        message = f"drafting a domain needs {error.name or 'pyarrow'}: pip install 'understudy[all]'"
+        raise NotInstalled(message) from None
+    return pa
+
+
 def render_draft(draft: dict[str, Any]) -> str:
     """The draft as JSON text for a person: one key per line, lists on one line."""
     columns = ",\n".join("  " + _render(column, 2) for column in draft["columns"])
@@ -89,19 +139,22 @@ def render_draft(draft: dict[str, Any]) -> str:
 
 def codes_at_most(draft: dict[str, Any]) -> int:
     """An upper bound on the codes of all columns of a draft; the service counts exactly."""
-    return sum(_codes_of(column) for column in draft["columns"] if column["kind"] != "ignored")
+    return sum(_codes_of(column) for column in draft["columns"] if column["kind"] not in {"ignored", "unit"})
 
 
 def _codes_of(column: dict[str, Any]) -> int:
     if column["kind"] == "boolean":
         codes = 2
+    elif column["kind"] == "ordinal":
+        codes = len(column["levels"])
     elif column["kind"] == "categorical":
-        codes = len(column["categories"]) + bool(column.get("other"))
+        listed = column["most"] if column["categories"] == "learn" else len(column["categories"])
+        codes = listed + bool(column.get("other"))
     elif column["kind"] == "numeric" and (column["type"] == "integer" or "decimals" in column):
         points = (column["upper"] - column["lower"]) * 10 ** column.get("decimals", 0) + 1
-        codes = min(_BINS, math.ceil(points)) + len(column.get("specials", ()))
+        codes = min(BINS, math.ceil(points)) + len(column.get("specials", ()))
     else:
-        codes = _BINS + len(column.get("specials", ()))
+        codes = BINS + len(column.get("specials", ()))
     missing = column.get("null") == "category"
     return codes + missing + sum(_PATTERN_CODES[pattern] + missing for pattern in column.get("patterns", ()))
 
@@ -113,78 +166,199 @@ def _render(value: dict[str, Any], indent: int) -> str:
 
 
 def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> dict[str, Any]:
+    unit, why = _unit(facts)
+    columns = [_column(name, fact, is_unit=name == unit) for name, fact in facts.items()]
+    target = _target(columns)
     draft: dict[str, Any] = {
         "schema": SCHEMA,
-        NOTE: "A draft: check every value listed under _from_data, edit it, then delete the _from_data keys.",
-        "target": None,
-        "privacy_unit": None,
-        "declared_size": nice_size(rows),
+        NOTE: f"A draft: `understudy domain confirm` asks about every value listed under {MARK}. {why}",
+        "target": target,
+        "privacy_unit": unit,
+        "declared_size": nice_size(rows if unit is None else facts[unit].distinct),
     }
-    marked = ["declared_size"]
+    marked = [key for key in ("target", "privacy_unit") if draft[key] is not None] + ["declared_size"]
+    odd = _odd_words(facts)
+    nulls = sorted({""}.union(odd, *(fact.null_texts for fact in facts.values())))
+    strip = any(fact.blanks for fact in facts.values())
     if dialect is not None:
-        nulls = sorted({""}.union(*(fact.null_texts for fact in facts.values())))
         draft["csv"] = {
             "delimiter": dialect.delimiter,
             "header": dialect.header,
             "null_values": nulls,
-            "strip_spaces": any(fact.blanks for fact in facts.values()),
-            MARK: [*dialect.guessed, "null_values", "strip_spaces"],
+            "strip_spaces": strip,
         }
+        draft["csv"][MARK] = [*dialect.guessed, "null_values", "strip_spaces"]
+    elif strip or nulls != [""]:
+        draft["csv"] = {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
     draft[MARK] = marked
-    draft["columns"] = [_column(name, fact) for name, fact in facts.items()]
+    for column in columns:
+        if (
+            facts[column["name"]].numeric
+            and column["kind"] in {"numeric", "categorical"}
+            and not set(facts[column["name"]].odd or ()).issubset(odd)
+        ):
+            _unreadable_to_null(column)
+    draft["columns"] = columns
     return draft
 
 
-def _column(name: str, fact: Facts) -> dict[str, Any]:
-    start: dict[str, Any] = {"name": name}
-    column = start | _kind(fact)
-    if column["kind"] != "ignored" and fact.present < fact.rows:
+def _unit(facts: dict[str, Facts]) -> tuple[str | None, str]:
+    """The column that says whose record it is, if one repeats, and the reason in a sentence."""
+    keys = {
+        name: fact
+        for name, fact in facts.items()
+        if fact.readable
+        and fact.distinct >= _FEWEST_ROWS_FOR_IDS
+        and not fact.unique
+        and (fact.whole or not fact.numeric)
+    }
+    persons = [name for name in keys if names_a_person(name)]
+    if persons:
+        name = max(persons, key=lambda name: keys[name].distinct)
+        per = keys[name].present / keys[name].distinct
+        return name, f"The privacy unit is a value of {name!r}, which stands in {per:.2g} rows on average."
+    others = [name for name, fact in keys.items() if names_a_key(name) or are_keys(fact.values)]
+    if others:
+        listed = ", ".join(
+            f"{name!r} ({keys[name].present / keys[name].distinct:.2g} rows a value)" for name in others
+        )
+        return (
+            None,
+            f"Each row is protected by itself. If one of these says whose row it is, make it the privacy unit: {listed}.",
+        )
+    return None, "Each row is protected by itself: no column seems to say whose row it is."
+
+
+def _target(columns: list[dict[str, Any]]) -> str | None:
+    """The column that others will want to predict: of few classes, and called so or the last one of two classes."""
+    classes: dict[str, int] = {
+        column["name"]: _codes_of(column)
+        for column in columns
+        if column["kind"] in {"boolean", "categorical", "ordinal"}
+    }
+    ranked: dict[str, int] = {name: rank for name in classes if (rank := target_rank(name)) is not None}
+    if ranked:
+        return min(ranked, key=lambda name: ranked[name])
+    last = str(columns[-1]["name"])
+    return last if classes.get(last) == 2 else None  # noqa: PLR2004
+
+
+def _odd_words(facts: dict[str, Facts]) -> set[str]:
+    """Words that mean "missing" among numbers, and that no column of words holds."""
+    odd = {word for fact in facts.values() if fact.numeric for word in fact.odd or ()}
+    meant = {word for fact in facts.values() if not fact.numeric for word in odd if word in fact.values}
+    return odd - meant
+
+
+def _unreadable_to_null(column: dict[str, Any]) -> None:
+    key = "unreadable" if column["kind"] == "numeric" else "unknown"
+    column |= {key: "null"}
+    column[MARK].append(key)
+
+
+def _column(name: str, fact: Facts, *, is_unit: bool) -> dict[str, Any]:
+    kind = _unit_kind(fact) if is_unit else _kind(name, fact)
+    column: dict[str, Any] = {"name": name} | kind
+    present = fact.present - sum((fact.odd or {}).values()) if fact.numeric else fact.present
+    if column["kind"] not in {"ignored", "unit"} and present < fact.rows:
         column["null"] = "category"
     taken = [key for key in column if key != NOTE]
     return column | {MARK: taken}
 
 
-def _kind(fact: Facts) -> dict[str, Any]:
-    if not fact.readable:
-        return {"kind": "ignored", NOTE: "Nested or binary values cannot be modelled."}
-    if fact.present == 0:
-        return {"kind": "ignored", NOTE: "The column is empty."}
-    looks_unique = fact.unique and fact.present >= _FEWEST_ROWS_FOR_IDS
-    if fact.formats and not (fact.numeric and fact.formats == {"%Y%m%d"} and not _plausible(fact)):
+def _unit_kind(fact: Facts) -> dict[str, Any]:
+    missing = "" if fact.present == fact.rows else " Rows without one are refused."
+    return {"kind": "unit", NOTE: f"Says whose row it is: kept sealed, never modelled or released.{missing}"}
+
+
+def _kind(name: str, fact: Facts) -> dict[str, Any]:
+    if (reason := _not_modelled(name, fact)) is not None:
+        return {"kind": "ignored", NOTE: reason}
+    if _is_time(fact):
         return _times(fact)
-    if fact.numeric and not (looks_unique and fact.whole):
+    if fact.numeric and not _are_codes(name, fact):
         return _numbers(fact)
-    if looks_unique:
-        return {"kind": "ignored", NOTE: "Every value differs: an identifier? It must not be modelled."}
-    return _words(fact)
+    return _words(name, fact, codes=fact.numeric)
+
+
+def _not_modelled(name: str, fact: Facts) -> str | None:
+    """Why a column is dropped; None where it is not."""
+    if not fact.readable:
+        return "Nested or binary values cannot be modelled."
+    if fact.present == 0:
+        return "The column is empty."
+    if _is_time(fact):
+        return None
+    measured = fact.numeric and (not fact.whole or names_amount(name))
+    if fact.unique and fact.present >= _FEWEST_ROWS_FOR_IDS and not measured:
+        return "Every value differs: an identifier or free text, which must not be modelled."
+    if names_contact(name) and not fact.numeric and fact.distinct >= _FEWEST_ROWS_FOR_IDS:
+        return "Called like something that names or reaches a person: dropped on arrival."
+    return None
+
+
+def _is_time(fact: Facts) -> bool:
+    return bool(fact.days) and not (fact.numeric and set(fact.days) == {"%Y%m%d"} and not _plausible(fact))
 
 
 def _plausible(fact: Facts) -> bool:
-    return fact.earliest.year >= 1900 and fact.latest.year <= 2100 and fact.decimals == 0  # noqa: PLR2004
+    days = fact.days["%Y%m%d"]
+    first, last = _day(min(days)), _day(max(days))
+    return first.year >= 1900 and last.year <= 2100 and fact.decimals == 0  # noqa: PLR2004
+
+
+def _are_codes(name: str, fact: Facts) -> bool:
+    """Whether whole numbers are codes: zeros before them, a name of codes, or few values far apart."""
+    if not fact.whole or fact.decimals:
+        return False
+    if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS:
+        return True
+    few = len(fact.spread) <= _MOST_INTEGER_CODES
+    sparse = (
+        fact.upper - fact.lower > _SPARSE * fact.distinct
+        and fact.present > _ROWS_PER_FREE_TEXT * fact.distinct
+    )
+    if names_codes(name):
+        return few or sparse or code_book(name, ()) is not None
+    # Few values far apart may also be amounts with a sentinel, so those without a name must be long.
+    return sparse and fact.upper >= _LONG_CODE
 
 
 def _times(fact: Facts) -> dict[str, Any]:
-    names = sorted(fact.formats, key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
-    lower, upper = fact.earliest.date(), fact.latest.date()
-    lower, upper = lower.replace(day=1), upper.replace(month=12, day=31)
+    names = sorted(fact.days, key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
+    spread: dict[float, int] = {float(day): count for day, count in fact.days[names[0]].items()}
+    found = choose_bounds(spread, unit=1.0, round_numbers=False)
+    lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
+    upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
+    learn = {"bins": "learn"} if found.bins == "learn" else {}
+    notes = [_bounds_note(found)]
+    if len(names) > 1 and names[0].startswith("%"):
+        notes.append(f"Could also be {' or '.join(names[1:])}.")
     if names[0] == "datetime":
-        return {
+        column: dict[str, Any] = {
             "kind": "datetime",
             "lower": f"{lower}T00:00:00",
             "upper": f"{upper}T23:59:59",
             "resolution": fact.clock,
         } | _patterns(lower, upper, fact.clock)
-    column: dict[str, Any] = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": "day"}
-    column |= _patterns(lower, upper, "day")
-    if names[0] == "date":
-        return column
-    note = {NOTE: f"Could also be {' or '.join(names[1:])}."} if len(names) > 1 else {}
-    return column | {"format": names[0]} | note
+    else:
+        column = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": "day"}
+        column |= _patterns(lower, upper, "day")
+        column |= {"format": names[0]} if names[0] != "date" else {}
+    return column | learn | {NOTE: " ".join(notes)}
+
+
+def _day(number: float) -> date:
+    return date.fromordinal(_EPOCH + int(number))
+
+
+def _month_end(day: date) -> date:
+    return day.replace(day=monthrange(day.year, day.month)[1])
 
 
 def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
     """The patterns of the calendar that default bins between two days do not show."""
-    bin_days = ((upper - lower).days + 1) / _BINS
+    bin_days = ((upper - lower).days + 1) / BINS
     hidden = {
         "hour": resolution in {"second", "minute", "hour"},
         "weekday": bin_days > _FEW_DAYS,
@@ -195,56 +369,121 @@ def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]
 
 
 def _numbers(fact: Facts) -> dict[str, Any]:
-    if fact.whole and fact.decimals == 0 and fact.counts is not None and len(fact.counts) <= _FEW_INTEGERS:
-        return {"kind": "categorical", "categories": sorted(fact.counts, key=float)}
-    lower, upper = _nice_bounds(fact.lower, fact.upper)
+    # More digits are measurements, not a format.
+    decimals = fact.decimals if not fact.whole and fact.decimals <= 4 else None  # noqa: PLR2004
+    unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
+    inside, beyond = special_values(_exact_numbers(fact), fact.spread)
+    found = choose_bounds(fact.spread, unit=unit, inside=inside, beyond=beyond)
     column: dict[str, Any] = {
         "kind": "numeric",
         "type": "integer" if fact.whole else "real",
-        "lower": lower,
-        "upper": upper,
+        "lower": _plain(found.lower),
+        "upper": _plain(found.upper),
     }
-    if not fact.whole and fact.decimals <= 4:  # noqa: PLR2004 (more digits are measurements, not a format)
-        column["decimals"] = fact.decimals
+    if decimals is not None:
+        column["decimals"] = decimals
+    if found.specials:
+        column["specials"] = [_plain(value) for value in found.specials]
+    column |= {"log": {"spacing": "log"}, "learn": {"bins": "learn"}}.get(found.bins, {})
+    return column | {NOTE: _bounds_note(found)}
+
+
+def _exact_numbers(fact: Facts) -> dict[float, int]:
+    """Counts of unrounded numbers; where values were thinned out, of zero alone, which rounding keeps."""
+    if fact.thinned:
+        return {0.0: fact.spread[0.0]}
+    return {float(text): count for text, count in fact.values.items() if text not in (fact.odd or ())}
+
+
+def _bounds_note(found: Bounds) -> str:
+    """One line on bounds and bins, and what they cost by simulation."""
+    notes = []
+    if found.cost.clamped > 0:
+        notes.append(
+            f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound."
+        )
+    if found.specials:
+        notes.append(
+            "Values that many rows share, or that stand for something else, have codes of their own."
+        )
+    match found.bins:
+        case "log":
+            notes.append("Bins of equal ratio, because most values are small.")
+        case "learn":
+            notes.append(
+                f"Bins are learnt with noise: even ones would move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours."
+            )
+        case _ if found.cost.shift > TOLERATED_SHIFT:
+            notes.append(
+                f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
+            )
+    return " ".join(notes) or "Bounds hold all rows, rounded; even bins keep the quartiles."
+
+
+def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
+    odd = set(fact.odd or ()) if fact.numeric else set()
+    counts = {word: count for word, count in fact.values.items() if word not in odd}
+    if len(counts) == 2 and not codes and (boolean := _boolean(counts)) is not None:  # noqa: PLR2004
+        return boolean
+    fewest = min(_FEWEST_ROWS_OF_A_WORD, fact.rows // 100)
+    kept = [word for word, count in counts.items() if count >= fewest]
+    book = code_book(name, counts)
+    if len(counts) <= _MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
+        return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
     if (
-        fact.zeros > _SPIKE_SHARE * fact.present
-        and fact.zeros < fact.present
-        and fact.upper - fact.lower > _WIDE_RANGE
+        fact.thinned
+        or len(kept) > _MOST_CATEGORIES
+        or (len(counts) > _MOST_INTEGER_CODES and book is not None)
     ):
-        column["specials"] = [0]
-    return column
+        return _many_words(fact, book)
+    if len(counts) > _MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present:
+        return _many_words(fact, book)
+    dropped = len(counts) - len(kept)
+    reasons = ["Numbers that are codes without an order."] if codes else []
+    reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
+    if len(kept) > _SHORT_LIST:
+        reasons.append(
+            f"If these are {book or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
+        )
+    return {
+        "kind": "categorical",
+        "categories": sorted(kept, key=float) if codes else sorted(kept),
+        "other": dropped > 0,
+        NOTE: " ".join(reasons) or "All words that occur.",
+    }
 
 
-def _words(fact: Facts) -> dict[str, Any]:
-    if fact.counts is None or len(fact.counts) > _MOST_CATEGORIES:
+def _many_words(fact: Facts, book: str | None) -> dict[str, Any]:
+    if fact.present < _ROWS_PER_FREE_TEXT * fact.distinct or fact.rows < FEWEST_TO_LEARN:
         return {
             "kind": "ignored",
-            NOTE: 'Many different texts. List the common ones as categories with "other": true; or, if this says '
-            "whose record it is, make it kind 'unit' and name it in privacy_unit.",
-        }  # fmt: skip
-    words = sorted(fact.counts)
-    lowered = [word.lower() for word in words]
-    if len(words) == 2 and {word in _TRUE_WORDS for word in lowered} == {True, False}:  # noqa: PLR2004
-        true = next(word for word in words if word.lower() in _TRUE_WORDS)
-        false = next(word for word in words if word.lower() not in _TRUE_WORDS)
-        if false.lower() in _FALSE_WORDS:
-            return {"kind": "boolean", "true": true, "false": false}
-    return {"kind": "categorical", "categories": words, "other": False}
+            NOTE: 'Many different texts, each in few rows. To keep the common ones, list them as categories with "other": true.',
+        }
+    remedy = {
+        "postcodes": " Shorten them to their first digits beforehand to keep more.",
+        "ICD codes": " Shorten them to chapters or three signs beforehand to keep more.",
+    }
+    return {
+        "kind": "categorical",
+        "categories": "learn",
+        "most": _MOST_LEARNT,
+        "other": True,
+        NOTE: f"{book or 'Many different words'}: the common ones are learnt with noise, for an eighth of delta.{remedy.get(book or '', '')}",
+    }
 
 
-def _nice_bounds(lower: float, upper: float) -> tuple[float | int, float | int]:
-    """Bounds widened to multiples of 1, 2 or 5 times a power of ten, about a twentieth of the range."""
-    span = (upper - lower) or max(abs(upper), 1.0)
-    power = 10.0 ** math.floor(math.log10(span / 20))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / 20)
-    step = max(step, 1.0) if float(lower).is_integer() and float(upper).is_integer() else step
-    low, high = math.floor(lower / step) * step, math.ceil(upper / step) * step
-    return _plain(low), _plain(high if high > low else low + step)
+def _boolean(words: Iterable[str]) -> dict[str, Any] | None:
+    true = next((word for word in words if word.lower() in _TRUE_WORDS), None)
+    false = next((word for word in words if word.lower() in _FALSE_WORDS), None)
+    return (
+        None
+        if true is None or false is None
+        else {"kind": "boolean", "true": true, "false": false, NOTE: "Two words."}
+    )
 
 
 def _plain(value: float) -> float | int:
-    rounded = float(f"{value:.12g}")
-    return int(rounded) if rounded.is_integer() else rounded
+    return int(value) if value.is_integer() else value
 
 
 def nice_size(rows: int) -> int:

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import math
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +13,48 @@ from typing import Any
 
 from understudy.errors import InputUnusable
 
-_NULLS = ("", "?", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-", ".")
-_MOST_DISTINCT = 5000
-_MOST_UNIQUE_CHECKED = 200_000
+_SIGNS = (
+    "",
+    "?",
+    "NA",
+    "N/A",
+    "n/a",
+    "N.A.",
+    "#N/A",
+    "<NA>",
+    "NULL",
+    "null",
+    "None",
+    "nan",
+    "NaN",
+    "-",
+    "--",
+    ".",
+)
+_MISSING = (
+    "unknown",
+    "missing",
+    "not available",
+    "not applicable",
+    "not known",
+    "not recorded",
+    "not specified",
+    "unspecified",
+)
+_NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
+"""Texts that mean "missing" in every column of a file."""
+_ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
+"""Words, in lower case, that mean "missing" among numbers, and something else among words."""
+_MOST_ODD = 3
+_MOST_SAMPLED = 1 << 16
+"""Distinct values of a column that are kept with their counts; beyond them every second one by a hash, then every fourth."""
+_DIGITS = 4
+"""Significant digits to which numbers are rounded for their distribution."""
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ISO_TIME = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 )
+_DAY_SECONDS = 86400
 _FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
 
 
@@ -113,26 +149,62 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str]) -> Iterato
 
 @dataclass(slots=True)
 class Facts:
-    """Facts common to the rows of one column; nothing else of them is kept."""
+    """Facts common to the rows of one column; nothing else of them is kept.
+
+    Attributes:
+        rows: Rows seen.
+        present: Rows whose value is not missing.
+        blanks: Whether a text has blanks around it.
+        readable: Whether the type is neither nested nor binary.
+        null_texts: Texts found that mean "missing".
+        values: Counts of distinct values: of all, or of those whose hash ends in `thinned` zero bits.
+        thinned: How often `values` was halved.
+        numbers: Rows whose value is a number.
+        odd: Counts of words that are no numbers; None where there are too many for a column of numbers.
+        lower: Smallest number.
+        upper: Largest number.
+        decimals: Most digits after the point.
+        whole: Whether all numbers are whole.
+        zero_led: Whether a number begins with a needless zero, as codes do.
+        spread: Counts of numbers, rounded to four significant digits.
+        days: For each date format that fits all values, counts of the days since 1970-01-01.
+        clock: The finest unit of times: "day", "minute" or "second".
+    """
 
     rows: int = 0
     present: int = 0
     blanks: bool = False
     readable: bool = True
     null_texts: set[str] = field(default_factory=set)
-    counts: Counter[str] | None = field(default_factory=Counter)
-    firsts: set[str] | None = field(default_factory=set)
-    unique: bool = True
-    numeric: bool = True
+    values: Counter[str] = field(default_factory=Counter)
+    thinned: int = 0
+    numbers: int = 0
+    odd: Counter[str] | None = field(default_factory=Counter)
     lower: float = math.inf
     upper: float = -math.inf
     decimals: int = 0
     whole: bool = True
-    zeros: int = 0
-    formats: set[str] = field(default_factory=lambda: {"date", "datetime", *_FORMATS})
-    earliest: Any = None
-    latest: Any = None
+    zero_led: bool = False
+    spread: Counter[float] = field(default_factory=Counter)
+    days: dict[str, Counter[int]] = field(
+        default_factory=lambda: {name: Counter() for name in ("date", "datetime", *_FORMATS)}
+    )
     clock: str = "day"
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct values, estimated within about one percent beyond 65,536."""
+        return len(self.values) << self.thinned
+
+    @property
+    def unique(self) -> bool:
+        """Whether every value differs, as far as the kept ones tell."""
+        return self.present > 0 and max(self.values.values(), default=0) == 1
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all values are numbers, but for words that mean "missing" among numbers."""
+        return self.numbers > 0 and self.odd is not None and all(word.lower() in _ODD for word in self.odd)
 
     def look(self, values: Any) -> None:  # noqa: ANN401 (an Arrow array; pyarrow is imported lazily)
         """Take in the next values."""
@@ -140,6 +212,8 @@ class Facts:
         import pyarrow.compute as pc
 
         self.rows += len(values)
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
         if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
             self.readable = False
             return
@@ -158,49 +232,59 @@ class Facts:
     def _count(self, bare: Any) -> None:  # noqa: ANN401
         import pyarrow.compute as pc
 
-        if self.counts is not None:
-            for item in pc.value_counts(bare).to_pylist():
-                self.counts[item["values"]] += item["counts"]
-            if len(self.counts) > _MOST_DISTINCT:
-                self.counts = None
-        if self.unique and self.firsts is not None:
-            distinct = pc.unique(bare)
-            self.unique = len(distinct) == len(bare) and not self.firsts.intersection(distinct.to_pylist())
-            self.firsts.update(distinct.to_pylist())
-            if not self.unique or len(self.firsts) > _MOST_UNIQUE_CHECKED:
-                self.firsts = None
+        for item in pc.value_counts(bare).to_pylist():
+            if self._kept(item["values"]):
+                self.values[item["values"]] += item["counts"]
+        while len(self.values) > _MOST_SAMPLED:
+            self.thinned += 1
+            self.values = Counter({text: count for text, count in self.values.items() if self._kept(text)})
+
+    def _kept(self, text: str) -> bool:
+        return self.thinned == 0 or zlib.crc32(text.encode()) >> (32 - self.thinned) == 0
 
     def _measure(self, bare: Any) -> None:  # noqa: ANN401
+        import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if not self.numeric:
+        if self.odd is None:
             return
-        self.numeric = bool(pc.all(pc.match_substring_regex(bare, _NUMBER)).as_py())
-        if not self.numeric:
+        is_number = pc.match_substring_regex(bare, _NUMBER)
+        for item in pc.value_counts(bare.filter(pc.invert(is_number))).to_pylist():
+            self.odd[item["values"]] += item["counts"]
+        if len(self.odd) > _MOST_ODD:
+            self.odd = None
             return
+        bare = bare.filter(is_number)
+        if len(bare) == 0:
+            return
+        self.numbers += len(bare)
         numbers = pc.cast(bare, pa.float64())
         ends = pc.min_max(numbers).as_py()
         self.lower, self.upper = min(self.lower, ends["min"]), max(self.upper, ends["max"])
         self.whole &= bool(pc.all(pc.equal(numbers, pc.floor(numbers))).as_py())
-        self.zeros += pc.sum(pc.equal(numbers, 0)).as_py()
+        self.zero_led |= bool(pc.any(pc.match_substring_regex(bare, "^0[0-9]")).as_py())
         digits = pc.struct_field(pc.extract_regex(bare, r"\.(?P<digits>[0-9]*)"), "digits")
         exponents = bool(pc.any(pc.match_substring_regex(bare, "[eE]")).as_py())
         self.decimals = max(
             self.decimals, pc.max(pc.utf8_length(digits)).as_py() or 0, 99 if exponents else 0
         )
+        found, counts = np.unique(np.asarray(numbers), return_counts=True)
+        for value, count in zip(found.tolist(), counts.tolist(), strict=True):
+            self.spread[float(f"{value:.{_DIGITS}g}")] += count
 
     def _date(self, bare: Any) -> None:  # noqa: ANN401
+        import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        for name in sorted(self.formats):
+        for name in sorted(self.days):
             try:
                 if name == "date":
                     moments = pc.cast(bare, pa.date32()).cast(pa.timestamp("s"))
                 elif name == "datetime":
                     if not pc.all(pc.match_substring_regex(bare, _ISO_TIME)).as_py():
-                        self.formats.discard(name)
+                        del self.days[name]
                         continue
                     moments = pc.strptime(pc.utf8_slice_codeunits(pc.utf8_replace_slice(bare, 10, 11, "T"), 0, 16),
                                           format="%Y-%m-%dT%H:%M", unit="s")  # fmt: skip
@@ -208,11 +292,11 @@ class Facts:
                 else:
                     moments = pc.strptime(bare, format=name, unit="s")
             except pa.ArrowInvalid:
-                self.formats.discard(name)
+                del self.days[name]
                 continue
-            ends = pc.min_max(moments).as_py()
-            self.earliest = ends["min"] if self.earliest is None else min(self.earliest, ends["min"])
-            self.latest = ends["max"] if self.latest is None else max(self.latest, ends["max"])
+            days = np.asarray(moments.cast(pa.int64())) // _DAY_SECONDS
+            found, counts = np.unique(days, return_counts=True)
+            self.days[name].update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
     def _clock(self, bare: Any) -> None:  # noqa: ANN401
         import pyarrow.compute as pc

@@ -52,7 +52,7 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
     if marked(domain):
         message = (
             f"{domain_file} is a draft: it still lists values that come from the rows under {MARK!r}, and a domain is "
-            "public. Review each one, edit what would reveal something about a person, and delete the marks"
+            f"public. Go through them with: understudy domain confirm {domain_file}"
         )
         raise InputUnusable(message)
     size = domain.pop(DECLARED_SIZE, None) if declared_size is None else declared_size
@@ -64,7 +64,7 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
             "number of rows is private and is therefore never taken from the file"
         )
         raise InputUnusable(message)
-    return TableFiles(rows=rows, domain=domain, declared_size=size)
+    return TableFiles(rows=rows, domain=without_notes(domain), declared_size=size)
 
 
 def marked(document: object) -> bool:
@@ -76,6 +76,22 @@ def marked(document: object) -> bool:
     if isinstance(document, dict):
         return MARK in document or any(marked(member) for member in document.values())
     return isinstance(document, list) and any(marked(member) for member in document)
+
+
+def without_notes(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without its notes (keys that begin with ``_``), which may say something about the rows."""
+    cleaned = {key: value for key, value in document.items() if not key.startswith("_")}
+    for key, value in cleaned.items():
+        if isinstance(value, dict):
+            cleaned[key] = {inner: item for inner, item in value.items() if not inner.startswith("_")}
+    if isinstance(columns := cleaned.get("columns"), list):
+        cleaned["columns"] = [
+            {key: value for key, value in column.items() if not key.startswith("_")}
+            if isinstance(column, dict)
+            else column
+            for column in columns
+        ]
+    return cleaned
 
 
 def read_domain(file: Path) -> dict[str, Any]:

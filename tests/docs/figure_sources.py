@@ -44,6 +44,7 @@ LIMITS = {
         "5 %": "core.plan.learning:LARGEST_SHARE",
     },
     "domain.md": {
+        "15 %": "understudy.draft_bounds:TOLERATED_SHIFT",
         "16 times": "core.plan.domain.keeping:PASSES",
         "95 %": "core.artifacts.asking.estimates:CONFIDENCE",
         "2 %": "core.plan.learning:FIRST_SHARE",

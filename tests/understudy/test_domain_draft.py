@@ -5,13 +5,14 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 from core.data.intake.intake import CSV, PARQUET, receive
 from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainUnconfirmed
-from understudy.domain_draft import MARK, codes_at_most, draft_domain, render_draft
+from understudy.domain_draft import MARK, NOTE, codes_at_most, draft_domain, draft_frame, render_draft
 from understudy.errors import InputUnusable, NotInstalled
 
 ROWS = 60
@@ -109,7 +110,7 @@ def test_kinds_are_found(tmp_path: Path):
     assert column(draft, "paid")["specials"] == [0]
     assert column(draft, "score") == {
         "name": "score", "kind": "numeric", "type": "real", "lower": 0, "upper": 7.5, "decimals": 3,
-        MARK: ["name", "kind", "type", "lower", "upper", "decimals"],
+        NOTE: "Bounds hold all rows, rounded; even bins keep the quartiles.", MARK: ["name", "kind", "type", "lower", "upper", "decimals"],
     }  # fmt: skip
     assert column(draft, "seen")["resolution"] == "second"
     assert column(draft, "born")["format"] == "%d/%m/%Y"
@@ -191,7 +192,7 @@ def test_parquet(tmp_path: Path):
 def test_a_large_file_is_read_in_batches(tmp_path: Path):
     lines = "".join(f"{row},{row % 7000},w{row % 90},{row % 3}e2\n" for row in range(250_000))
     draft = draft_domain(write(tmp_path, ("id,n,w,x\n" + lines).encode()))
-    assert [entry["kind"] for entry in draft["columns"]] == ["ignored", "numeric", "ignored", "numeric"]
+    assert [entry["kind"] for entry in draft["columns"]] == ["ignored", "numeric", "categorical", "numeric"]
     assert draft["declared_size"] == 200_000
 
 
@@ -226,3 +227,112 @@ def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(NotInstalled, match="pip install"):
         draft_domain(write(tmp_path, DATA))
+
+
+def test_a_repeated_key_of_a_person_is_the_privacy_unit(tmp_path: Path):
+    rows = "".join(f"{n % 40 + 7_000_000},{n * 31 % 997},{n}\n" for n in range(120))
+    draft = draft_domain(write(tmp_path, ("customer_id,order_id,amount\n" + rows).encode()))
+    assert draft["privacy_unit"] == "customer_id"
+    assert column(draft, "customer_id")["kind"] == "unit"
+    assert draft["declared_size"] == 40, "units, not rows"
+    assert "3 rows on average" in draft[NOTE]
+    assert draft[MARK] == ["privacy_unit", "declared_size"]
+
+
+def test_a_key_that_names_no_person_is_only_pointed_at(tmp_path: Path):
+    rows = "".join(f"b{n % 40},{n}.5\n" for n in range(120))
+    draft = draft_domain(write(tmp_path, ("branch_id,amount\n" + rows).encode()))
+    assert draft["privacy_unit"] is None
+    assert "'branch_id' (3 rows a value)" in draft[NOTE]
+
+
+def test_bands_and_codes_have_their_kinds(tmp_path: Path):
+    bands = ["18-24", "25-64", "65+", "<18"]
+    rows = "".join(f"{bands[n % 4]},{n % 7},{n % 7},0{n % 30 + 100},{20 + n % 40}\n" for n in range(200))
+    draft = draft_domain(write(tmp_path, ("age,ward_type,visits,plz,years\n" + rows).encode()))
+    assert column(draft, "age")["levels"] == ["<18", "18-24", "25-64", "65+"]
+    assert column(draft, "ward_type")["categories"] == [str(n) for n in range(7)]
+    assert column(draft, "visits")["kind"] == "numeric"
+    assert column(draft, "plz")["kind"] == "categorical", "a number that begins with 0 is a code"
+
+
+def test_words_for_missing_are_found_among_numbers_and_words(tmp_path: Path):
+    rows = "".join(
+        f"{'N' if n % 5 == 0 else n},{'unknown' if n % 3 == 0 else 'ab'[n % 2]}\n" for n in range(90)
+    )
+    path = write(tmp_path, ("income,word\n" + rows).encode())
+    draft = draft_domain(path)
+    assert draft["csv"]["null_values"] == ["", "N", "unknown"]
+    assert (column(draft, "income")["kind"], column(draft, "income")["null"]) == ("numeric", "category")
+    assert accepted(path, draft) == (90, 0)
+
+
+def test_a_word_for_missing_that_means_something_elsewhere_counts_in_its_own_column_alone(tmp_path: Path):
+    rows = "".join(f"{'N' if n % 5 == 0 else n},{'YN'[n % 2]}\n" for n in range(90))
+    path = write(tmp_path, ("income,smoker\n" + rows).encode())
+    draft = draft_domain(path)
+    assert draft["csv"]["null_values"] == [""]
+    assert column(draft, "income")["unreadable"] == "null"
+    domain = TableDomain.from_json(confirmed(draft))
+    with path.open("rb") as file:
+        report = receive(file, content_type=CSV, domain=domain, sink=io.BytesIO(), scratch_folder=tmp_path)
+    assert (report.rows_accepted, report.rows_refused) == (90, 0)
+
+
+def test_rare_words_do_not_enter_the_draft(tmp_path: Path):
+    rows = "".join(f"{'common' if n % 2 else 'usual'}\n" for n in range(1998)) + "secret\nsecret\n"
+    text = render_draft(draft_domain(write(tmp_path, ("word\n" + rows).encode())))
+    assert "secret" not in text
+    assert json.loads(text)["columns"][0]["other"] is True
+
+
+def test_one_extreme_value_moves_no_bound(tmp_path: Path):
+    rows = "".join(f"{100 + n % 60}\n" for n in range(4000)) + "17000\n-1000\n"
+    found = column(draft_domain(write(tmp_path, ("pressure\n" + rows).encode())), "pressure")
+    assert (found["lower"], found["upper"]) == (100, 160)
+    assert "all but 0.05 %" in found[NOTE]
+
+
+def test_a_sentinel_lies_beyond_the_bounds(tmp_path: Path):
+    rows = "".join(f"{-1 if n % 3 else n}\n" for n in range(900))
+    found = column(draft_domain(write(tmp_path, ("since\n" + rows).encode())), "since")
+    assert (found["specials"], found["lower"]) == ([-1], 0)
+
+
+def test_skewed_amounts_get_bins_that_keep_their_quartiles(tmp_path: Path):
+    rows = "".join(f"{1.002 ** (n % 6000) / 100:.2f}\n" for n in range(12_000))
+    found = column(draft_domain(write(tmp_path, ("charge\n" + rows).encode())), "charge")
+    assert found.get("spacing") == "log" or found.get("bins") == "learn"
+
+
+def test_many_codes_are_learnt_and_free_text_is_dropped(tmp_path: Path):
+    codes = [f"{'ABCDEFG'[n % 7]}{n % 90 + 10}.{n % 9}" for n in range(630)]
+    rows = "".join(f"{codes[n % 630]},text {n}\n" for n in range(6300))
+    draft = draft_domain(write(tmp_path, ("dx,note\n" + rows).encode()))
+    assert (column(draft, "dx")["categories"], column(draft, "note")["kind"]) == ("learn", "ignored")
+    assert column(draft, "dx")[NOTE].startswith("ICD codes")
+
+
+@pytest.mark.parametrize(
+    ("header", "target"), [("died,sex", "died"), ("a,b", "b"), ("age,outcome", "outcome")]
+)
+def test_the_target_is_called_so_or_is_the_last_of_two_classes(tmp_path: Path, header: str, target: str):
+    rows = "".join(f"{'yes' if n % 3 else 'no'},{'m' if n % 2 else 'f'}\n" for n in range(60))
+    draft = draft_domain(write(tmp_path, (header + "\n" + rows).encode()), header=True)
+    assert draft["target"] == target
+    assert "target" in draft[MARK]
+
+
+def test_a_table_in_memory_is_drafted_like_its_file(tmp_path: Path):
+    path = write(tmp_path, DATA)
+    of_file = draft_domain(path)
+    of_table = draft_frame(
+        pa.csv.read_csv(
+            path,
+            convert_options=pa.csv.ConvertOptions(
+                column_types={name: pa.string() for name in LINES[0].split(",")}
+            ),
+        )
+    )
+    assert of_table["columns"] == of_file["columns"]
+    assert of_table["csv"]["null_values"] == ["", "?"]

@@ -1,20 +1,23 @@
 """``understudy domain``: help with declaring a domain."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
-from understudy.domain_draft import MARK, MOST_CODES, codes_at_most, draft_domain, render_draft
+from understudy.domain_draft import MARK, MOST_CODES, NOTE, codes_at_most, draft_domain, render_draft
+from understudy.draft_confirmation import KINDS, Quit, accept_kinds, marks_of, walk
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
+from understudy.table_files import read_domain, without_notes
 from understudy.whole_files import whole_file
 
 app = Commands(
-    help="Draft the domain of a table or of images.",
+    help="Draft the domain of a table or of images, and confirm the draft.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,7 +25,7 @@ app = Commands(
 
 @app.callback()
 def group() -> None:
-    """Draft the domain of a table or of images."""
+    """Draft the domain of a table or of images, and confirm the draft."""
 
 
 @app.command("draft")
@@ -46,7 +49,7 @@ def draft(
     """Draft the domain of a file on this machine. Values taken from the data are marked for you to confirm; only you can read the file."""
     if out.exists() and not force:
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
-    codes = 0
+    codes, choices = 0, list[str]()
     if is_of_images(rows):
         if header is not None or delimiter is not None:
             raise InputUnusable("--header and --delimiter are about CSV; an archive of images has neither")
@@ -54,14 +57,16 @@ def draft(
     else:
         drafted = draft_domain(rows, header=header, delimiter=delimiter)
         text, codes = render_draft(drafted), codes_at_most(drafted)
+        choices = _choices(drafted)
     # An unreviewed draft lists values of the private rows.
     with whole_file(out, private=True) as file:
         file.write(f"{text}\n".encode())
     lines = [
+        *choices,
         f"Draft: {out.resolve()}",
         (
-            f"Values listed under {MARK!r} come from the rows, and a domain is public: review each one, edit what would "
-            "reveal something about a person, then delete the marks. Publishing refuses a domain that still has them."
+            f"Values listed under {MARK!r} come from the rows, and a domain is public. Review them and delete the marks with: "
+            f"understudy domain confirm {out}"
         ),
     ]
     if codes > MOST_CODES:
@@ -70,3 +75,63 @@ def draft(
             'categories, or columns as "ignored".'
         )
     tell({"file": str(out.resolve()), "to_confirm_under": MARK}, lines, as_json=as_json)
+
+
+@app.command("confirm")
+def confirm(
+    file: Annotated[Path, typer.Argument(help="The draft, as `understudy domain draft` wrote it.")],
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept",
+            metavar="KIND",
+            help=f"Accept all values of a kind without a question: {', '.join(KINDS)}, or all. Repeatable.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go through the values of a draft that come from the rows: accept, edit, explain, stop and go on later.
+
+    Answers are read from standard input, one a line. Exit status: 0 if nothing is left to confirm, else 1.
+    """
+    document = read_domain(file)
+    screen = sys.stderr if as_json else sys.stdout
+    accept_kinds(document, accept or ())
+    try:
+        walk(document, _ask_on(screen), lambda line: print(line, file=screen))
+    except Quit:
+        print(file=screen)
+    left = marks_of(document)
+    if not left:
+        document = without_notes(document)
+    render = render_draft if "columns" in document else render_images
+    with whole_file(file, private=True) as out:
+        out.write(render(document).encode())
+    counts = {kind: sum(mark.kind == kind for mark in left) for kind in KINDS}
+    found = {kind: count for kind, count in counts.items() if count}
+    lines = (
+        [f"{len(left)} values are left to confirm. Go on with: understudy domain confirm {file}"]
+        if left
+        else [f"Confirmed: {file}. Look at fakes of it: understudy dummy --domain {file} --rows 1000"]
+    )
+    tell({"file": str(file.resolve()), "left": found}, lines, as_json=as_json)
+    if left:
+        raise typer.Exit(1)
+
+
+def _choices(drafted: dict[str, Any]) -> list[str]:
+    """One line for each column: what it was taken for, and why."""
+    lines = [
+        f"{column['name']}: {column['kind']}. {column.get(NOTE, '')}".rstrip()
+        for column in drafted["columns"]
+    ]
+    return [*lines, str(drafted[NOTE])]
+
+
+def _ask_on(screen: Any) -> Any:  # noqa: ANN401 - a text stream, and a function of it
+    def ask(question: str) -> str | None:
+        print(question, end="", file=screen, flush=True)
+        line = sys.stdin.readline()
+        return line.rstrip("\n") if line else None
+
+    return ask

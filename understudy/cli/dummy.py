@@ -34,7 +34,9 @@ def dummy(
     document = read_domain(domain)
     document.pop(DECLARED_SIZE, None)
     if marked(document):
-        raise InputUnusable(f"{domain} is a draft; confirm what it lists from the rows, and delete the marks")
+        raise InputUnusable(
+            f"{domain} is a draft; go through it first with: understudy domain confirm {domain}"
+        )
     chosen = formats_of(document)[0] if out is None else out.suffix.lstrip(".")
     if chosen not in FORMATS:
         raise InputUnusable(f"unknown format {chosen!r}; --out ends in one of {', '.join(FORMATS)}")

@@ -1,0 +1,117 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from core.plan.domain.table import TableDomain
+from understudy.cli import app
+from understudy.domain_draft import draft_domain, render_draft
+from understudy.draft_confirmation import KINDS, accept_kinds, change, marks_of
+from understudy.errors import InputUnusable
+
+ROWS = "patient_id,age,ward,died\n" + "".join(
+    f"P{n % 50},{20 + n % 60},{'ABC'[n % 3]},{'yes' if n % 4 else 'no'}\n" for n in range(200)
+)
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> Path:
+    (tmp_path / "rows.csv").write_text(ROWS)
+    file = tmp_path / "domain.json"
+    file.write_text(render_draft(draft_domain(tmp_path / "rows.csv")))
+    return file
+
+
+def confirm(file: Path, *words: str, answers: str = "") -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["domain", "confirm", str(file), *words], input=answers)
+    return done.exit_code, done.output
+
+
+def test_who_accepts_everything_has_a_domain(draft: Path) -> None:
+    status, said = confirm(draft, answers="\n" * 30)
+    assert status == 0, said
+    document = json.loads(draft.read_text())
+    assert "_" not in {
+        key[0] for key in (*document, *document["csv"], *(k for c in document["columns"] for k in c))
+    }
+    document.pop("declared_size")
+    assert TableDomain.from_json(document).privacy_unit == "patient_id"
+    assert draft.stat().st_mode & 0o777 == 0o600
+
+
+def test_nobody_who_answers_accepts_nothing(draft: Path) -> None:
+    before = len(marks_of(json.loads(draft.read_text())))
+    status, said = confirm(draft)
+    assert status == 1
+    assert f"{before} values are left" in said
+    assert len(marks_of(json.loads(draft.read_text()))) == before
+
+
+def test_a_person_stops_and_goes_on_later(draft: Path) -> None:
+    assert confirm(draft, answers="\n\nq\n")[0] == 1
+    left = {mark.kind for mark in marks_of(json.loads(draft.read_text()))}
+    assert left == {"target", "file", "names", "kinds", "bounds", "words"}
+    assert confirm(draft, answers="\n" * 30)[0] == 0
+
+
+def test_kinds_are_accepted_by_name(draft: Path) -> None:
+    words = [word for kind in KINDS[:-1] for word in ("--accept", kind)]
+    assert confirm(draft, *words)[0] == 1
+    assert {mark.kind for mark in marks_of(json.loads(draft.read_text()))} == {"words"}
+    assert confirm(draft, "--accept", "all")[0] == 0
+    with pytest.raises(InputUnusable, match="did you mean 'bounds'"):
+        accept_kinds(json.loads(draft.read_text()), ["bound"])
+
+
+def test_values_are_edited_explained_and_dropped(draft: Path) -> None:
+    accepted = [word for kind in KINDS if kind not in {"bounds", "words"} for word in ("--accept", kind)]
+    status, said = confirm(draft, *accepted, answers="?\ne\n18\n90\n\ne\n-C\n\ni\n\n")
+    assert status == 0, said
+    assert "what is possible, not what occurs" in said
+    assert "a median may be off" in said
+    age, ward, died = json.loads(draft.read_text())["columns"][1:]
+    assert (age["lower"], age["upper"]) == (18, 90)
+    assert (ward["categories"], ward["other"]) == (["A", "B"], True)
+    assert died == {"name": "died", "kind": "ignored"}
+    assert json.loads(draft.read_text())["target"] is None, "it was the dropped column"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("lower", "200", "column 'age': lower must be below upper"),
+        ("lower", "a", "column 'age': lower must be a number"),
+        ("upper", "70.5", "column 'age': upper of a column of whole numbers must be whole"),
+        ("target", "dead", "there is no column 'dead'; did you mean 'died'?"),
+        ("declared_size", "0", "declared_size: the size is a whole number"),
+        ("categories", "A,A", "column 'ward': the list needs words, each once"),
+        ("kind", "text", "may be changed to 'ignored' or 'unit'"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_with_its_column_and_nothing_changes(
+    draft: Path, key: str, text: str, said: str
+) -> None:
+    document = json.loads(draft.read_text())
+    mark = next(mark for mark in marks_of(document) if mark.key == key)
+    with pytest.raises(InputUnusable) as caught:
+        change(document, mark, text)
+    assert said in str(caught.value)
+    assert document == json.loads(draft.read_text())
+
+
+def test_another_column_becomes_the_unit(draft: Path) -> None:
+    document = json.loads(draft.read_text())
+    change(document, next(mark for mark in marks_of(document) if mark.key == "privacy_unit"), "ward")
+    assert document["privacy_unit"] == "ward"
+    assert [column["kind"] for column in document["columns"]] == ["ignored", "numeric", "unit", "boolean"]
+
+
+def test_a_draft_of_images_is_confirmed_too(tmp_path: Path) -> None:
+    file = tmp_path / "domain.json"
+    drafted = {"schema": "understudy.images/1", "height": 8, "labels": ["a"], "declared_size": 10}
+    file.write_text(
+        json.dumps(drafted | {"_from_data": ["height", "labels", "declared_size"], "_note": "A draft."})
+    )
+    assert confirm(file, answers="\n\n\n")[0] == 0
+    assert json.loads(file.read_text()) == drafted

@@ -1,0 +1,359 @@
+"""Confirming a draft of a domain in a terminal: a person accepts or edits every value that was taken from the rows.
+
+A mark is a key that a draft lists under ``_from_data``. Accepting it says that its value may be public. What was accepted stays
+accepted when the person stops and goes on later: the file with fewer marks is the whole state.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Any, Final, Literal
+
+from understudy.errors import InputUnusable
+from understudy.table_files import MARK
+
+KINDS: Final = ("unit", "size", "target", "file", "names", "kinds", "bounds", "words")
+"""Kinds of marked values, in the order in which a person is asked."""
+_MEANING: Final = {
+    "unit": "Whose presence is hidden: one row, or all rows that share a value of this column. If a person has several rows, name the column that says whose they are.",
+    "size": "The number of people (or rows) that formulas use, and that everybody may know. A round number says less than the exact one.",
+    "target": "The column that others will want to predict. Relations with it come out better, at no cost. It may be none.",
+    "file": "How the file is written, and which texts mean that a value is missing.",
+    "names": "The names of the columns. They are public.",
+    "kinds": "What each column holds. An ignored column is dropped on arrival and never stored.",
+    "bounds": "The smallest and largest value. Say what is possible, not what occurs: an upper bound of 107 tells that somebody is 107. Values beyond count as the bound; wider bounds make bins coarser.",
+    "words": "The words of a column. A word that few people have reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
+}
+_KIND_OF: Final = {
+    "privacy_unit": "unit", "declared_size": "size", "target": "target", "name": "names", "lower": "bounds", "upper": "bounds",
+    "edges": "bounds", "specials": "bounds", "categories": "words", "levels": "words", "true": "words", "false": "words",
+    "labels": "words",
+}  # fmt: skip
+_NONE: Final = frozenset({"none", "null", "-"})
+_LONG = 12
+
+Ask = Callable[[str], str | None]
+"""Asks a question; None if nobody answers any more."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One marked value.
+
+    Attributes:
+        holder: The object of the document that holds it.
+        key: Its key.
+        column: Name of its column; None outside columns.
+    """
+
+    holder: dict[str, Any] = field(repr=False)
+    key: str
+    column: str | None
+
+    @property
+    def kind(self) -> str:
+        """One of `KINDS`."""
+        if (
+            self.column is None
+            and self.key not in _KIND_OF
+            and "delimiter" not in self.holder
+            and "null_values" not in self.holder
+        ):
+            return "kinds"
+        return _KIND_OF.get(self.key, "file" if self.column is None else "kinds")
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for a person."""
+        return f"column {self.column!r}" if self.column is not None else self.key
+
+    def accept(self) -> None:
+        """Take the mark away: the value may be public."""
+        listed = self.holder.get(MARK)
+        left = [key for key in listed if key != self.key] if isinstance(listed, list) else []
+        if left:
+            self.holder[MARK] = left
+        else:
+            self.holder.pop(MARK, None)
+
+
+class Quit(Exception):
+    """The person stops; what was accepted stays accepted."""
+
+
+def marks_of(document: dict[str, Any]) -> list[Mark]:
+    """Return all marks of a draft of a table or of images, by kind, then in the order of the file."""
+    csv = document.get("csv")
+    columns = document.get("columns")
+    holders: list[tuple[dict[str, Any], str | None]] = [(document, None)]
+    holders += [(csv, None)] if isinstance(csv, dict) else []
+    holders += [(column, str(column.get("name"))) for column in columns or () if isinstance(column, dict)]
+    marks = [Mark(holder, key, name) for holder, name in holders for key in _keys(holder)]
+    return sorted(marks, key=lambda mark: KINDS.index(mark.kind))
+
+
+def _keys(holder: dict[str, Any]) -> Iterator[str]:
+    if MARK not in holder:
+        return
+    listed = holder[MARK]
+    # A mark without a list marks the whole object.
+    whole = not isinstance(listed, list) or not listed
+    yield from (key for key in holder if not key.startswith("_")) if whole else (str(key) for key in listed)
+
+
+def accept_kinds(document: dict[str, Any], kinds: Sequence[str]) -> None:
+    """Accept all marked values of some kinds.
+
+    Args:
+        document: The draft, which is changed.
+        kinds: Of `KINDS`, or "all".
+
+    Raises:
+        InputUnusable: There is no such kind.
+    """
+    for kind in kinds:
+        if kind not in {*KINDS, "all"}:
+            raise InputUnusable(f"--accept takes {', '.join(KINDS)} or all{suggestion(kind, KINDS)}")
+    for mark in marks_of(document):
+        if "all" in kinds or mark.kind in kinds:
+            mark.accept()
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Return "; did you mean 'x'?" for a name that is nearly one of the known ones, else nothing."""
+    close = get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def walk(document: dict[str, Any], ask: Ask, say: Say) -> None:
+    """Ask about every mark that is left.
+
+    Args:
+        document: The draft, which is changed.
+        ask: Asks one question.
+        say: Shows one line.
+
+    Raises:
+        Quit: The person stops, or nobody answers any more.
+    """
+    for kind in KINDS:
+        # A column may have been dropped meanwhile, and its other marks with it.
+        while marks := [mark for mark in marks_of(document) if mark.kind == kind]:
+            say(f"\n{kind.upper()} ({len(marks)} to confirm)")
+            if kind in {"names", "kinds", "file"}:
+                _ask_together(document, marks, ask, say)
+            else:
+                _ask_each(document, marks, ask, say)
+
+
+def _ask_together(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Say) -> None:
+    kind = marks[0].kind
+    for column, group in groupby(marks, key=lambda mark: None if kind == "names" else mark.column):
+        said = ", ".join(_shown(mark) for mark in group)
+        say(f"  {said}" if column is None else f"  {column}: {said}")
+    while True:
+        match _answer(ask, "  [a]ccept all, [o]ne by one, [?] explain, [q]uit: "):
+            case "" | "a" | "y":
+                for mark in marks:
+                    mark.accept()
+                return
+            case "o":
+                _ask_each(document, marks, ask, say)
+                return
+            case "?":
+                say(f"  {_MEANING[kind]}")
+            case _:
+                say("  Answer a, o, ? or q.")
+
+
+def _ask_each(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Say) -> None:
+    groups = [list(group) for _, group in groupby(marks, key=lambda mark: mark.column)]
+    for place, group in enumerate(groups):
+        if _ask_one(document, group, len(groups) - place, ask, say) == "all":
+            for mark in (mark for rest in groups[place:] for mark in rest):
+                mark.accept()
+            return
+
+
+def _ask_one(
+    document: dict[str, Any], group: Sequence[Mark], left: int, ask: Ask, say: Say
+) -> Literal["one", "all"]:
+    """Ask about the marks of one place until they are accepted, or their column is dropped."""
+    column = group[0].holder if group[0].column is not None else None
+    ignore = "" if column is None else "[i]gnore the column, "
+    while group[0].holder.get(MARK) is not None:
+        head = "" if column is None else f"{group[0].column} ({column['kind']}): "
+        say(f"  {head}{', '.join(_shown(mark) for mark in group)}")
+        if column is not None and "_note" in column:
+            say(f"    {column['_note']}")
+        match _answer(
+            ask, f"  [Enter] accept, [e]dit, {ignore}[a]ccept all {left} left, [?] explain, [q]uit: "
+        ):
+            case "" | "y":
+                for mark in group:
+                    mark.accept()
+                break
+            case "a":
+                return "all"
+            case "e":
+                _edit(document, group, ask, say)
+            case "i" if column is not None:
+                _ignore(document, column)
+            case "?":
+                say(f"  {_MEANING[group[0].kind]}")
+            case _:
+                say("  Answer with Enter, e, i, a, ? or q.")
+    return "one"
+
+
+def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -> None:
+    for mark in group:
+        hint = " (commas between words; -WORD drops one)" if isinstance(mark.holder[mark.key], list) else ""
+        text = _answer(ask, f"    {mark.key} [{_value(mark.holder[mark.key])}]{hint}: ")
+        if not text:
+            continue
+        try:
+            change(document, mark, text)
+        except InputUnusable as error:
+            say(f"    {error}")
+            return
+        if (
+            mark.key in {"lower", "upper"}
+            and mark.holder["kind"] == "numeric"
+            and mark.holder.get("bins") != "learn"
+        ):
+            width = (mark.holder["upper"] - mark.holder["lower"]) / 32
+            say(
+                f"    With 32 bins of {width:.3g}, a median may be off by that much, and values beyond count as the bound."
+            )
+
+
+def _answer(ask: Ask, question: str) -> str:
+    answer = ask(question)
+    if answer is None or answer.strip() == "q":
+        raise Quit
+    return answer.strip()
+
+
+def change(document: dict[str, Any], mark: Mark, text: str) -> None:
+    """Give a marked value another one, as a person writes it.
+
+    Args:
+        document: The draft, which is changed.
+        mark: The value's.
+        text: The new value; lists have commas between their words, or drop one word with a dash before it.
+
+    Raises:
+        InputUnusable: It cannot be the value; the message names the column.
+    """
+    if mark.key == "privacy_unit":
+        _change_unit(document, text)
+    elif mark.key == "target":
+        document["target"] = None if text.lower() in _NONE else _known_column(document, text)["name"]
+    elif mark.key == "kind":
+        if text not in {"ignored", "unit"}:
+            raise InputUnusable(
+                f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here; another one needs other keys: edit the file"
+            )
+        _ignore(document, mark.holder) if text == "ignored" else _change_unit(document, str(mark.column))
+    else:
+        before = mark.holder[mark.key]
+        mark.holder[mark.key] = _read(mark, text)
+        if (problem := _problem(mark)) is not None:
+            mark.holder[mark.key] = before
+            raise InputUnusable(f"{mark.place}: {problem}")
+
+
+def _change_unit(document: dict[str, Any], text: str) -> None:
+    column = None if text.lower() in _NONE else _known_column(document, text)
+    for other in document["columns"]:
+        if other.get("kind") == "unit" and other is not column:
+            _ignore(document, other)
+    document["privacy_unit"] = None if column is None else column["name"]
+    if column is not None:
+        name = column["name"]
+        column.clear()
+        column |= {"name": name, "kind": "unit"}
+
+
+def _known_column(document: dict[str, Any], name: str) -> dict[str, Any]:
+    columns: dict[str, dict[str, Any]] = {
+        str(column["name"]): column for column in document.get("columns", ())
+    }
+    if name not in columns:
+        raise InputUnusable(f"there is no column {name!r}{suggestion(name, list(columns))}")
+    return columns[name]
+
+
+def _ignore(document: dict[str, Any], column: dict[str, Any]) -> None:
+    """Drop a column: what the person says about it comes from the person."""
+    name = column["name"]
+    column.clear()
+    column |= {"name": name, "kind": "ignored"}
+    for key in ("target", "privacy_unit"):
+        if document.get(key) == name:
+            document[key] = None
+
+
+def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
+    before = mark.holder[mark.key]
+    try:
+        if isinstance(before, bool):
+            return {"yes": True, "true": True, "no": False, "false": False}[text.lower()]
+        if isinstance(before, list):
+            return _read_list(mark, before, text)
+        if isinstance(before, int | float):
+            number = float(text)
+            return int(number) if number.is_integer() else number
+    except (KeyError, ValueError):
+        wanted = "yes or no" if isinstance(before, bool) else "a number"
+        raise InputUnusable(f"{mark.place}: {mark.key} must be {wanted}") from None
+    return text
+
+
+def _read_list(mark: Mark, before: list[Any], text: str) -> list[Any]:
+    numbers = bool(before) and all(isinstance(item, int | float) for item in before)
+    if text.startswith("-") and text[1:] in map(str, before):
+        left = [item for item in before if str(item) != text[1:]]
+        if mark.key == "categories":
+            mark.holder["other"] = mark.holder.get("other") or True
+        return left
+    items = [item.strip() for item in text.split(",")]
+    return [float(item) for item in items] if numbers else items
+
+
+def _problem(mark: Mark) -> str | None:
+    """What is wrong with a changed value, as far as it shows without the rows."""
+    holder, value = mark.holder, mark.holder[mark.key]
+    if mark.key in {"lower", "upper"}:
+        if isinstance(value, str):
+            try:
+                (date if holder["kind"] == "date" else datetime).fromisoformat(value)
+            except ValueError:
+                return f"{mark.key} must be a {holder['kind']} such as {'2020-12-31' if holder['kind'] == 'date' else '2020-12-31T23:59:00'}"
+        elif holder.get("type") == "integer" and not float(value).is_integer():
+            return f"{mark.key} of a column of whole numbers must be whole"
+        return None if holder["lower"] < holder["upper"] else "lower must be below upper"
+    if mark.key in {"categories", "levels", "labels"}:
+        return None if value and len(set(value)) == len(value) else "the list needs words, each once"
+    if mark.key == "declared_size":
+        return None if isinstance(value, int) and value >= 1 else "the size is a whole number, 1 or more"
+    return None
+
+
+def _shown(mark: Mark) -> str:
+    value = _value(mark.holder[mark.key])
+    return value if mark.key == "name" or (mark.key == "kind" and mark.column) else f"{mark.key} {value}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        shown = ", ".join(str(item) if item != "" else '""' for item in value[:_LONG])
+        return f"{shown} ... ({len(value)} in all)" if len(value) > _LONG else shown
+    if isinstance(value, bool | None):
+        return {True: "yes", False: "no", None: "none"}[value]
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)

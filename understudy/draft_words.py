@@ -1,0 +1,200 @@
+"""What names and words of columns say about their meaning: a person, a code, an outcome, bands and levels with an order.
+
+Public rules, the same for every table. They decide what a draft proposes; a person decides what is declared.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+
+_PERSONS = (
+    "patient", "person", "subject", "customer", "client", "user", "member", "student", "pupil", "employee",
+    "individual", "participant", "household", "beneficiary", "citizen", "resident", "account", "cardholder", "mrn", "ssn",
+    "insured", "donor", "driver", "rider", "respondent",
+)  # fmt: skip
+_KEYS = (
+    "id",
+    "ids",
+    "nbr",
+    "no",
+    "nr",
+    "num",
+    "number",
+    "key",
+    "uuid",
+    "guid",
+    "hash",
+    "ref",
+    "identifier",
+    "code",
+)
+_PERSON_KEY = re.compile(f"({'|'.join(_PERSONS)})({'|'.join(_KEYS)})?")
+_DIRECT = frozenset({
+    "name", "firstname", "lastname", "fullname", "surname", "forename", "maiden", "email", "mail", "phone", "telephone",
+    "mobile", "fax", "address", "street", "ssn", "passport", "drivers", "iban", "username", "login", "licence", "license",
+})  # fmt: skip
+_DIRECT_NAMES = frozenset({"first", "last", "middle"})
+_CODES = frozenset({
+    "id", "ids", "type", "typ", "code", "status", "class", "category", "cat", "group", "sex", "gender", "race", "state",
+    "region", "county", "country", "zip", "zipcode", "postcode", "postal", "plz", "fips", "puma", "naics", "icd", "drg",
+    "marital", "religion", "occupation", "industry", "hispanic", "ethnicity", "sector", "channel", "branch", "department",
+    "dept", "ward", "district", "store", "shop", "product", "sku", "cluster", "flag", "mode", "kind", "disposition", "source",
+    "specialty", "payer", "language", "nationality",
+})  # fmt: skip
+_CODE_ENDS = ("code", "type", "status", "zip")
+_COUNTS = frozenset({"number", "num", "count", "cnt", "n", "total", "sum", "avg", "mean", "days", "amount"})
+_AMOUNTS = frozenset({
+    "income", "salary", "wage", "wages", "cost", "costs", "price", "amount", "fare", "total", "balance", "charge", "charges",
+    "expenses", "coverage", "value", "weight", "height", "revenue", "profit", "loss", "debt", "loan", "rent", "fee", "population",
+})  # fmt: skip
+_TARGETS = (
+    "target", "label", "outcome", "y", "class", "readmitted", "readmission", "died", "death", "dead", "deceased", "survived",
+    "survival", "churn", "churned", "defaulted", "response", "subscribed", "fraud", "relapse", "converted", "approved",
+    "attrition", "exited",
+)  # fmt: skip
+_POSTAL = frozenset({"zip", "zipcode", "postcode", "postal", "plz"})
+_COUNTRY = frozenset({"country", "nation", "nationality", "citizenship"})
+_UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_ICD = re.compile(
+    r"[A-TV-Z][0-9][0-9A-Z](\.?[0-9A-Z]{1,4})?|[0-9]{1,3}(\.[0-9]{1,2})?|[EV][0-9]{2,3}(\.[0-9]{1,2})?"
+)
+_ICD_LETTER = re.compile(r"[A-Z][0-9]")
+_ISO = re.compile(r"[A-Z]{2,3}")
+_SCALES = (
+    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
+    ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"),
+    ("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    ("very low", "low", "medium", "moderate", "high", "very high"),
+    ("none", "minimal", "minor", "mild", "moderate", "major", "severe", "extreme"),
+    ("poor", "fair", "good", "very good", "excellent"),
+    ("never", "rarely", "sometimes", "often", "usually", "always"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("xs", "s", "m", "l", "xl", "xxl"),
+    ("primary", "secondary", "tertiary"),
+    ("q1", "q2", "q3", "q4"),
+    ("preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "hs-grad", "some-college", "assoc-voc",
+     "assoc-acdm", "bachelors", "masters", "prof-school", "doctorate"),
+)  # fmt: skip
+_FEWEST_LEVELS = 3
+_AMOUNT = r"[$€£]?(?:0|[1-9][0-9]*)(?:,[0-9]{3})*(?:\.[0-9]+)?[kKmM]?"
+_UNIT = r"(?:\s*[A-Za-z%]+\.?)?"
+_BETWEEN = re.compile(rf"[\[(]?\s*(-?{_AMOUNT})\s*(?:-|–|to|,|;)\s*(-?{_AMOUNT})\s*[\])]?{_UNIT}")
+_BELOW = re.compile(rf"(?:<=?|≤|under|below|less than|up to)\s*({_AMOUNT}){_UNIT}", re.IGNORECASE)
+_ABOVE = re.compile(rf"(?:>=?|≥|over|above|more than)\s*({_AMOUNT}){_UNIT}", re.IGNORECASE)
+_OPEN = re.compile(
+    rf"({_AMOUNT})\s*(?:\+|and (?:over|above|older|more)|or (?:more|older|over)){_UNIT}", re.IGNORECASE
+)
+_ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
+
+
+_MOST_ALIKE = 100
+"""Fewer codes than this are listed, whatever their book."""
+
+
+def words_of(name: str) -> list[str]:
+    """Split a column's name into lower-case words: "patientNbr" and "patient_nbr" give patient, nbr."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[^A-Za-z]+", spaced.lower()) if word]
+
+
+def names_a_person(name: str) -> bool:
+    """Whether a column is called after the person whose record it is, such as "patient_nbr" or "CustomerID"."""
+    words = words_of(name)
+    return _PERSON_KEY.fullmatch("".join(words)) is not None
+
+
+def names_a_key(name: str) -> bool:
+    """Whether the last word of a name is that of a key, such as "order_id"."""
+    words = words_of(name)
+    return bool(words) and (words[-1] in _KEYS or words[-1].endswith(("uuid", "guid")))
+
+
+def names_contact(name: str) -> bool:
+    """Whether a column's words name, reach or locate one person."""
+    words = words_of(name)
+    return not _DIRECT.isdisjoint(words) or (len(words) == 1 and words[0] in _DIRECT_NAMES)
+
+
+def names_codes(name: str) -> bool:
+    """Whether whole numbers under a name are codes without an order, unless the name says that they count something."""
+    words = words_of(name)
+    glued = bool(words) and words[-1].endswith(_CODE_ENDS)
+    return bool(words) and words[0] not in _COUNTS and (glued or not _CODES.isdisjoint(words))
+
+
+def names_amount(name: str) -> bool:
+    """Whether a name is that of an amount, so that values that all differ are no identifier."""
+    return not _AMOUNTS.isdisjoint(words_of(name))
+
+
+def target_rank(name: str) -> int | None:
+    """Rank of a name among the usual names of outcomes, the likeliest first; None for no such name."""
+    text = "_".join(words_of(name))
+    return _TARGETS.index(text) if text in _TARGETS else None
+
+
+def are_keys(texts: Collection[str]) -> bool:
+    """Whether all texts are UUIDs."""
+    return bool(texts) and all(_UUID.fullmatch(text) for text in texts)
+
+
+def code_book(name: str, texts: Collection[str]) -> str | None:
+    """Name the public code book that words come from, as far as their form and their column's name tell.
+
+    Args:
+        name: Of the column.
+        texts: The distinct values.
+    """
+    words = words_of(name)
+    if not _POSTAL.isdisjoint(words):
+        return "postcodes"
+    if not _COUNTRY.isdisjoint(words) and all(_ISO.fullmatch(text) for text in texts):
+        return "ISO country codes"
+    letters = sum(_ICD_LETTER.match(text) is not None for text in texts)
+    fitting = sum(_ICD.fullmatch(text) is not None for text in texts)
+    if len(texts) >= _MOST_ALIKE and letters and fitting > 0.95 * len(texts):
+        return "ICD codes"
+    return None
+
+
+def ordered(texts: Iterable[str]) -> list[str] | None:
+    """Put levels in their order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades.
+
+    Args:
+        texts: The distinct values.
+
+    Returns:
+        The levels from low to high, or None where the words tell no order.
+    """
+    words = sorted(texts)
+    if len(words) < _FEWEST_LEVELS:
+        return None
+    lowered = {word.lower() for word in words}
+    if len(lowered) == len(words):
+        for scale in _SCALES:
+            if lowered.issubset(scale):
+                return sorted(words, key=lambda word: scale.index(word.lower()))
+    places = {word: _place(word) for word in words}
+    bands = [word for word in words if places[word] is not None and _ALONE.fullmatch(word) is None]
+    if 2 * len(bands) < len(words) or any(place is None for place in places.values()):
+        return None
+    levels = sorted(words, key=lambda word: places[word] or (0.0, 0))
+    return levels if all(places[low] != places[high] for low, high in pairwise(levels)) else None
+
+
+def _place(word: str) -> tuple[float, int] | None:
+    """Where a band begins, and whether it lies below (-1), at (0) or above (1) that number."""
+    text = word.strip()
+    if (between := _BETWEEN.fullmatch(text)) is not None:
+        low, high = _number(between[1]), _number(between[2])
+        return (low, 0) if low < high else None
+    for pattern, side in ((_BELOW, -1), (_ABOVE, 1), (_OPEN, 1), (_ALONE, 0)):
+        if (found := pattern.fullmatch(text)) is not None:
+            return _number(found[1]), side
+    return None
+
+
+def _number(text: str) -> float:
+    scale = {"k": 1e3, "m": 1e6}.get(text[-1].lower(), 1.0)
+    return float(text.strip("$€£kKmM").replace(",", "").replace("$", "")) * scale
