@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ApprovalPending,
         BudgetRefused,
         Conflict,
+        DraftNotAccepted,
         Forbidden,
         InputUnusable,
         InvalidInput,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         VerificationFailed,
     )
     from understudy.exchange import Repetitions
+    from understudy.local import Synthesizer
     from understudy.local import fit as fit
     from understudy.offline import ask, check_rules
     from understudy.results.budgets import Budget, Statement
@@ -63,6 +65,7 @@ __all__ = [
     "Client",
     "Conflict",
     "Dataset",
+    "DraftNotAccepted",
     "Forbidden",
     "Grant",
     "Identity",
@@ -89,6 +92,7 @@ __all__ = [
     "ServiceFailed",
     "ServiceUnreachable",
     "Statement",
+    "Synthesizer",
     "TooLarge",
     "Unauthenticated",
     "UnderstudyError",
@@ -114,6 +118,7 @@ _MODULES = {
     "Client": "understudy.client",
     "Conflict": "understudy.errors",
     "Dataset": "understudy.results.datasets",
+    "DraftNotAccepted": "understudy.errors",
     "Forbidden": "understudy.errors",
     "Grant": "understudy.results.governance",
     "Identity": "understudy.results.governance",
@@ -140,6 +145,7 @@ _MODULES = {
     "ServiceFailed": "understudy.errors",
     "ServiceUnreachable": "understudy.errors",
     "Statement": "understudy.results.budgets",
+    "Synthesizer": "understudy.local",
     "TooLarge": "understudy.errors",
     "Unauthenticated": "understudy.errors",
     "UnderstudyError": "understudy.errors",

@@ -36,7 +36,7 @@ from understudy.draft_words import (
     ordered,
     target_rank,
 )
-from understudy.errors import InputUnusable, NotInstalled
+from understudy.errors import InputUnusable, library_missing
 from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect
 
 SCHEMA = "understudy.domain/1"
@@ -124,8 +124,7 @@ def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
         import numpy as np  # noqa: F401 - needed by `table_facts`
         import pyarrow as pa
     except ImportError as error:
-        message = f"drafting a domain needs {error.name or 'pyarrow'}: pip install 'understudy[all]'"
-        raise NotInstalled(message) from None
+        raise library_missing("drafting a domain", error.name) from None
     return pa
 
 

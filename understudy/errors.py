@@ -9,6 +9,7 @@
     x NoKey                 no API key for the needed role
     x InputUnusable         a file or value given to a command cannot be used
       + NotABundle            a file that should be a bundle is none
+      + DraftNotAccepted      a domain was drafted from rows, and nobody has accepted it yet
     x VerificationFailed    a ledger or the audit log is not what it was, or a bundle not what it states
     x NotInstalled          an extra of the distribution is needed and missing
     x JobEnded              a job that was waited for ended without a release
@@ -65,12 +66,28 @@ class NotABundle(InputUnusable):
     """A file that should be a bundle is none: damaged, hostile, or something else."""
 
 
+class DraftNotAccepted(InputUnusable):
+    """A domain was drafted from private rows, and nobody has said yet that it may be public."""
+
+
 class VerificationFailed(UnderstudyError):
     """A ledger or the audit log was changed, cut or replaced, or a bundle is not what it states."""
 
 
 class NotInstalled(UnderstudyError):
     """An extra of the distribution is needed and missing."""
+
+
+def library_missing(purpose: str, library: str | None, *, extra: str = "all") -> NotInstalled:
+    """Return the refusal of what needs a library that is not installed.
+
+    Args:
+        purpose: What needs it, as the beginning of a sentence.
+        library: The library's name, as its import failed.
+        extra: The smallest extra that has it.
+    """
+    everything = "" if extra == "all" else ", or 'understudy[all]' for everything"
+    return NotInstalled(f"{purpose} needs {library}: pip install 'understudy[{extra}]'{everything}")
 
 
 class JobEnded(UnderstudyError):

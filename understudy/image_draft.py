@@ -2,7 +2,7 @@
 
 Like `understudy.domain_draft`: everything that was taken from the data is listed under ``_from_data``, and the service
 refuses a domain that still carries the mark. Sizes come from the heads of PNG and JPEG files, read here by hand, so no
-library for images is needed; of an NPZ only the labels are read whole, with numpy (``pip install 'understudy[offline]'``).
+library for images is needed; of an NPZ only the labels are read whole, with numpy (``pip install 'understudy[all]'``).
 """
 
 import csv
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from understudy.domain_draft import MARK, NOTE, nice_size
-from understudy.errors import InputUnusable, NotInstalled
+from understudy.errors import InputUnusable, library_missing
 
 SCHEMA = "understudy.images/1"
 SUFFIXES = (".zip", ".npz")
@@ -162,9 +162,8 @@ def _read_idx(file: IO[bytes], facts: _Facts) -> None:
 def _npz(archive: zipfile.ZipFile) -> _Facts:
     try:
         import numpy as np
-    except ImportError:
-        message = "drafting a domain from an NPZ needs numpy: pip install 'understudy[offline]'"
-        raise NotInstalled(message) from None
+    except ImportError as error:
+        raise library_missing("drafting a domain from an NPZ", error.name) from None
     facts = _Facts()
     members = set(archive.namelist())
     if "images.npy" in members:

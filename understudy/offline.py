@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from understudy.asking import Answer
-from understudy.errors import NotInstalled
+from understudy.errors import library_missing
 from understudy.rules import RulesCheck
 
 
@@ -52,5 +52,4 @@ def _needing(action: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        message = f"{action} offline needs {error.name}: pip install 'understudy[offline]'"
-        raise NotInstalled(message) from None
+        raise library_missing(f"{action} offline", error.name) from None

@@ -6,10 +6,16 @@ from typing import Any, Final
 
 from understudy.errors import InputUnusable, NotInstalled
 
-FILE_FORMATS: Final[Mapping[str, str]] = {"pandas": "arrow", "arrow": "arrow", "numpy": "npz"}
+FILE_FORMATS: Final[Mapping[str, str]] = {
+    "pandas": "arrow",
+    "polars": "arrow",
+    "arrow": "arrow",
+    "numpy": "npz",
+}
 """The forms, and in which format the service sends what they are made of; numpy is for images."""
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "pandas": ("pyarrow", "pandas"),
+    "polars": ("pyarrow", "polars"),
     "arrow": ("pyarrow",),
     "numpy": ("numpy",),
 }
@@ -23,8 +29,8 @@ def drawn(content: bytes, *, form: str) -> Any:  # noqa: ANN401 - the libraries 
         form: one of `FILE_FORMATS`.
 
     Returns:
-        A DataFrame; an Arrow table; or arrays by name: `images` uint8 (images, height, width, channels), `labels` and
-        `label_names`.
+        A DataFrame of pandas or polars; an Arrow table; or arrays by name: `images` uint8 (images, height, width, channels),
+        `labels` and `label_names`.
 
     Raises:
         InputUnusable: the form is unknown.
@@ -38,7 +44,20 @@ def drawn(content: bytes, *, form: str) -> Any:  # noqa: ANN401 - the libraries 
             return dict(arrays)
     import pyarrow as pa
 
-    table = pa.ipc.open_stream(content).read_all()
+    return in_form(pa.ipc.open_stream(content).read_all(), form=form)
+
+
+def in_form(table: Any, *, form: str) -> Any:  # noqa: ANN401 - the libraries are not there when types are checked
+    """Return an Arrow table as a data frame, or as it is.
+
+    Args:
+        table: the Arrow table.
+        form: "pandas", "polars" or "arrow".
+    """
+    if form == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
     return table if form == "arrow" else table.to_pandas()
 
 
@@ -53,13 +72,13 @@ def require_form(form: str) -> str:
         NotInstalled: a library is not installed.
     """
     if form not in FILE_FORMATS:
-        message = f"unknown form {form!r}; rows come as pandas or arrow, images as numpy"
+        message = f"unknown form {form!r}; rows come as pandas, polars or arrow, images as numpy"
         raise InputUnusable(message)
     for name in _NEEDED[form]:
         try:
             __import__(name)
         except ModuleNotFoundError:
-            otherwise = '; or ask for form="arrow"' if name == "pandas" else ""
+            otherwise = '; or ask for form="arrow"' if name in {"pandas", "polars"} else ""
             message = f"records as {form} need {name}: pip install {' '.join(_NEEDED[form])}{otherwise}"
             raise NotInstalled(message) from None
     return FILE_FORMATS[form]

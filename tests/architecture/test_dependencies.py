@@ -17,13 +17,13 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("core", "service", "workers", "models", "understudy", "migrations")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-NOT_SHIPPED = {"dev"}
+NOT_SHIPPED = {"dev", "all"}
 CLIENT = "client"
 ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # A role: the extras that it installs, and the packages and modules that its processes start from.
     "service": (("service", "backup"), ("service", "migrations", "workers.upkeep", "workers.backup")),
     "workers": (("workers", "graphical"), ("workers.app", "workers.runner", "workers.training_child", "workers.counting_child", "workers.owner_report_child")),
-    CLIENT: (("client", "offline", "frames", "audit", "embedded"), ("understudy",)),
+    CLIENT: (("client", "offline", "frames", "polars", "audit", "embedded"), ("understudy",)),
 }  # fmt: skip
 BY_NAME = {
     # A distribution that no import statement names: the file that uses it, and the words there that do.
@@ -158,6 +158,12 @@ def test_no_module_of_the_product_is_for_tests_and_benchmarks_alone() -> None:
 
 def test_every_extra_belongs_to_a_role() -> None:
     assert {extra for extras, _ in ROLES.values() for extra in extras} == set(EXTRAS) - NOT_SHIPPED
+
+
+def test_all_is_what_one_machine_needs() -> None:
+    (line,) = EXTRAS["all"]
+    needed = set(EXTRAS) - NOT_SHIPPED - {"backup", CLIENT, "graphical", "polars"}
+    assert Requirement(line).extras == needed
 
 
 def test_imports_inside_functions_and_of_namespace_packages_are_found() -> None:

@@ -190,13 +190,15 @@ def images_folder(stage: Stage, folder: Path) -> Path:
 def few_steps() -> Iterator[None]:
     """Give trainings of this process few steps, as the loaded command does."""
     from understudy.client.jobs import Jobs
-    from understudy.local import fit
+    from understudy.local import fit, synthesizer
 
     whole = Jobs.ask_quote, Jobs.order_job
     quick_command.order_little()
     understudy.local.fit = partial(fit, options=quick_command.SMALL)
+    synthesizer.fit = lambda *given, **more: fit(*given, **more | {"options": quick_command.SMALL})
     try:
         yield
     finally:
         Jobs.ask_quote, Jobs.order_job = whole  # type: ignore[method-assign]
         del understudy.local.fit
+        synthesizer.fit = fit

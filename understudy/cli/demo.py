@@ -22,7 +22,7 @@ from understudy.cli.options import (
 from understudy.cli.publish import check_guarantee, published_document, some_service, summary, warn
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
-from understudy.errors import InputUnusable, NotInstalled
+from understudy.errors import InputUnusable, library_missing
 from understudy.order_options import parse_options
 from understudy.publication import Order
 from understudy.publishing import publish as publish_order
@@ -116,8 +116,6 @@ def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Pa
     try:
         from understudy.simulation import NOTE, write_table
     except ImportError as error:
-        raise NotInstalled(
-            f"the simulated table needs {error.name}: pip install 'understudy[offline]'"
-        ) from None
+        raise library_missing("the simulated table", error.name) from None
     screen.say(NOTE)
     return write_table(folder, rows=rows)

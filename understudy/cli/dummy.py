@@ -9,7 +9,7 @@ from understudy.cli.answers import tell
 from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.dummies.drawing import dummy_file
 from understudy.dummies.refusals import DummyRefusal
-from understudy.errors import InputUnusable, NotInstalled, refusal
+from understudy.errors import InputUnusable, library_missing, refusal
 from understudy.order_options import parse_options
 from understudy.sample_formats import FORMATS, formats_of
 from understudy.table_files import DECLARED_SIZE, marked, read_domain
@@ -48,7 +48,7 @@ def dummy(
     except DummyRefusal as no:
         raise refusal(no.status, no.problem) from None
     except ModuleNotFoundError as error:
-        raise NotInstalled(f"{chosen} needs {error.name}: pip install 'understudy[offline]'") from None
+        raise library_missing(f"a file of {chosen}", error.name) from None
     target.write_bytes(content)
     line = f"{rows} FAKE records, uniform draws from the declared domain: {target.resolve()}"
     tell(

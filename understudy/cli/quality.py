@@ -12,7 +12,7 @@ from understudy.cli.options import SMALLEST_DELTA, AsJson, Epsilon, finite
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
 from understudy.cli.utility_report_labels import quote_lines, report_lines
-from understudy.errors import InputUnusable, NotInstalled
+from understudy.errors import InputUnusable, library_missing
 from understudy.verifying.signatures import key_of_text, keys_of_file
 from understudy.verifying.strict_json import read_object
 
@@ -153,8 +153,7 @@ def verify(
     try:
         from understudy.verifying.utility import verify_report
     except ImportError as error:
-        message = f"verifying needs {error.name}: pip install 'understudy[audit]'"
-        raise NotInstalled(message) from None
+        raise library_missing("verifying", error.name, extra="audit") from None
     trusted = [key_of_text(text) for text in key or []]
     if keys is not None:
         trusted += keys_of_file(keys)

@@ -13,7 +13,7 @@ from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.client import Client
 from understudy.documents import Json, take
-from understudy.errors import InputUnusable, NotInstalled
+from understudy.errors import InputUnusable, library_missing
 from understudy.order_options import parse_options
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, formats_of
 
@@ -181,10 +181,8 @@ def sample_offline(
     try:
         from understudy.local.sampling import open_bundle_samples, sample_to_file, usual_format
     except ImportError as error:
-        raise NotInstalled(
-            f"sampling offline needs {error.name}: pip install 'understudy[offline]'; the README in the bundle shows a "
-            "program without understudy"
-        ) from None
+        purpose = "sampling offline (not so the program in the bundle's README)"
+        raise library_missing(purpose, error.name) from None
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     samples = open_bundle_samples(bundle, threads=threads)
     chosen = file_format or usual_format(samples)

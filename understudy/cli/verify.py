@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.errors import NotInstalled
+from understudy.errors import library_missing
 from understudy.verifying.signatures import key_of_text, keys_of_file
 
 
@@ -39,8 +39,7 @@ def verify(
     try:
         from understudy.verifying.verification import report_json, verify_bundle
     except ImportError as error:
-        message = f"verifying needs {error.name}: pip install 'understudy[audit]'"
-        raise NotInstalled(message) from None
+        raise library_missing("verifying", error.name, extra="audit") from None
     trusted = [key_of_text(text) for text in key or []]
     if keys is not None:
         trusted += keys_of_file(keys)

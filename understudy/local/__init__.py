@@ -8,7 +8,7 @@
     fitted.save("bundle.zip")
 
 Each name is imported when it is asked for: sampling a bundle needs ``understudy[offline]``, training
-``understudy[workers]``.
+``understudy[workers]``, and ``understudy[all]`` has everything.
 """
 
 from importlib import import_module
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from understudy.local.fitted import Fitted
     from understudy.local.fitting import fit
     from understudy.local.intake import RowsRefused
+    from understudy.local.synthesizer import Synthesizer
 
-__all__ = ["Fitted", "RowsRefused", "fit", "read_account", "set_cap"]
+__all__ = ["Fitted", "RowsRefused", "Synthesizer", "fit", "read_account", "set_cap"]
 
 _HOMES = {
     "Fitted": "fitted",
     "RowsRefused": "intake",
+    "Synthesizer": "synthesizer",
     "fit": "fitting",
     "read_account": "accounts",
     "set_cap": "accounts",
@@ -41,11 +43,10 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    from understudy.errors import NotInstalled
+    from understudy.errors import library_missing
 
     try:
         home = import_module(f"understudy.local.{_HOMES[name]}")
     except ModuleNotFoundError as error:
-        message = f"training on this machine needs {error.name}: pip install 'understudy[workers]'"
-        raise NotInstalled(message) from None
+        raise library_missing("training on this machine", error.name) from None
     return getattr(home, name)

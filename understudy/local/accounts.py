@@ -133,7 +133,8 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
         if cap is None:
             raise BudgetNotSet(
                 f"No cap is set for {dataset!r}.",
-                remedy=f"Set it once: understudy.local.set_cap({dataset!r}, epsilon=..., delta=...).",
+                remedy=f"Set it once: Synthesizer(..., cap=(epsilon, delta)), or understudy.local.set_cap({dataset!r}, epsilon=..., "
+                "delta=...). One training needs a cap of its epsilon and twice its delta.",
             )
         require_room(
             cap,

@@ -5,14 +5,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from core.artifacts.bundle import unpack
 from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
+from understudy.local.conditions import drawn_where, split
 from understudy.rules import RulesCheck
-from understudy.tables import drawn, require_form
+from understudy.tables import drawn, in_form, require_form
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +42,10 @@ class Fitted:
 
         Args:
             rows: how many.
-            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images. None for pandas or
-                numpy, whichever it is.
-            where: columns that are fixed, with their values; see `understudy.Client.download_samples`.
+            form: "pandas" or "polars" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images. None for
+                pandas or numpy, whichever it is.
+            where: conditions by column: a value, a set of values, or a pair (low, high) of bounds that both belong to the
+                range, None for an open end. Of images only a value of the label.
 
         Returns:
             A DataFrame; an Arrow table; or arrays by name: `images` uint8 (rows, height, width, channels), `labels` their
@@ -59,8 +62,19 @@ class Fitted:
         form = form or ("numpy" if self._of_images else "pandas")
         file_format = require_form(form)
         with answered():
-            pieces = self._samples.write(rows, file_format, where or {})
-            return drawn(b"".join(pieces), form=form)
+            if self._of_images:
+                return drawn(b"".join(self._samples.write(rows, file_format, where or {})), form=form)
+            fixed, wide = split(where or {}, self.domain)
+
+            def draw(number: int) -> Any:  # noqa: ANN401 - an Arrow table
+                return drawn(b"".join(self._samples.write(number, file_format, fixed)), form="arrow")
+
+            return in_form(drawn_where(draw, rows, wide, self.domain) if wide else draw(rows), form=form)
+
+    @cached_property
+    def domain(self) -> Json:
+        """The domain document of what is generated, with everything that was learnt."""
+        return unpack(self.bundle).domain
 
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `understudy.ask`."""

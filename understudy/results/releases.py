@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from understudy.documents import Json, take
-from understudy.errors import NotInstalled
+from understudy.errors import library_missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,5 @@ def verifying_keeper() -> Keep:
 
         from understudy.verifying.verification import keep_if_verified
     except ImportError as error:
-        message = f"verifying needs {error.name}: pip install 'understudy[audit]'"
-        raise NotInstalled(message) from None
+        raise library_missing("verifying", error.name, extra="audit") from None
     return keep_if_verified

@@ -138,7 +138,7 @@ def test_rows_come_as_a_data_frame_or_as_arrow(fitted: Fitted) -> None:
     pandas = pytest.importorskip("pandas")
     assert isinstance(fitted.sample(3), pandas.DataFrame)
     with pytest.raises(InputUnusable, match="unknown form"):
-        fitted.sample(3, form="polars")
+        fitted.sample(3, form="feather")
     with pytest.raises(InputUnusable, match="at least one"):
         fitted.sample(0)
 

@@ -1,0 +1,200 @@
+"""The front door of Python: parameters, a draft that is accepted, a training, rows in the caller's own kind of frame."""
+
+from datetime import date
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+import understudy
+from tests.understudy.local.test_fitting import SMALL
+from understudy import BudgetRefused, Conflict, DraftNotAccepted, InputUnusable, InvalidInput, Synthesizer
+from understudy.local import read_account, synthesizer
+
+ROWS = 400
+html = methodcaller("_repr_html_")
+"""What a notebook shows."""
+
+
+def table(rows: int = ROWS) -> pa.Table:
+    rng = np.random.default_rng(5)
+    return pa.table({
+        "ward": rng.choice(["surgery", "oncology", "geriatrics"], rows),
+        "age": rng.integers(20, 90, rows),
+        "severity": rng.choice(["mild", "moderate", "severe"], rows),
+        "seen": [date(2020, 1, 1 + int(day)) for day in rng.integers(0, 30, rows)],
+        "died": rng.choice(["yes", "no"], rows),
+    })  # fmt: skip
+
+
+def made(ledgers: Path, **more: Any) -> Synthesizer:
+    return Synthesizer(
+        epsilon=1.0, dataset="wards", cap=(2.0, 4e-6), options=SMALL, ledgers=ledgers, progress=False, **more
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
+    found = made(tmp_path_factory.mktemp("ledgers"))
+    found.draft(table().to_pandas())
+    return found.accept_draft(age={"lower": 0, "upper": 110}, declared_size=500).fit(table().to_pandas())
+
+
+def test_what_is_drafted_is_not_trained_on_until_it_is_accepted(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    with pytest.raises(DraftNotAccepted, match="accept_draft"):
+        found.fit(table())
+    with pytest.raises(DraftNotAccepted):
+        found.fit(table())
+    assert not list(tmp_path.iterdir()), "nothing was charged, no cap was set"
+    assert "draft not accepted" in repr(found)
+    assert "severity" in repr(found.draft_)
+    assert "<td>ordinal</td>" in html(found.draft_)
+
+
+def test_a_draft_is_accepted_with_changes_that_name_columns(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    with pytest.raises(InputUnusable, match="no draft"):
+        found.accept_draft()
+    found.draft(table())
+    with pytest.raises(InputUnusable, match="no column 'agee'; did you mean 'age'"):
+        found.accept_draft(agee={"lower": 0})
+    with pytest.raises(InputUnusable, match="column 'age'"):
+        found.accept_draft(age=5)
+    found.accept_draft(ward="ignored", target="severity", age={"upper": 120})
+    columns = {column["name"]: column for column in found.domain_["columns"]}
+    assert columns["ward"]["kind"] == "ignored"
+    assert columns["age"]["upper"] == 120
+    assert found.domain_["target"] == "severity"
+    assert found.draft_.document["target"] == "died", "the draft itself stays"
+
+
+def test_rows_come_as_the_kind_of_frame_that_was_given(fitted: Synthesizer) -> None:
+    rows = fitted.sample(50)
+    assert isinstance(rows, pd.DataFrame)
+    assert list(rows.columns) == table().column_names
+    assert isinstance(fitted.sample(5, form="polars"), pl.DataFrame)
+    assert isinstance(fitted.sample(5, form="arrow"), pa.Table)
+
+
+def test_polars_in_polars_out(tmp_path: Path) -> None:
+    frame = pl.from_arrow(table())
+    found = made(tmp_path)
+    found.draft(frame)
+    assert isinstance(found.accept_draft().fit(frame).sample(5), pl.DataFrame)
+
+
+def test_conditions_are_values_sets_and_ranges(fitted: Synthesizer) -> None:
+    rows = fitted.sample(
+        200,
+        where={
+            "died": "yes",
+            "ward": {"surgery", "oncology"},
+            "age": (30, None),
+            "severity": ("moderate", "severe"),
+            "seen": ("2020-01-05", date(2020, 1, 25)),
+        },
+    )
+    assert len(rows) == 200
+    assert set(rows["died"]) == {"yes"}
+    assert set(rows["ward"]) == {"surgery", "oncology"}
+    assert rows["age"].min() >= 30
+    assert set(rows["severity"]) == {"moderate", "severe"}
+    assert date(2020, 1, 5) <= min(rows["seen"]) <= max(rows["seen"]) <= date(2020, 1, 25)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"wards": {"surgery"}}, "no modelled column 'wards'; did you mean 'ward'"),
+        ({"ward": set()}, "condition on column 'ward' has no value"),
+        ({"ward": ("a", "b")}, "column 'ward' cannot have such values"),
+        ({"age": ("a", None)}, "column 'age' cannot have such values"),
+        ({"age": (1, 2, 3)}, "column 'age' cannot have such values"),
+        ({"severity": ("mild", "dead")}, "column 'severity' cannot have such values"),
+    ],
+)
+def test_a_condition_that_cannot_be_met_names_its_column(
+    fitted: Synthesizer, where: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        fitted.sample(10, where=where)
+
+
+def test_a_condition_that_hardly_a_row_meets_is_refused(fitted: Synthesizer) -> None:
+    with pytest.raises(Conflict, match="Fewer than 16"):
+        fitted.sample(10, where={"ward": {"a ward that is not declared"}})
+
+
+def test_it_shows_what_was_spent_and_what_is_left(fitted: Synthesizer) -> None:
+    text = repr(fitted)
+    for said in (
+        "dataset: wards",
+        "5 of 5 modelled",
+        "declared size: 500",
+        "epsilon 1 of 2",
+        "state: fitted",
+    ):
+        assert said in text
+    assert "<td>wards</td>" in html(fitted)
+    assert "<td>epsilon 1 of 2</td>" in html(fitted)
+
+
+def test_counts_rules_and_the_bundle_are_those_of_the_training(fitted: Synthesizer, tmp_path: Path) -> None:
+    assert fitted.ask("count by died").rows
+    assert fitted.check_rules().contradicted == ()
+    assert fitted.save(tmp_path / "bundle.zip").is_file()
+    assert fitted.certificate["privacy_parameters"]["epsilon"] == 1
+
+
+def test_the_cap_is_set_once_and_binds(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    found.draft(table())
+    found.accept_draft().fit(table()).fit(table())
+    with pytest.raises(BudgetRefused):
+        found.fit(table())
+    assert float(read_account("wards", ledgers=tmp_path).spent["epsilon"]) == pytest.approx(2, abs=1e-3)
+    with pytest.raises(Conflict, match="is set"):
+        clone(found).set_params(cap=(5.0, 1e-5), domain=found.domain_).fit(table())
+
+
+def test_it_has_the_manners_of_scikit_learn(tmp_path: Path) -> None:
+    found = made(tmp_path, domain={"schema": "none"})
+    other = clone(found)
+    assert other is not found
+    assert other.get_params() == found.get_params()
+    assert other.set_params(epsilon=2.0).epsilon == 2
+    assert not hasattr(other, "fitted_")
+    with pytest.raises(InputUnusable, match="no parameter 'epsilom'; did you mean 'epsilon'"):
+        other.set_params(epsilom=1)
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputUnusable, match="name the people"):
+        Synthesizer().fit(table())
+    with pytest.raises(InputUnusable, match="call fit"):
+        made(tmp_path).sample(1)
+    with pytest.raises(InputUnusable, match="DataFrame of pandas or polars"):
+        made(tmp_path).draft([[1, 2]])
+    with pytest.raises(InputUnusable, match="column 'b' holds values of several kinds") as caught:
+        made(tmp_path).draft(pd.DataFrame({"a": [1, 2], "b": pd.Series(["canary", 2], dtype=object)}))
+    assert "canary" not in str(caught.value)
+    assert understudy.Synthesizer is synthesizer.Synthesizer
+
+
+def test_a_bar_is_shown_in_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with synthesizer.progress_bar(wanted=True) as watch:
+        assert watch is not None
+        watch("critic", 1, 2)
+    assert "critic" in capsys.readouterr().err
+    with synthesizer.progress_bar(wanted=False) as watch:
+        assert watch is None

@@ -1,0 +1,399 @@
+"""A synthesizer with the manners of scikit-learn: parameters in the constructor, `fit`, `sample`.
+
+    synthesizer = Synthesizer(epsilon=1.0, dataset="admissions", cap=(4.0, 1e-5))
+    synthesizer.draft(frame)                # prints what each column was taken for, and why
+    synthesizer.accept_draft()              # says that all of it may be public
+    synthesizer.fit(frame).sample(1000)     # rows of the frame's own kind
+
+It adds nothing to `understudy.local.fit`, which plans, pays, trains and certifies.
+"""
+
+import copy
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pyarrow as pa
+
+from core.data.intake.intake_report import MAX_REFUSED
+from understudy.asking import Answer
+from understudy.documents import Json
+from understudy.domain_draft import NOTE, draft_frame
+from understudy.draft_confirmation import Mark, accept_kinds, change, suggestion
+from understudy.errors import Conflict, DraftNotAccepted, InputUnusable
+from understudy.local.accounts import Account, read_account, set_cap
+from understudy.local.fitted import Fitted
+from understudy.local.fitting import Watch, fit
+from understudy.rules import RulesCheck
+from understudy.table_files import DECLARED_SIZE, MARK, without_notes
+
+DRAFT: Final = "draft"
+_FORMS: Final = ("pandas", "polars")
+
+
+class Draft:
+    """A draft of a frame's domain: it quotes values of the rows, so it is for their owner alone until it is accepted.
+
+    Attributes:
+        document: the domain document with its marks; it may be edited before it is accepted.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+
+    def __repr__(self) -> str:
+        """One line for each column: what it was taken for, and why."""
+        head = f"Draft of {len(self.document['columns'])} columns, to be accepted. {self._unit()}"
+        return "\n".join([head, *(f"  {' | '.join(row)}" for row in self._rows())])
+
+    def _repr_html_(self) -> str:
+        return f"<p>Draft, to be accepted. {escape(self._unit())}</p>" + _table(
+            ("column", "kind", "declared", "why"), self._rows()
+        )
+
+    def _unit(self) -> str:
+        """Why the privacy unit is what it is: the last sentences of the document's note."""
+        return str(self.document.get(NOTE, "")).partition(". ")[2]
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (str(column["name"]), str(column["kind"]), _declared(column), str(column.get(NOTE, "")))
+            for column in self.document["columns"]
+        ]
+
+
+class Synthesizer:
+    """Trains a generator of synthetic rows on this machine and draws from it.
+
+    Args:
+        epsilon: of one training. docs/choosing-epsilon.md says what it bounds.
+        delta: of one training: far below one in the number of people.
+        dataset: name of the people whose rows these are. One name has one budget, kept in a file; the same people must
+            always have the same name.
+        cap: epsilon and delta that bind everything ever released about the dataset; set once, at the first training.
+            One training needs a cap of its epsilon and twice its delta.
+        domain: the declared domain, its document or its file; or "draft", to draft it from the rows and accept it.
+        declared_size: the public number of people or rows; else the domain's own.
+        synthesizer: "idpgan"; or "aim" or "mst", which need the extra `graphical`.
+        options: what to choose instead of the public rules.
+        max_refused: the largest share of rows that the domain may refuse.
+        ledgers: folder of the ledgers; else one that all programs of this user share.
+        progress: whether a terminal or a notebook shows a bar.
+
+    Attributes:
+        draft_: the draft, once there is one.
+        domain_: the accepted domain document.
+        fitted_: the trained generator (`understudy.local.Fitted`).
+        account_: the state of the dataset's ledger after the training.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-6,
+        dataset: str | None = None,
+        cap: tuple[float, float] | None = None,
+        domain: Json | Path | str = DRAFT,
+        declared_size: int | None = None,
+        synthesizer: str = "idpgan",
+        options: Json | None = None,
+        max_refused: float = MAX_REFUSED,
+        ledgers: Path | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.dataset = dataset
+        self.cap = cap
+        self.domain = domain
+        self.declared_size = declared_size
+        self.synthesizer = synthesizer
+        self.options = options
+        self.max_refused = max_refused
+        self.ledgers = ledgers
+        self.progress = progress
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
+        """Return the constructor's parameters; what was fitted is none."""
+        return {name: getattr(self, name) for name in _parameters()}
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401 - of any type
+        """Change parameters of the constructor.
+
+        Raises:
+            InputUnusable: there is no such parameter.
+        """
+        for name, value in params.items():
+            if name not in _parameters():
+                message = f"there is no parameter {name!r}{suggestion(name, _parameters())}"
+                raise InputUnusable(message)
+            setattr(self, name, value)
+        return self
+
+    def draft(self, frame: object) -> Draft:
+        """Draft the domain from rows, on this machine. Nothing is charged and nothing is released.
+
+        Args:
+            frame: a DataFrame of pandas or polars, or an Arrow table.
+
+        Raises:
+            InputUnusable: it is no frame, or has no rows.
+        """
+        self.draft_ = Draft(draft_frame(_arrow(frame)))
+        return self.draft_
+
+    def accept_draft(self, **changes: object) -> Self:
+        """Say that the draft's values may be public, with changes.
+
+        Args:
+            changes: `target`, `privacy_unit` and `declared_size`; and by name of a column what to change of it, as keys of the
+                domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`.
+
+        Raises:
+            InputUnusable: there is no draft, or a change cannot be made; the message names the column.
+        """
+        if (drafted := getattr(self, "draft_", None)) is None:
+            message = "there is no draft to accept: call draft(frame) first, and read it"
+            raise InputUnusable(message)
+        document = copy.deepcopy(drafted.document)
+        for name, wanted in changes.items():
+            _change(document, name, wanted)
+        accept_kinds(document, ["all"])
+        self.domain_: Json = without_notes(document)
+        return self
+
+    def fit(self, frame: object, *, labels: object = None, units: object = None) -> Self:
+        """Train on private rows (or images) and charge the dataset's ledger.
+
+        Args:
+            frame: a DataFrame of pandas or polars, an Arrow table, or an array of images.
+            labels: of images, see `understudy.local.fit`.
+            units: of images, see `understudy.local.fit`.
+
+        Raises:
+            DraftNotAccepted: the domain is to be drafted, and no draft was accepted; nothing was charged.
+            BudgetRefused: the ledger does not admit it; nothing was spent.
+            Conflict: no cap is set, or another one.
+            InvalidInput: the domain, the guarantee or an option breaks a rule.
+            InputUnusable: the rows cannot be used, or the dataset has no name.
+        """
+        if self.dataset is None:
+            message = (
+                "name the people whose rows these are: Synthesizer(dataset='admissions'). One name has one budget, and the same "
+                "people must always have the same name"
+            )
+            raise InputUnusable(message)
+        domain = self._domain(frame)
+        self._set_cap(self.dataset)
+        with progress_bar(wanted=self.progress) as watch:
+            self.fitted_ = fit(
+                frame,
+                domain,
+                (self.epsilon, self.delta),
+                dataset=self.dataset,
+                labels=labels,
+                units=units,
+                declared_size=self.declared_size,
+                synthesizer=self.synthesizer,
+                options=self.options,
+                max_refused=self.max_refused,
+                ledgers=self.ledgers,
+                watch=watch,
+            )
+        self.account_: Account = read_account(self.dataset, ledgers=self.ledgers)
+        self._form = next((form for form in _FORMS if type(frame).__module__.startswith(form)), None)
+        self._form = "arrow" if self._form is None and isinstance(frame, pa.Table) else self._form
+        return self
+
+    def sample(self, rows: int, *, where: Json | None = None, form: str | None = None) -> Any:  # noqa: ANN401 - see Returns
+        """Draw synthetic rows; it costs nothing.
+
+        Args:
+            rows: how many.
+            where: conditions by column: a value, a set of values, or a pair (low, high), None for an open end.
+            form: "pandas", "polars" or "arrow"; None for the kind of frame that was fitted.
+
+        Returns:
+            A frame; of images arrays by name.
+
+        Raises:
+            InputUnusable: nothing is fitted, or fewer than one row is asked for.
+            InvalidInput: there is no such column or value.
+            Conflict: too few rows meet the condition.
+        """
+        return self._trained().sample(rows, form=form or self._form, where=where)
+
+    def ask(self, question: str) -> Answer:
+        """Answer a question from the noisy counts, with 95 % intervals; see `understudy.ask`."""
+        return self._trained().ask(question)
+
+    def check_rules(self) -> RulesCheck:
+        """Compare the declared rules with the noisy counts; see `understudy.check_rules`."""
+        return self._trained().check_rules()
+
+    def save(self, target: Path | str) -> Path:
+        """Write the bundle: generator, counts and certificate, which may be passed on."""
+        return self._trained().save(target)
+
+    @property
+    def certificate(self) -> Json:
+        """What was spent, by which mechanism; unsigned."""
+        return self._trained().certificate
+
+    def __repr__(self) -> str:
+        """What matters: the guarantee, columns, what was spent and what is left."""
+        return f"Synthesizer({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return _table(("Synthesizer", ""), self._facts())
+
+    def _facts(self) -> list[tuple[str, ...]]:
+        facts = [
+            ("dataset", str(self.dataset)),
+            ("guarantee", f"epsilon {self.epsilon:g}, delta {self.delta:g}"),
+        ]
+        domain = getattr(self, "domain_", None if isinstance(self.domain, str | Path) else self.domain)
+        if domain is not None and "columns" in domain:
+            modelled = [column for column in domain["columns"] if column["kind"] not in {"ignored", "unit"}]
+            facts.append(("columns", f"{len(modelled)} of {len(domain['columns'])} modelled"))
+            facts.append(("declared size", str(self.declared_size or domain.get(DECLARED_SIZE))))
+        if (account := getattr(self, "account_", None)) is not None and account.cap is not None:
+            facts.append(
+                ("spent", f"epsilon {float(account.spent['epsilon']):.4g} of {account.cap['epsilon']:g}")
+            )
+            facts.append(("left for one more training", f"epsilon {account.remaining_epsilon:.3g}"))
+        state = (
+            "draft not accepted" if hasattr(self, "draft_") and not hasattr(self, "domain_") else "not fitted"
+        )
+        return [*facts, ("state", "fitted" if hasattr(self, "fitted_") else state)]
+
+    def _trained(self) -> Fitted:
+        fitted: Fitted | None = getattr(self, "fitted_", None)
+        if fitted is None:
+            message = "nothing is fitted yet: call fit(frame) first"
+            raise InputUnusable(message)
+        return fitted
+
+    def _domain(self, frame: object) -> Json | Path | str:
+        if self.domain != DRAFT:
+            return self.domain
+        if not hasattr(self, "domain_"):
+            if not hasattr(self, "draft_"):
+                self.draft(frame)
+            message = (
+                "the domain was drafted from these rows, and a domain is public. Read synthesizer.draft_, then call "
+                "accept_draft(), with changes where a value would reveal something about a person, and fit again. Nothing was charged"
+            )
+            raise DraftNotAccepted(message)
+        return self.domain_
+
+    def _set_cap(self, dataset: str) -> None:
+        if self.cap is None:
+            return
+        epsilon, delta = self.cap
+        try:
+            set_cap(dataset, epsilon=epsilon, delta=delta, ledgers=self.ledgers)
+        except Conflict as refusal:
+            present = read_account(dataset, ledgers=self.ledgers).cap
+            if refusal.code != "cap-already-set" or present is None:
+                raise
+            if (present["epsilon"], present["delta"]) != (epsilon, delta):
+                raise
+
+
+def _parameters() -> list[str]:
+    return [name for name in inspect.signature(Synthesizer.__init__).parameters if name != "self"]
+
+
+def _change(document: dict[str, Any], name: str, wanted: object) -> None:
+    columns = {str(column["name"]): column for column in document["columns"]}
+    if name in {"target", "privacy_unit", DECLARED_SIZE} and name not in columns:
+        if name == DECLARED_SIZE:
+            document[name] = wanted
+        else:
+            change(document, Mark(document, name, None), "none" if wanted is None else str(wanted))
+        return
+    if name not in columns:
+        message = f"there is no column {name!r}{suggestion(name, list(columns))}"
+        raise InputUnusable(message)
+    column = columns[name]
+    if isinstance(wanted, str):
+        change(document, Mark(column, "kind", name), wanted)
+    elif isinstance(wanted, Mapping):
+        kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
+        column.clear()
+        column |= {"name": name} | kept | dict(wanted)
+    else:
+        message = f"column {name!r}: give its keys, such as {{'lower': 0, 'upper': 110}}, or 'ignored'"
+        raise InputUnusable(message)
+
+
+def _arrow(frame: object) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    try:
+        if type(frame).__module__.startswith("pandas"):
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        return pa.table(frame)
+    except pa.ArrowException as error:
+        # The messages of Arrow quote values; only the name of the column is taken over.
+        named = [str(name) for name in getattr(frame, "columns", ()) if f"column {name} " in str(error)]
+        message = (
+            f"the column {named[0]!r} holds values of several kinds; give it one type"
+            if named
+            else "the frame has no Arrow form"
+        )
+        raise InputUnusable(message) from None
+    except (TypeError, ValueError):
+        message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
+        raise InputUnusable(message) from None
+
+
+def _declared(column: Mapping[str, Any]) -> str:
+    kind = column["kind"]
+    if "lower" in column:
+        bins = {"log": ", bins of equal ratio"}.get(column.get("spacing", ""), "")
+        return f"{column['lower']} to {column['upper']}{', bins learnt' if column.get('bins') == 'learn' else bins}"
+    words = column.get("categories", column.get("levels", ()))
+    if words == "learn":
+        return "learnt"
+    return f"{len(words)} words" if words else {"boolean": "2 words"}.get(kind, "")
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+@contextmanager
+def progress_bar(*, wanted: bool) -> Iterator[Watch | None]:
+    """Show stage and steps in a terminal or a notebook; nothing in a pipe.
+
+    Yields:
+        What `understudy.local.fit` calls with stage, step and number of steps; None where nothing is shown.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not (wanted and (console.is_terminal or console.is_jupyter)):
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("preparing", total=None)
+
+        def watch(stage: str, step: int, total: int) -> None:
+            progress.update(task, description=stage, completed=step, total=total)
+
+        yield watch
