@@ -8,11 +8,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Any, Final, Literal
 
 from understudy.errors import InputUnusable
+from understudy.near_names import suggestion
 from understudy.table_files import MARK
 
 KINDS: Final = ("unit", "size", "target", "file", "names", "kinds", "bounds", "words")
@@ -121,12 +121,6 @@ def accept_kinds(document: dict[str, Any], kinds: Sequence[str]) -> None:
     for mark in marks_of(document):
         if "all" in kinds or mark.kind in kinds:
             mark.accept()
-
-
-def suggestion(name: str, names: Sequence[str]) -> str:
-    """Return "; did you mean 'x'?" for a name that is nearly one of the known ones, else nothing."""
-    close = get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def walk(document: dict[str, Any], ask: Ask, say: Say) -> None:

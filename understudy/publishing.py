@@ -15,6 +15,7 @@ from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
 from understudy.grant_requests import introduce, obtain_grant, settle_pending
 from understudy.intake import upload
+from understudy.near_names import suggestion
 from understudy.publication import Order, Published, Screen, sample_files, smallest_budget
 from understudy.quote_labels import quote_lines
 from understudy.results.datasets import Dataset
@@ -147,6 +148,15 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
         declared_size=order.table.declared_size,
         parent_dataset_id=None if same is None else same.id,
     )
+    near = (
+        ""
+        if same is not None
+        else suggestion(order.name, [other.name for other in owner.list_datasets() if other.id != dataset.id])
+    )
+    if near:
+        screen.say(
+            f"This is the first dataset named {order.name!r}{near} Under a new name the same people get a second budget."
+        )
     if same is not None:
         screen.say(
             f"A dataset named {order.name!r} exists: this one counts as a new version of the same population and "

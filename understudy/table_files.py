@@ -94,6 +94,64 @@ def without_notes(document: dict[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
+def place_in(document: dict[str, Any], pointer: str) -> str:
+    """Name the place of a JSON pointer in a domain document for a person: "column 'age', lower".
+
+    Args:
+        document: the document.
+        pointer: such as ``/columns/2/lower``.
+    """
+    parts = pointer.strip("/").split("/")
+    columns = document.get("columns")
+    if parts[0] == "columns" and len(parts) > 1 and parts[1].isdecimal() and isinstance(columns, list):
+        column = columns[int(parts[1])] if int(parts[1]) < len(columns) else None
+        named = column.get("name") if isinstance(column, dict) else None
+        where = f"column {int(parts[1]) + 1}" if named is None else f"column {named!r}"
+        return ", ".join([where, *parts[2:3]])
+    return parts[0] or "the document"
+
+
+def line_in(text: str, pointer: str) -> int | None:
+    """Return the line of a domain file, from 1 on, on which the value of a JSON pointer begins; None if it is not found.
+
+    Args:
+        text: the file's text, which is valid JSON.
+        pointer: such as ``/columns/2/lower``.
+    """
+    place = 0
+    for part in pointer.strip("/").split("/"):
+        starts = _starts(text, place)
+        if part not in starts:
+            break
+        place = starts[part]
+    return text.count("\n", 0, place) + 1 if place else None
+
+
+def _starts(text: str, place: int) -> dict[str, int]:
+    """Where the members of the object or list at a place begin, by key or index."""
+    decoder, found = json.JSONDecoder(), dict[str, int]()
+    opening = text[(place := _skip(text, place)) : place + 1]
+    if opening not in {"{", "["}:
+        return found
+    place = _skip(text, place + 1)
+    while text[place : place + 1] not in {"}", "]", ""}:
+        key = str(len(found))
+        if opening == "{":
+            key, place = decoder.raw_decode(text, place)
+            place = _skip(text, _skip(text, place) + 1)
+        found[key] = place
+        _, place = decoder.raw_decode(text, place)
+        place = _skip(text, place)
+        place = _skip(text, place + 1) if text[place : place + 1] == "," else place
+    return found
+
+
+def _skip(text: str, place: int) -> int:
+    while text[place : place + 1] and text[place] in " \t\r\n":
+        place += 1
+    return place
+
+
 def read_domain(file: Path) -> dict[str, Any]:
     """Read a domain document.
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Admission, Cap, Room, admit
+from core.dp.remaining import remaining_epsilon
 from core.errors import BudgetRefused
 from core.ledger.errors import CapBelowSpent
 
@@ -37,14 +38,6 @@ class Shortage:
             "difference": decimal_text(self.difference, self.unit),
         }
 
-    def __str__(self) -> str:
-        """Return the shortage as one sentence."""
-        words = self.to_json()
-        return (
-            f"Filter {self.filter}: requested {words['requested']} of {self.quantity}, remaining"
-            f" {words['remaining']}, too much by {words['difference']}."
-        )
-
 
 def require_room(
     cap: Cap,
@@ -52,13 +45,15 @@ def require_room(
     request: Charge,
     *,
     refusal: type[BudgetRefused] = BudgetRefused,
-    remedy: str = "Ask for a smaller epsilon or delta, or ask an admin to raise the dataset's cap.",
+    payer: str = "the dataset's cap",
+    remedy: str = "Order with a smaller epsilon or delta, or ask an admin to raise the dataset's cap.",
 ) -> Admission:
     """Admit `request` on top of `in_force` (everything spent and reserved).
 
     Raises:
-        BudgetRefused: no filter holds with the request added. The message states requested, remaining and difference
-            for the filter that comes nearest; the facts state them for every filter. `refusal` is the class raised.
+        BudgetRefused: no filter holds with the request added. The message states what the request costs and what `payer`
+            has left for one more; the facts state requested, remaining and difference for every filter. `refusal` is the
+            class raised.
     """
     after = admit(cap, [in_force, request])
     if after.admitted:
@@ -66,7 +61,7 @@ def require_room(
     shortages = _shortages(admit(cap, [in_force]), after)
     nearest = nearest_filter(after)
     raise refusal(
-        " ".join(str(shortage) for shortage in shortages if shortage.filter == nearest),
+        _refusal_text(cap, in_force, request, payer),
         remedy=remedy,
         filter=nearest,
         shortages=[{"filter": shortage.filter, **shortage.to_json()} for shortage in shortages],
@@ -84,13 +79,9 @@ def require_cap_above(cap: Cap, in_force: Charge) -> Admission:
         return after
     nearest = nearest_filter(after)
     shortages = [shortage for shortage in _shortages(nothing, after) if shortage.filter == nearest]
-    words = [
-        f"Filter {nearest} would allow {decimal_text(shortage.remaining, shortage.unit)} of {shortage.quantity}, but"
-        f" {decimal_text(shortage.requested, shortage.unit)} is spent and reserved."
-        for shortage in shortages
-    ]
     raise CapBelowSpent(
-        " ".join(words),
+        f"A cap of epsilon {cap.epsilon:g} and delta {cap.delta:g} does not cover what is spent and reserved: epsilon"
+        f" {decimal_text(in_force.epsilon_micros, MICRO)} and delta {decimal_text(in_force.delta_femtos, FEMTO)} as plain sums.",
         remedy="What was released cannot be taken back: choose a cap that covers it; the statement shows the sums.",
         filter=nearest,
         shortages=[{"filter": nearest, **shortage.to_json()} for shortage in shortages],
@@ -106,6 +97,21 @@ def decimal_text(amount: int, unit: int) -> str:
     """Return `amount` unit-ths as an exact decimal without trailing zeros: (1500000, MICRO) is 1.5."""
     text = f"{Decimal(amount).scaleb(-_PLACES[unit]):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _refusal_text(cap: Cap, in_force: Charge, request: Charge, payer: str) -> str:
+    """Say what a request costs and what is left, in epsilon and delta, whichever filter decides."""
+    left = remaining_epsilon(cap, [in_force])
+    asked, delta = decimal_text(request.epsilon_micros, MICRO), decimal_text(request.delta_femtos, FEMTO)
+    if request.epsilon_micros > left * MICRO:
+        return f"This order costs epsilon {asked}, and {payer} has {left:.4g} left for one more order."
+    # Enough epsilon at the usual delta: this order's own delta, or the shape of its mechanism, does not fit.
+    basic = admit(cap, [in_force]).rooms[BASIC]
+    free = max(0, (basic.capacity_femtos or 0) - (basic.used_femtos or 0))
+    return (
+        f"This order costs epsilon {asked} and delta {delta}. Of {payer}, delta {decimal_text(free, FEMTO)} is left, and epsilon"
+        f" {left:.4g} for one more order at delta {cap.default_job_delta():g}."
+    )
 
 
 def _shortages(before: Admission, after: Admission) -> list[Shortage]:

@@ -137,9 +137,13 @@ def _require_grant(
         raise GrantNotFound
     if row.state != GrantState.OPEN.value or at >= row.expires_at:
         raise GrantClosed
-    remedy = "Ask for a smaller epsilon or delta, or file a budget request."
     require_room(
-        repository.grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy
+        repository.grant_cap(row, budget),
+        drawn.in_force,
+        charge,
+        refusal=GrantRefused,
+        payer="your grant",
+        remedy="Order with a smaller epsilon or delta, or ask for more: `understudy budget request`, or the dataset's page.",
     )
 
 

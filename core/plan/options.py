@@ -5,6 +5,8 @@ In `IdpganRequest` every option may be missing, and then the public rules decide
 Nothing here is computed from private rows.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -205,15 +207,21 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 """The paper's six ablations as options of a spec; without the anchor, which is our addition."""
 
 
-def explain(error: ValidationError) -> InvalidSpec:
-    """Translate the validation library's error: which option, which rule. The options are public."""
+def explain(error: ValidationError, known: Iterable[str] = ()) -> InvalidSpec:
+    """Translate the validation library's error: which option, which rule. The options are public.
+
+    Args:
+        error: The validation library's.
+        known: Names of options, of which one may have been meant.
+    """
     found = error.errors(include_url=False)
     # The first part of a location is the option; an option of a union type fails once per type.
-    problems = list(dict.fromkeys(f"{(*part['loc'], 'options')[0]}: {_said(part)}" for part in found))
+    problems = list(dict.fromkeys(f"{(*part['loc'], 'options')[0]}: {_said(part, known)}" for part in found))
     return InvalidSpec("; ".join(problems), remedy="correct or leave out these options", options=problems)
 
 
-def _said(part: ErrorDetails) -> str:
+def _said(part: ErrorDetails, known: Iterable[str]) -> str:
     if part["type"] == "extra_forbidden":
-        return "there is no such option"
+        near = get_close_matches(str(part["loc"][0]), list(known), n=1)
+        return f"there is no such option, did you mean {near[0]}?" if near else "there is no such option"
     return str(part["ctx"]["error"]) if part["type"] == "value_error" else part["msg"]

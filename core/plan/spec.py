@@ -59,7 +59,7 @@ class SynthesisSpec:
         try:
             return SYNTHESIZERS[self.synthesizer].model_validate(options)
         except ValidationError as error:
-            raise explain(error) from None
+            raise explain(error, SYNTHESIZERS[self.synthesizer].model_fields) from None
 
     def require_few_free_steps(self) -> None:
         """Check that cost-free steps, which no budget bounds, stay within the limit of a shared service.

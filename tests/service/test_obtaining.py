@@ -1,6 +1,6 @@
 """The client against the real application: from a wish to a grant, with one person's keys and with several people's."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -195,3 +195,15 @@ def test_one_persons_key_files_says_what_to_do_and_later_finds_the_grant(world: 
         for entry in one.get(f"/v1/datasets/{again.id}/ledger").json()["entries"]
         if "job_id" in entry
     ] == [found]
+
+
+def test_a_new_name_that_is_nearly_an_old_one_is_pointed_out(world: World, order: Order) -> None:
+    one = world.caller(Role.OWNER, Role.ANALYST, Role.ADMIN)
+    connection, screen = wired(world, owner=one, analyst=one, admin=one), Silent()
+    for name in ("wards", "words", "wards2"):
+        with pytest.raises(ApprovalPending):
+            publish(connection, replace(order, name=name), screen)  # type: ignore[arg-type]
+    said = [line for line in screen.lines if "first dataset named" in line]
+    assert said[-1].startswith(
+        "This is the first dataset named 'wards2'; did you mean 'wards'? Under a new name"
+    )

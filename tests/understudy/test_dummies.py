@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client, Conflict, InputUnusable, InvalidInput, NotFound, Refused, TooLarge
 from understudy.cli import main
 from understudy.dummies import URL
-from understudy.dummies.values import fake_columns, fake_rows
+from understudy.dummies.values import fake_columns, fake_rows, require_condition
 
 EVERYTHING: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -163,7 +164,7 @@ def test_what_a_service_refuses_is_refused_with_its_codes() -> None:
         release.sample(10**9)
     with pytest.raises(Refused, match="not-in-dummy-mode"):
         client.governance.freeze("d", reason="a look")
-    with pytest.raises(InputUnusable, match="cannot be read"):
+    with pytest.raises(InputUnusable, match="the column 'a' of the domain has an unknown kind"):
         fake_columns({"columns": [{"name": "a", "kind": "strange"}]})
     with pytest.raises(InvalidInput, match="domain-invalid"):
         client.declare_dataset(name="n", domain={"columns": [{}]}, declared_size=1)
@@ -207,3 +208,25 @@ def test_fake_rows_of_what_is_learnt_are_as_a_service_would_take_them_in() -> No
     assert taken.rows_refused == 0
     assert min(row["b"] for row in rows) >= 5
     assert {row["e"] for row in rows} == {"elsewhere", *(f"category {place}" for place in range(1, 6))}
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ({"name": "age", "kind": "numeric", "type": "integer", "lower": 0}, "the column 'age' of the domain has no 'upper'"),
+        ({"name": "age", "kind": "numerical"}, "unknown kind; did you mean 'numeric'?"),
+        ({"name": "age", "kind": "numeric", "type": "integer", "lower": "a", "upper": 1}, "the column 'age' of the domain cannot be read"),
+        ("age", "column 1 of the domain cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_domain_that_cannot_be_read_names_its_column(column: object, said: str) -> None:
+    with pytest.raises(InputUnusable, match=re.escape(said)):
+        fake_columns({"columns": [column]})
+
+
+def test_a_condition_on_no_column_suggests_one() -> None:
+    columns = fake_columns({"columns": [{"name": "ward", "kind": "categorical", "categories": ["a"]}]})
+    assert (
+        require_condition(columns, {"wart": "a"})
+        == "There is no modelled column 'wart'; did you mean 'ward'?"
+    )

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from understudy import InputUnusable
-from understudy.table_files import read_table_files
+from understudy import InputUnusable, InvalidInput
+from understudy.cli.publish import placed
+from understudy.table_files import line_in, place_in, read_table_files
 
 
 @pytest.fixture
@@ -73,3 +74,64 @@ def test_an_unconfirmed_draft_is_refused(rows: Path, members: dict[str, object])
     domain = write_domain(rows.parent, declared_size=500, **members)
     with pytest.raises(InputUnusable, match="is a draft"):
         read_table_files(rows, domain, declared_size=None)
+
+
+NESTED = """{
+ "schema": "understudy.domain/1",
+ "columns": [
+  {"name": "ward", "kind": "categorical", "categories": ["a, \\"b\\"", "c"]},
+  {
+   "name": "age",
+   "kind": "numeric",
+   "edges": [
+    1,
+    5,
+    3
+   ]
+  }
+ ]
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pointer", "line", "place"),
+    [
+        ("/columns/1/edges/2", 11, "column 'age', edges"),
+        ("/columns/1/edges", 8, "column 'age', edges"),
+        ("/columns/0/categories/1", 4, "column 'ward', categories"),
+        ("/columns/1/absent", 5, "column 'age', absent"),
+        ("/columns/7", 3, "column 8"),
+        ("/schema", 2, "schema"),
+        ("", None, "the document"),
+    ],
+)
+def test_a_pointer_is_a_line_and_a_column_to_a_person(pointer: str, line: int | None, place: str) -> None:
+    assert line_in(NESTED, pointer) == line
+    assert place_in(json.loads(NESTED), pointer) == place
+
+
+def test_a_refusal_of_the_domain_names_file_line_and_column(tmp_path: Path) -> None:
+    file = tmp_path / "domain.json"
+    file.write_text(NESTED)
+    refused = InvalidInput(
+        422,
+        {
+            "code": "domain-invalid",
+            "detail": "Edges must increase.",
+            "facts": {"pointer": "/columns/1/edges/2"},
+        },
+    )
+    assert (
+        str(placed(refused, file))
+        == f"{file}, line 11, column 'age', edges: Edges must increase. [domain-invalid]"
+    )
+    other = InvalidInput(422, {"code": "invalid-guarantee", "detail": "No."})
+    assert placed(other, file) is other
+
+
+def test_notes_are_not_sent(rows: Path) -> None:
+    column = {"name": "age", "kind": "ignored", "_note": "about 5 % of the rows"}
+    file = write_domain(rows.parent, declared_size=3, columns=[column], _note="about the rows")
+    table = read_table_files(rows, file, declared_size=None)
+    assert "rows" not in json.dumps(table.domain)

@@ -29,7 +29,8 @@ from understudy.plain_text import plain
 
 app = Commands(
     name="understudy",
-    help="Publish an understudy of the data, never the data: differentially private synthetic tables and images.",
+    help="Publish an understudy of the data, never the data: differentially private synthetic tables and images. Begin with your own "
+    "table: `domain draft`, `domain confirm`, `publish` (docs/start.md).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -45,12 +45,19 @@ Epsilon = Annotated[
         min=SMALLEST_EPSILON,
         max=LARGEST_EPSILON,
         callback=finite,
-        help="Epsilon of the job's guarantee.",
+        help="Epsilon of the job's guarantee: what one person's presence can change. Tens of thousands of people: start at 1 "
+        "(docs/choosing-epsilon.md).",
     ),
 ]
 Delta = Annotated[
     float,
-    typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the job's guarantee."),
+    typer.Option(
+        "--delta",
+        min=SMALLEST_DELTA,
+        max=1,
+        callback=finite,
+        help="Delta of the job's guarantee: far below one in the number of people, such as 1e-6.",
+    ),
 ]
 DeclaredSize = Annotated[
     int | None,

@@ -37,11 +37,11 @@ from understudy.connection import (
 )
 from understudy.documents import Json
 from understudy.embedded.background import background_stack
-from understudy.errors import InputUnusable, NoService
+from understudy.errors import InputUnusable, InvalidInput, NoService
 from understudy.order_options import parse_options, parse_selection
 from understudy.publication import Order, Published, Screen
 from understudy.publishing import publish as publish_order
-from understudy.table_files import read_table_files
+from understudy.table_files import line_in, place_in, read_domain, read_table_files
 
 DEGENERATE: Final = 3
 """Exit status where what was published hardly varies."""
@@ -154,11 +154,35 @@ def publish(
     )
     screen = TerminalScreen(Console(stderr=as_json))
     with some_service(service, screen) as connection:
-        published = publish_order(connection, order, screen)
+        try:
+            published = publish_order(connection, order, screen)
+        except InvalidInput as refusal:
+            raise placed(refusal, domain) from None
     tell(published_document(published), summary(published, order), as_json=as_json)
     if published.sheet is not None and not as_json:
         screen.show(published.sheet)
     warn(published, screen)
+
+
+def placed(refusal: InvalidInput, file: Path) -> InvalidInput:
+    """Return a refusal of a domain with its line in the file and its column; any other as it is.
+
+    Args:
+        refusal: of the service.
+        file: the domain file.
+    """
+    pointer = refusal.facts.get("pointer")
+    if refusal.code != "domain-invalid" or not isinstance(pointer, str):
+        return refusal
+    line = line_in(file.read_text(), pointer)
+    where = f"{file}{'' if line is None else f', line {line}'}, {place_in(read_domain(file), pointer)}"
+    problem = {
+        "code": refusal.code,
+        "detail": f"{where}: {refusal.detail}",
+        "remedy": refusal.remedy,
+        "facts": refusal.facts,
+    }
+    return InvalidInput(refusal.status, problem)
 
 
 def warn(published: Published, screen: Screen) -> None:

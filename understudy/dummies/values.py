@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from understudy.documents import Json
 from understudy.errors import InputUnusable
+from understudy.near_names import suggestion
 
 _COINS: Final = secrets.SystemRandom()
 _RARE: Final = 0.1
@@ -44,12 +45,35 @@ def fake_columns(domain: Json) -> tuple[FakeColumn, ...]:
         domain: the domain document.
 
     Raises:
-        InputUnusable: it cannot be read; a service says where.
+        InputUnusable: it cannot be read; the message names the column.
     """
+    columns = domain.get("columns")
+    if not isinstance(columns, list):
+        message = "the domain has no list of columns"
+        raise InputUnusable(message)
+    return tuple(
+        _readable(column, place) for place, column in enumerate(columns, start=1) if not _is_left_out(column)
+    )
+
+
+def _is_left_out(column: object) -> bool:
+    return isinstance(column, dict) and column.get("kind") in _LEFT_OUT
+
+
+def _readable(column: Json, place: int) -> FakeColumn:
+    """Read a column; an error names it, and the key where one is missing."""
     try:
-        return tuple(_column(column) for column in domain["columns"] if column["kind"] not in _LEFT_OUT)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
-        message = "the domain cannot be read; a service, or `understudy publish`, says where it breaks a rule"
+        return _column(column)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        named = column.get("name") if isinstance(column, dict) else None
+        where = f"column {place} of the domain" if named is None else f"the column {named!r} of the domain"
+        kind = column.get("kind") if isinstance(column, dict) else None
+        if kind is not None and kind not in _READERS:
+            message = f"{where} has an unknown kind{suggestion(str(kind), list(_READERS))}"
+        elif isinstance(error, KeyError):
+            message = f"{where} has no {error.args[0]!r}"
+        else:
+            message = f"{where} cannot be read: compare its values with docs/domain.md"
         raise InputUnusable(message) from None
 
 
@@ -153,7 +177,7 @@ def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | Non
     known = {column.name: column for column in columns}
     for name, value in where.items():
         if name not in known:
-            return "A column that is to be fixed is not among the modelled ones."
+            return f"There is no modelled column '{name}'{suggestion(name, list(known)) or '.'}"
         words = known[name].words
         if words and value is not None and str(value) not in words:
             return f"The column '{name}' cannot have this value."

@@ -22,6 +22,7 @@ from understudy.connection import default_data_folder
 from understudy.documents import Json
 from understudy.errors import Conflict, VerificationFailed, refusal
 from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
+from understudy.near_names import suggestion
 
 OWNER = "the owner of the file"
 
@@ -132,7 +133,7 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
         cap = ledger.state.cap
         if cap is None:
             raise BudgetNotSet(
-                f"No cap is set for {dataset!r}.",
+                f"No cap is set for {dataset!r}{_near(path, dataset) or '.'}",
                 remedy=f"Set it once: Synthesizer(..., cap=(epsilon, delta)), or understudy.local.set_cap({dataset!r}, epsilon=..., "
                 "delta=...). One training needs a cap of its epsilon and twice its delta.",
             )
@@ -140,7 +141,7 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
             cap,
             ledger.state.balance.in_force,
             charge,
-            remedy="Ask for a smaller epsilon or delta; the cap of a dataset is set once.",
+            remedy="Order with a smaller epsilon or delta; the cap of a dataset is set once.",
         )
         reserved, spent = ledger.append(
             _moved(EntryKind.RESERVED, job_id, charge),
@@ -204,6 +205,11 @@ def already_set(dataset: str, cap: Cap) -> Conflict:
             "remedy": "It is set once. Other people's records are another dataset, under another name.",
         },
     )
+
+
+def _near(path: Path, dataset: str) -> str:
+    """A suggestion, if another ledger beside this one has nearly the same name."""
+    return suggestion(dataset, [other.stem for other in path.parent.glob("*.jsonl") if other.stem != dataset])
 
 
 def _moved(kind: EntryKind, job_id: UUID, charge: Charge) -> Movement:

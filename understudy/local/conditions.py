@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from core.artifacts.errors import ConditionTooRare, InvalidCondition
 from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS
 from understudy.documents import Json
-from understudy.draft_confirmation import suggestion
+from understudy.near_names import suggestion
 
 _PAIR: Final = 2
 
@@ -35,7 +35,7 @@ def split(where: Json, domain: Json) -> tuple[dict[str, Any], dict[str, Any]]:
     known = [str(column["name"]) for column in domain["columns"] if column["kind"] not in {"ignored", "unit"}]
     for name, wanted in where.items():
         if name.partition(".")[0] not in known and name not in known:
-            raise InvalidCondition(f"There is no modelled column {name!r}{suggestion(name, known)}.")
+            raise InvalidCondition(f"There is no modelled column {name!r}{suggestion(name, known) or '.'}")
         if isinstance(wanted, Collection) and not isinstance(wanted, str) and not wanted:
             raise InvalidCondition(f"The condition on column {name!r} has no value.")
     wide = {

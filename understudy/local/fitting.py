@@ -30,6 +30,7 @@ from core.data.intake.intake_report import MAX_REFUSED
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.installed import require_installed
@@ -54,7 +55,7 @@ from understudy.local.frames import clean_frame
 from understudy.local.intake import RowsRefused, taken_in
 from understudy.local.ledger_file import ledger_path
 from understudy.local.pictures import clean_images
-from understudy.table_files import DECLARED_SIZE, MARK, marked, read_domain
+from understudy.table_files import DECLARED_SIZE, MARK, marked, place_in, read_domain
 from understudy.verifying.local_form import localised
 
 Watch = Callable[[str, int, int], None]
@@ -111,7 +112,7 @@ def fit(
     path = ledger_path(ledgers or default_ledgers(), dataset)
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
-        declared = domain_from_json(document)
+        declared = _read(document)
         plan = make_plan(
             spec=SynthesisSpec(synthesizer=synthesizer, options=options or {}),
             guarantee=_guarantee(guarantee),
@@ -215,6 +216,19 @@ def _declared(domain: Json | Path | str, declared_size: int | None) -> tuple[Map
         )
         raise InputUnusable(message)
     return document, size
+
+
+def _read(document: Mapping[str, Any]) -> Domain:
+    """Read a domain document; a refusal names the column."""
+    try:
+        return domain_from_json(document)
+    except DomainInvalid as error:
+        raise DomainInvalid(
+            f"{place_in(dict(document), error.pointer)}: {error.detail}",
+            pointer=error.pointer,
+            problem=error.problem,
+            remedy=error.remedy,
+        ) from None
 
 
 def _require_share(max_refused: float) -> None:

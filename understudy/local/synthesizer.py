@@ -22,11 +22,12 @@ from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.domain_draft import NOTE, draft_frame
-from understudy.draft_confirmation import Mark, accept_kinds, change, suggestion
+from understudy.draft_confirmation import Mark, accept_kinds, change
 from understudy.errors import Conflict, DraftNotAccepted, InputUnusable
 from understudy.local.accounts import Account, read_account, set_cap
 from understudy.local.fitted import Fitted
 from understudy.local.fitting import Watch, fit
+from understudy.near_names import suggestion
 from understudy.rules import RulesCheck
 from understudy.table_files import DECLARED_SIZE, MARK, without_notes
 

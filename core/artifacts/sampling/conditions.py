@@ -7,6 +7,7 @@ the response starts.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 import numpy as np
@@ -63,8 +64,11 @@ def table_condition(domain: TableDomain, where: Where) -> Condition:
         InvalidCondition: no coded column has this name, or it cannot have this value.
     """
     places = {column.name: place for place, column in enumerate(domain.coded)}
-    if not where.keys() <= places.keys():
-        raise InvalidCondition("A column that is to be fixed is not among the modelled ones.")
+    for name in where.keys() - places.keys():
+        near = get_close_matches(name, list(places), n=1)
+        raise InvalidCondition(
+            f"There is no modelled column '{name}'{f'; did you mean {near[0]!r}?' if near else '.'}"
+        )
     codes = {places[name]: _code(domain.coded[places[name]], value) for name, value in where.items()}
     label = None if domain.target_index is None else codes.pop(domain.target_index, None)
     return Condition(label, codes)

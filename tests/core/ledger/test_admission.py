@@ -22,7 +22,10 @@ class TestRefusal:
 
     def test_it_prints_requested_remaining_and_difference(self):
         error = self.refusal(FILTERS, charge(0.6), charge(0.5))
-        assert error.detail == "Filter basic: requested 0.5 of epsilon, remaining 0.4, too much by 0.1."
+        assert (
+            error.detail
+            == "This order costs epsilon 0.5, and the dataset's cap has 0.4 left for one more order."
+        )
         assert error.status == 409
         assert error.facts["filter"] == "basic"
         assert error.facts["shortages"][0] == {
@@ -43,29 +46,30 @@ class TestRefusal:
     def test_delta_can_be_what_lacks(self):
         error = self.refusal(BASIC, charge(0.1), charge(0.1, delta_femtos=10**10))
         assert error.detail == (
-            "Filter basic: requested 0.00001 of delta, remaining 0.000009999, too much by 0.000000001."
+            "This order costs epsilon 0.1 and delta 0.00001. Of the dataset's cap, delta 0.000009999 is left, and epsilon 0.9 for"
+            " one more order at delta 6.25e-07."
         )
 
     def test_both_can_lack(self):
         error = self.refusal(BASIC, NOTHING, charge(2.0, delta_femtos=10**11))
-        assert "2 of epsilon" in error.detail
-        assert "0.0001 of delta" in error.detail
+        assert {shortage["quantity"] for shortage in error.facts["shortages"]} == {"epsilon", "delta"}
 
     def test_a_filter_of_renyi_divergence_can_come_nearest(self):
         small = tuple(0 for _ in ORDERS[:-1])
         capacity = admit(FILTERS, ()).rooms["rdp-32"].capacity_micros
         error = self.refusal(FILTERS, NOTHING, charge(9.0, rdp=(*(10**12 for _ in small), capacity + 1)))
         assert error.facts["filter"] == "rdp-32"
-        assert "of Renyi divergence" in error.detail
-        assert error.detail.endswith("too much by 0.000001.")
+        (nearest,) = (one for one in error.facts["shortages"] if one["filter"] == "rdp-32")
+        assert nearest["quantity"] == "Renyi divergence"
+        assert nearest["difference"] == "0.000001"
+        assert "Renyi" not in error.detail, "people read it"
 
 
 def test_a_cap_below_what_is_spent():
     with pytest.raises(CapBelowSpent) as refusal:
         require_cap_above(BASIC, total([charge(0.7), charge(0.7, delta_femtos=10**11)]))
     assert refusal.value.detail == (
-        "Filter basic would allow 1 of epsilon, but 1.4 is spent and reserved."
-        " Filter basic would allow 0.00001 of delta, but 0.000100001 is spent and reserved."
+        "A cap of epsilon 1 and delta 1e-05 does not cover what is spent and reserved: epsilon 1.4 and delta 0.000100001 as plain sums."
     )
     assert require_cap_above(BASIC, charge(1.0)).admitted
 
@@ -81,7 +85,8 @@ def test_admission_is_what_the_filters_say(standing, request, cap):
     nearest = nearest_filter(verdict)
     assert refusal.value.facts["filter"] == nearest
     assert not verdict.holds[nearest]
-    assert nearest in refusal.value.detail
+    assert nearest in {shortage["filter"] for shortage in refusal.value.facts["shortages"]}
+    assert refusal.value.detail.startswith("This order costs epsilon ")
 
 
 @given(st.lists(charges(300_000), min_size=1, max_size=5), st.sampled_from([FILTERS, BASIC]), st.data())

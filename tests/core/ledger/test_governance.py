@@ -100,7 +100,7 @@ class TestGrants:
         with pytest.raises(GrantRefused) as refusal:
             reserve(database, population, charge(0.5), grant_id=grant_id)
         assert refusal.value.detail == (
-            "Filter basic: requested 0.5 of epsilon, remaining 0.4, too much by 0.1."
+            "This order costs epsilon 0.5, and your grant has 0.4 left for one more order."
         )
         reserve(database, population, charge(0.4), grant_id=grant_id)
         assert statement(database, population).summary.balance.reserved.epsilon_micros == 1_000_000

@@ -185,9 +185,8 @@ class TestCaps:
         set_cap(database, population, epsilon=1.5, delta=1e-5)
         with pytest.raises(CapBelowSpent) as refusal:
             set_cap(database, population, epsilon=1.4)
-        assert refusal.value.detail == (
-            "Filter basic would allow 1.4 of epsilon, but 1.5 is spent and reserved."
-        )
+        assert refusal.value.detail.startswith("A cap of epsilon 1.4 and delta ")
+        assert "spent and reserved: epsilon 1.5 and delta " in refusal.value.detail
         with database.read_only() as session:
             cap = ledger_queries.cap_of(session, population)
         assert (cap.epsilon, cap.delta) == (1.5, 1e-5)

@@ -86,6 +86,7 @@ def test_each_ablation_of_the_paper_is_a_configuration(name: str):
     ("options", "said"),
     [
         ({"nosuch": 1}, "nosuch: there is no such option"),
+        ({"step": 1}, "step: there is no such option, did you mean steps?"),
         ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
         (
             {"critic_steps": "often"},

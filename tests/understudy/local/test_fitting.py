@@ -463,3 +463,10 @@ def test_torch_must_be_as_it_starts(tmp_path: Path, around: Callable[[], Any]) -
     with around(), pytest.raises(InputUnusable, match="full precision"):
         fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, ledgers=tmp_path)
     assert read_account("wards", ledgers=tmp_path).jobs == {}
+
+
+def test_a_domain_that_breaks_a_rule_names_its_column() -> None:
+    columns = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 9, "upper": 1}]
+    wrong = {"schema": "understudy.domain/1", "target": None, "privacy_unit": None, "columns": columns}
+    with pytest.raises(InvalidInput, match="column 'age', lower: 'lower' must be below 'upper'"):
+        fit(frame(), wrong, GUARANTEE, dataset="wards", declared_size=300)

@@ -50,7 +50,7 @@ def test_a_third_training_is_refused_and_leaves_no_trace(ledgers: Path, plan: Pl
     paid(ledgers, plan)
     paid(ledgers, plan)
     before = lines(ledgers)
-    with pytest.raises(BudgetRefused, match="requested") as refused:
+    with pytest.raises(BudgetRefused, match="for one more order") as refused:
         paid(ledgers, plan)
     assert refused.value.code == "budget-refused"
     assert lines(ledgers) == before
@@ -258,3 +258,8 @@ def test_the_file_holds_public_facts_alone(ledgers: Path, plan: Plan) -> None:
         "schema", "dataset", "population_id", "rule", "sequence", "kind", "at", "balance", "previous_hash", "hash",
         "job_id", "charge", "terms", "mechanism",
     }  # fmt: skip
+
+
+def test_a_name_that_is_nearly_another_ones_is_asked_about(ledgers: Path, plan: Plan) -> None:
+    with pytest.raises(Conflict, match="No cap is set for 'ward'; did you mean 'wards'"):
+        pay(ledger_path(ledgers, "ward"), "ward", plan, job_id=uuid4(), clock=CLOCK)

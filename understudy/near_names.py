@@ -1,0 +1,16 @@
+"""Suggestions for names that are nearly one of the known ones."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Return "; did you mean 'x'?" for a name that is nearly one of the known ones, else nothing.
+
+    Args:
+        name: As somebody wrote it.
+        names: The known ones.
+    """
+    lowered = {known.lower(): known for known in names}
+    close = get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.75)
+    return f"; did you mean {lowered[close[0]]!r}?" if close else ""
