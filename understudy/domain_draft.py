@@ -84,8 +84,8 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
     try:
         dialect, names = (None, []) if is_parquet(path) else read_dialect(path, header, delimiter)
         facts: dict[str, Facts] = {}
-        rows = 0
-        for batch in batches_of(path, dialect, names):
+        rows, ragged = 0, list[int]()
+        for batch in batches_of(path, dialect, names, ragged):
             rows += batch.num_rows
             for name in batch.schema.names:
                 facts.setdefault(name, Facts()).look(batch.column(name))
@@ -98,7 +98,13 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
     if rows == 0:
         message = f"{path.name} has no rows"
         raise InputUnusable(message)
-    return _document(facts, rows, dialect)
+    draft = _document(facts, rows, dialect)
+    if ragged:
+        draft[NOTE] += (
+            f" {len(ragged)} rows have more or fewer fields than there are columns, the first is row {ragged[0]} of the file: correct"
+            " them, or they are refused."
+        )
+    return draft
 
 
 def draft_frame(table: Any) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)

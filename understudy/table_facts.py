@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from understudy.errors import InputUnusable
@@ -97,7 +98,7 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
     guessed = []
     if delimiter is None:
         guessed.append("delimiter")
-        delimiter = max(",;\t|", key=lambda sign: (min(line.count(sign) for line in lines[:5]), -ord(sign)))
+        delimiter = max(",;\t|", key=lambda sign: (median(line.count(sign) for line in lines), -ord(sign)))
     first, *others = [[text.strip() for text in row] for row in csv.reader(lines, delimiter=delimiter)]
     if header is None:
         guessed.append("header")
@@ -122,8 +123,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def batches_of(path: Path, dialect: Dialect | None, names: list[str]) -> Iterator[Any]:
-    """Arrow batches of a file, every column of a CSV as text."""
+def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: list[int]) -> Iterator[Any]:
+    """Arrow batches of a file, every column of a CSV as text.
+
+    Args:
+        path: The file.
+        dialect: How a CSV file is written; None of Parquet.
+        names: Of the columns of a CSV file.
+        ragged: Takes the numbers of the rows, from 1 on, that have more or fewer fields than columns; they are left out.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
     from pyarrow import parquet
@@ -134,6 +142,11 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str]) -> Iterato
     if len(set(names)) < len(names):
         message = "two columns of the file have the same name; rename one"
         raise InputUnusable(message)
+
+    def leave_out(row: Any) -> str:  # noqa: ANN401 - pyarrow has no types
+        ragged.append(row.number)
+        return "skip"
+
     with _opened(path) as file:
         yield from arrow_csv.open_csv(
             pa.PythonFile(file, mode="r"),
@@ -141,7 +154,7 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str]) -> Iterato
                 column_names=names, skip_rows=int(dialect.header), block_size=4 << 20, use_threads=False
             ),
             parse_options=arrow_csv.ParseOptions(
-                delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=lambda _row: "skip"
+                delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=leave_out
             ),
             convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
         )

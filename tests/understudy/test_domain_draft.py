@@ -336,3 +336,9 @@ def test_a_table_in_memory_is_drafted_like_its_file(tmp_path: Path):
     )
     assert of_table["columns"] == of_file["columns"]
     assert of_table["csv"]["null_values"] == ["", "?"]
+
+
+def test_rows_with_a_wrong_number_of_fields_are_pointed_at(tmp_path: Path):
+    draft = draft_domain(write(tmp_path, b"a,b\n" + b"1,x\n2,y\n" * 5 + b"3,z,canary\n4\n"))
+    assert "2 rows have more or fewer fields than there are columns, the first is row 12 of" in draft[NOTE]
+    assert "canary" not in render_draft(draft)
