@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.artifacts.certificate_schema import schema_text
+from core.artifacts.model_form import model_schema_text
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.selection_form import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
@@ -23,6 +24,7 @@ from docs.image_figures import image_plots
 from docs.large_tables_page import large_tables_page, unit_records_page
 from docs.long_proofs_page import long_proofs_page
 from docs.peer_figures import peers_page
+from docs.private_models_page import private_models_page
 from docs.reuse_page import reuse_page
 from docs.source_lines import PAGE, true_page
 from docs.wide_tables_page import wide_tables_page
@@ -37,6 +39,7 @@ PAGES = {
     "docs/ablations.md": ablations_page,
     "docs/large-tables.md": large_tables_page,
     "docs/unit-records.md": unit_records_page,
+    "docs/private-models.md": private_models_page,
     "docs/reuse.md": reuse_page,
     "docs/wide-tables.md": wide_tables_page,
     "docs/tables-beside-peers.md": peers_page,
@@ -45,6 +48,7 @@ PAGES = {
 SCHEMAS = {
     "understudy/verifying/certificate.schema.json": schema_text,
     "understudy/verifying/charged.schema.json": utility_schema_text,
+    "understudy/verifying/model.schema.json": model_schema_text,
     "understudy/verifying/selection.schema.json": selection_schema_text,
 }
 

@@ -19,6 +19,7 @@ import core
 import service
 import workers
 from core.artifacts.certificate_schema import schema_text
+from core.artifacts.model_form import model_schema_text
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.selection_form import selection_schema_text
 from core.errors import UnderstudyError
@@ -139,6 +140,7 @@ REFERENCE: Final[Mapping[str, Callable[[], str]]] = {
     "openapi.json": lambda: openapi_text(openapi()),
     "certificate.schema.json": schema_text,
     "charged.schema.json": utility_schema_text,
+    "model.schema.json": model_schema_text,
     "selection.schema.json": selection_schema_text,
 }
 """Every file of the site's folder `reference`, and what writes it."""

@@ -47,7 +47,7 @@ def write_bundle(
     bundle = Bundle(
         manifest=manifest,
         network=export_onnx(generator),
-        weights=_weights(generator.network),
+        weights=weights_bytes(generator.network),
         domain=dict(domain),
         certificate=dict(certificate),
         counts=_counts(generator),
@@ -96,8 +96,24 @@ def export_onnx(generator: AnyGenerator) -> bytes:
     classes = 0 if generator.label_probabilities is None else len(generator.label_probabilities)
     # Two rows: with one the exporter would fix the batch size to one.
     example = (torch.zeros(2, generator.latent_dimension), torch.zeros(2, classes))
+    return traced_onnx(
+        generator.network, example, inputs=["latent", "label"], outputs=[manifest_of(generator).OUTPUT]
+    )
+
+
+def traced_onnx(
+    network: nn.Module, example: tuple[torch.Tensor, ...], *, inputs: list[str], outputs: list[str]
+) -> bytes:
+    """Return a network as a serialised ONNX model, by PyTorch's exporter.
+
+    Args:
+        network: in evaluation or training mode; it is set to evaluation, float32 and the CPU.
+        example: two rows of every input.
+        inputs: names of the inputs; their number of rows is free.
+        outputs: names of the outputs.
+    """
     rows = torch.export.Dim("rows")
-    network = generator.network.eval().float().cpu()
+    network = network.eval().float().cpu()
     exporter_log = logging.getLogger("torch.onnx")
     level = exporter_log.level
     exporter_log.setLevel(logging.ERROR)
@@ -111,9 +127,9 @@ def export_onnx(generator: AnyGenerator) -> bytes:
                 dynamo=True,
                 verbose=False,
                 opset_version=ONNX_OPSET,
-                input_names=["latent", "label"],
-                output_names=[manifest_of(generator).OUTPUT],
-                dynamic_shapes=({0: rows}, {0: rows}),
+                input_names=inputs,
+                output_names=outputs,
+                dynamic_shapes=tuple({0: rows} for _ in inputs),
             )
     finally:
         exporter_log.setLevel(level)
@@ -134,7 +150,8 @@ def _counts(generator: AnyGenerator) -> bytes | None:
     return packed if len(packed) <= MOST_BYTES else None
 
 
-def _weights(network: nn.Module) -> bytes:
+def weights_bytes(network: nn.Module) -> bytes:
+    """Return the weights and buffers of a network as a safetensors file."""
     # One metadata key only: with several, safetensors does not promise an order of bytes.
     tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in network.state_dict().items()}
     return bytes(safetensors.torch.save(tensors, metadata={"format": "pt"}))

@@ -48,6 +48,7 @@ class Order:
         options: its options; public rules decide the others.
         selection: candidates to choose among instead of synthesizer and options, in the form of an order; `epsilon` is
             then the winner's training alone.
+        model: whether to train a classifier instead of a generator; `options` are then its options.
         reuse: whether counts of earlier releases of the dataset are taken over.
         sample_rows: number of synthetic rows to draw.
         out: folder for the results.
@@ -65,6 +66,7 @@ class Order:
     synthesizer: str = "idpgan"
     options: Json = field(default_factory=dict)
     selection: Json | None = None
+    model: bool = False
     reuse: bool = True
     sample_rows: int
     out: Path
@@ -81,7 +83,14 @@ class Order:
             terms |= {"reuse": False}
         if self.selection is not None:
             return terms | {"selection": self.selection}
+        if self.model:
+            return terms | {"model": self.options}
         return terms | {"synthesizer": self.synthesizer, "options": self.options}
+
+    @property
+    def product(self) -> str:
+        """What is published, for a sentence."""
+        return "one private classifier" if self.model else "one generator and rows drawn from it"
 
     @property
     def declaration(self) -> str:
@@ -140,6 +149,8 @@ def sample_files(order: Order) -> dict[str, int]:
     Args:
         order: what to publish.
     """
+    if order.model:
+        return {}
     domain = order.table.domain
     usual = formats_of(domain)[0]
     sheet = {SHEET: sheet_images(domain)} if usual in IMAGE_FORMATS else {}

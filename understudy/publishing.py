@@ -57,7 +57,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
             dataset,
             terms=order.terms,
             amounts=amounts,
-            purpose=order.purpose or f"Publish {order.name!r}: one generator and rows drawn from it.",
+            purpose=order.purpose or f"Publish {order.name!r}: {order.product}.",
             say=screen.say,
         )
         upload(owner, dataset, order, screen)

@@ -8,6 +8,7 @@ from understudy.documents import Json, take
 from understudy.results.jobs import Quote
 
 SELECTION = "selection"
+MODEL = "model"
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, and train nothing."""
 NO_EXPECTATION = {
@@ -24,8 +25,27 @@ def quote_lines(quote: Quote) -> list[str]:
     Args:
         quote: the quote.
     """
-    chosen = quote.document.get(SELECTION) is not None
-    return [*(_selection(quote.document) if chosen else _training(quote.document)), _room(quote)]
+    document = quote.document
+    if document.get(MODEL) is not None:
+        return [*_model(document), _room(quote)]
+    chosen = document.get(SELECTION) is not None
+    return [*(_selection(document) if chosen else _training(document)), _room(quote)]
+
+
+def _model(document: Json) -> list[str]:
+    """Describe the training of a private classifier."""
+    steps, rate, model = take(document, "steps", "sampling_rate", MODEL)
+    options = model["options"]
+    lines = [
+        f"Quote: {_guarantee(document)}",
+        f"  a classifier of {model['target']}: {options['network']} on {options['features']} features",
+        f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multiplier {model['noise_multiplier']:.4g}",
+    ]
+    if model["accuracy_error"] is not None:
+        lines.append(
+            f"  accuracy measured on {model['held_out_size']} held-out units; its noise: {model['accuracy_error']:.2%}"
+        )
+    return lines
 
 
 def _training(document: Json) -> list[str]:

@@ -20,6 +20,7 @@ from core.db.session import Database
 from core.jobs import claims
 from core.jobs.claims import Claim
 from core.logs import get_logger
+from models.classifier.recorder import ModelRecorder
 from models.release_recorder import CertificateRecorder, SelectionRecord
 from workers.object_keys import checkpoint_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery
@@ -87,7 +88,7 @@ class JobHost:
         *,
         database: Database,
         checkpoints: Checkpoints,
-        record: CertificateRecorder | SelectionRecord,
+        record: CertificateRecorder | SelectionRecord | ModelRecorder,
         checkpoint_seconds: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -30,6 +30,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import CERTIFICATE
+from core.artifacts.model_form import SCHEMA as CERTIFIED_MODEL
 from core.artifacts.signing import keyring
 from core.artifacts.signing.contexts import CERTIFICATE as CERTIFIED
 from core.artifacts.signing.signed import Signer
@@ -277,7 +278,7 @@ def _quoted(store: ObjectStore, keys: list[str]) -> Iterator[tuple[UUID, UUID, H
     """Population, job and paying link that the certificates in bundles quote."""
     for key in keys:
         certificate = _certificate(store, key)
-        if certificate.get("schema") != CERTIFIED:
+        if certificate.get("schema") not in {CERTIFIED, CERTIFIED_MODEL}:
             continue
         try:
             spent = certificate["ledger"]["spent"]

@@ -16,6 +16,15 @@ from core.artifacts.bundle import artefacts_of, unpack
 from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import SCHEMA, Executed, require_as_planned
+from core.artifacts.model_bundle import model_files, packed_model, unpack_model
+from core.artifacts.model_certificate import (
+    Trained,
+    described_codes,
+    make_model_certificate,
+    sign_model_certificate,
+)
+from core.artifacts.model_execution import ModelExecuted
+from core.artifacts.model_readme import render_model_readme
 from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
@@ -31,6 +40,7 @@ from core.jobs.claims import Claim
 from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.plan.domain.declared import domain_from_json
+from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
 from core.plan.selection import SelectionPlan
@@ -63,7 +73,7 @@ def certify_bundle(
     with database.transaction() as session:
         payment = payment_of(session, claim.job_id)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
-    assert not isinstance(claim.plan, ReportPlan), "a report is signed by sign_utility_report"
+    assert not isinstance(claim.plan, ReportPlan | ModelPlan), "reports and models are signed elsewhere"
     made = partial(
         make_certificate,
         release_id=release_id_of(claim.job_id),
@@ -89,6 +99,55 @@ def certify_bundle(
     sign = sign_selection_certificate if isinstance(claim.plan, SelectionPlan) else sign_certificate
     signed = sign(whole, signer).to_json()
     store.put_bytes(key, pack(replace(staged, certificate=signed), readme=readme))
+    return signed
+
+
+def certify_model(
+    claim: Claim,
+    plan: ModelPlan,
+    *,
+    database: Database,
+    store: ObjectStore,
+    master_keys: MasterKeys,
+    clock: Clock,
+) -> dict[str, Any]:
+    """Read a staged model back whole, put its signed certificate into it, and return that; see `certify_bundle`.
+
+    Raises:
+        ObjectMissing: There is no staged bundle.
+        BundleInvalid: It is damaged.
+        ExecutionDiffers: What ran is not what was claimed.
+    """
+    key = bundle_key(claim.job_id, claim.fence)
+    staged = unpack_model(store.get_bytes(key))
+    report = staged.certificate
+    _require_claimed(report, claim)
+    executed = ModelExecuted.from_json(report["executed"])
+    executed.require_as_planned(plan)
+    with database.transaction() as session:
+        payment = payment_of(session, claim.job_id)
+        signer = keyring.signer(session, master_keys=master_keys, clock=clock)
+    domain = domain_from_json(staged.domain)
+    certificate = make_model_certificate(
+        plan=plan,
+        trained=Trained(
+            executed=executed, noisy_wrong=report["noisy_wrong"], noise_grid=report["noise_grid"]
+        ),
+        release_id=release_id_of(claim.job_id),
+        job_id=claim.job_id,
+        dataset_id=claim.dataset_id,
+        population_id=claim.population_id,
+        issued_at=datetime.fromisoformat(report["ordered_at"]),
+        reserved=payment[EntryKind.RESERVED],
+        spent=payment[EntryKind.SPENT],
+        domain_digest=domain.digest(),
+        cardinalities=described_codes(domain),
+        software=report["software"],
+    )
+    readme = render_model_readme(staged.manifest, certificate=certificate)
+    whole = certificate | {"artefacts": artefacts_of(model_files(staged, readme=readme))}
+    signed = sign_model_certificate(whole, signer).to_json()
+    store.put_bytes(key, packed_model(replace(staged, certificate=signed), readme=readme))
     return signed
 
 

@@ -28,6 +28,7 @@ from core.jobs.states import ENDED, Cause
 from core.jobs.turns import next_in_turn, should_make_room
 from core.ledger.errors import PopulationFrozen
 from core.logs import get_logger
+from core.plan.model_plan import ModelPlan
 from core.plan.report_plan import ReportPlan
 from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
@@ -36,7 +37,7 @@ from workers.attempts import Command, Heartbeat, JobRunner
 from workers.devices import claimed_gpus
 from workers.object_keys import bundle_key, checkpoint_key, release_id_of
 from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING, Outcome
-from workers.publishing import certify_bundle, sign_utility_report
+from workers.publishing import certify_bundle, certify_model, sign_utility_report
 from workers.runner import WorkName
 from workers.supervision import child_environment
 from workers.sweeping import sweep
@@ -220,7 +221,11 @@ class Trainer(JobRunner[Claim]):
     def _staged(self, claim: Claim) -> dict[str, Any]:
         """Read what is staged back whole, and return the certificate of the bundle or the signed report."""
         plan = claim.plan
-        sign = partial(sign_utility_report, plan=plan) if isinstance(plan, ReportPlan) else certify_bundle
+        sign: Callable[..., dict[str, Any]] = certify_bundle
+        if isinstance(plan, ReportPlan):
+            sign = partial(sign_utility_report, plan=plan)
+        elif isinstance(plan, ModelPlan):
+            sign = partial(certify_model, plan=plan)
         return sign(
             claim,
             database=self._database,

@@ -37,12 +37,14 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import SynthesizerNotInstalled
 from core.plan.installed import require_installed
+from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
 from core.plan.reused import ReusedCounts
 from core.plan.selection import SelectionPlan
 from core.platform.settings import Settings
 from models.bundle import write_bundle
+from models.classifier.recorder import ModelRecorder
 from models.coding import coded_images, coded_table
 from models.counting.streamed import StreamedCounter, only_counts
 from models.counting.units import UNIT_KEY_BYTES
@@ -64,6 +66,7 @@ from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers import measuring
 from workers.assignment import Assignment, read_assignment
 from workers.checkpoints import Checkpoints, JobHost
+from workers.classifying import classified, record_of_model
 from workers.object_keys import bundle_key, measurement_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
 from workers.process_limits import limit_memory
@@ -121,6 +124,9 @@ def attempt(
             partial(_opened, work, store, public.domain or work.domain),
         )
         key = measurement_key(job_id, fence)
+    elif isinstance(work.claim.plan, ModelPlan):
+        make = partial(_model, settings, work, database=database, store=store)
+        key = bundle_key(job_id, fence)
     else:
         make = partial(_bundle, settings, work, database=database, store=store, placement=placement)
         key = bundle_key(job_id, fence)
@@ -158,23 +164,42 @@ def _bundle(
     settings: Settings, work: Assignment, *, database: Database, store: ObjectStore, placement: Placement
 ) -> bytes:
     """Train, and pack the generator with the record of its training."""
-    claim, plan = work.claim, _trained_plan(work)
+    plan = _trained_plan(work)
     _require_installed(plan)
+    record = record_of(plan)
+    host = _host(settings, work, record, database=database, store=store)
+    earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+    domain, generator = _trained(settings, work, store, host, record, placement, earlier)
+    report = _report_of(work, record, check_generator(generator, domain))
+    return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
+
+
+def _model(settings: Settings, work: Assignment, *, database: Database, store: ObjectStore) -> bytes:
+    """Train a classifier, and pack it with the record of its training."""
+    record = record_of_model(work.claim.plan)
+    host = _host(settings, work, record, database=database, store=store)
+    return classified(work, record, partial(_opened, work, store, work.domain), host)
+
+
+def _host(
+    settings: Settings,
+    work: Assignment,
+    record: CertificateRecorder | SelectionRecord | ModelRecorder,
+    *,
+    database: Database,
+    store: ObjectStore,
+) -> JobHost:
+    claim = work.claim
     checkpoints = Checkpoints(
         store, job_id=claim.job_id, fence=claim.fence, randomness_key=work.randomness_key
     )
-    record = record_of(plan)
-    host = JobHost(
+    return JobHost(
         claim,
         database=database,
         checkpoints=checkpoints,
         record=record,
         checkpoint_seconds=settings.checkpoint_seconds,
     )
-    earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
-    domain, generator = _trained(settings, work, store, host, record, placement, earlier)
-    report = _report_of(work, record, check_generator(generator, domain))
-    return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
 
 
 def _report_of(
@@ -326,7 +351,7 @@ class _Helpers:
 
 def _trained_plan(work: Assignment) -> Plan | SelectionPlan:
     plan = work.claim.plan
-    assert not isinstance(plan, ReportPlan), "a report is measured by workers.measuring"
+    assert not isinstance(plan, ReportPlan | ModelPlan), "a plan of a generator"
     return plan
 
 

@@ -22,13 +22,13 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.artifacts.errors import BundleInvalid
-from core.artifacts.manifest import DIGESTS, Manifest, manifest_from_json
+from core.artifacts.manifest import DIGESTS, MODEL_SCHEMA, Manifest, manifest_from_json
 
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
 DOMAIN, CERTIFICATE, README, SCRIPT = "domain.json", "certificate.json", "README.md", "sample.py"
@@ -85,19 +85,19 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
             counts = _read(archive, COUNTS) if COUNTS in archive.namelist() else None
     except _DAMAGE:
         raise _not_whole() from None
-    manifest = _json_object(files[MANIFEST], MANIFEST)
+    manifest = json_object(files[MANIFEST], MANIFEST)
     described = manifest_from_json(manifest)
     digests = manifest.get(DIGESTS)
     for name in _DIGESTED:
         if not isinstance(digests, dict) or digests.get(name) != hashlib.sha256(files[name]).hexdigest():
             raise BundleInvalid(f"{name} in the bundle is not the file its manifest lists.")
-    certificate = _json_object(files[CERTIFICATE], CERTIFICATE)
+    certificate = json_object(files[CERTIFICATE], CERTIFICATE)
     _require_listed(counts, certificate)
     return Bundle(
         manifest=described,
         network=files[NETWORK],
         weights=files[WEIGHTS],
-        domain=_json_object(files[DOMAIN], DOMAIN),
+        domain=json_object(files[DOMAIN], DOMAIN),
         certificate=certificate,
         counts=counts,
     )
@@ -118,9 +118,9 @@ def unpack_counts(source: bytes | BinaryIO) -> tuple[dict[str, Any], bytes | Non
             counts = _read(archive, COUNTS) if COUNTS in archive.namelist() else None
     except _DAMAGE:
         raise _not_whole() from None
-    certificate = _json_object(files[CERTIFICATE], CERTIFICATE)
+    certificate = json_object(files[CERTIFICATE], CERTIFICATE)
     _require_listed(counts, certificate)
-    return _json_object(files[DOMAIN], DOMAIN), counts, _has_anchor(certificate.get("plan"))
+    return json_object(files[DOMAIN], DOMAIN), counts, _has_anchor(certificate.get("plan"))
 
 
 def _has_anchor(plan: object) -> bool:
@@ -145,6 +145,28 @@ def _not_whole() -> BundleInvalid:
     return BundleInvalid("The file is not a complete bundle: it must be the ZIP that the service sent.")
 
 
+def is_model(source: bytes | Path | BinaryIO) -> bool:
+    """Whether a bundle holds a private model and no generator.
+
+    Raises:
+        BundleInvalid: It is no bundle.
+    """
+    return json_object(read_files(source, (MANIFEST,))[MANIFEST], MANIFEST).get("schema") == MODEL_SCHEMA
+
+
+def read_files(source: bytes | Path | BinaryIO, names: Iterable[str]) -> dict[str, bytes]:
+    """Return the files of these names.
+
+    Raises:
+        BundleInvalid: Not a ZIP, or a file is missing or too large.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
+            return {name: _read(archive, name) for name in names}
+    except _DAMAGE:
+        raise _not_whole() from None
+
+
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
     # The size that a ZIP declares may be false, so the read itself is bounded.
     with archive.open(name) as member:
@@ -154,7 +176,12 @@ def _read(archive: zipfile.ZipFile, name: str) -> bytes:
     return content
 
 
-def _json_object(content: bytes, name: str) -> dict[str, Any]:
+def json_object(content: bytes, name: str) -> dict[str, Any]:
+    """Read a JSON file of a bundle.
+
+    Raises:
+        BundleInvalid: It is not a JSON object.
+    """
     try:
         value = json.loads(content)
     except ValueError:

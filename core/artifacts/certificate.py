@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from core.artifacts import statements as say
-from core.artifacts.certificate_form import SCHEMA, CertificateForm
+from core.artifacts.certificate_form import SCHEMA, CertificateForm, Form
 from core.artifacts.errors import InvalidCertificate
 from core.artifacts.execution import Executed, multiplier_runs
 from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
@@ -109,7 +109,7 @@ def make_certificate(
         "preprocessing": _preprocessing(plan),
         "post_processing": say.POST_PROCESSING,
         "composition": {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS},
-        "ledger": {"reserved": _link(reserved), "spent": _link(spent), "head": _link(spent)},
+        "ledger": {"reserved": link(reserved), "spent": link(spent), "head": link(spent)},
         "justification": list(say.JUSTIFICATION),
         "randomness": {"cipher": say.CIPHER, "key": say.KEY, "addressing": say.ADDRESSING},
         "noise_grid": dict(noise_grid),
@@ -150,7 +150,7 @@ def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
     if plan.learning is not None:
         noise = plan.learning.noise_multiplier
         rows += [
-            _row(
+            row(
                 f"learning-{one.learns}",
                 "gaussian",
                 1,
@@ -163,25 +163,25 @@ def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
         ]
     if plan.label_histogram is not None:
         noise = plan.label_histogram.noise_multiplier
-        rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, noise, rate=1.0, std=noise))
+        rows.append(row("label-histogram", "discrete-gaussian", 1, 1.0, noise, rate=1.0, std=noise))
     if plan.anchor is not None:
         rows += [
-            _row(name, "gaussian", times, sensitivity, noise, rate=1.0, std=noise * sensitivity)
+            row(name, "gaussian", times, sensitivity, noise, rate=1.0, std=noise * sensitivity)
             for name, times, sensitivity, noise in plan.anchor.releases
         ]
     if plan.steps:
         multipliers = {block.noise_multiplier for block in plan.blocks}
         constant = multipliers.pop() if len(multipliers) == 1 else None
         kind, norm, rate = "poisson-sampled-gaussian", plan.idpgan_options.clipping_norm, plan.sampling_rate
-        rows.append(_row("critic-steps", kind, plan.steps, norm, constant, rate=rate, std=None))
+        rows.append(row("critic-steps", kind, plan.steps, norm, constant, rate=rate, std=None))
     if plan.acts is not None:
         noise, times = plan.acts.noise_multiplier, -(-plan.steps // plan.acts.interval)
         kind, rate = "poisson-sampled-gaussian", plan.sampling_rate
-        rows.append(_row("threshold-histograms", kind, times, 1.0, noise, rate=rate, std=noise))
+        rows.append(row("threshold-histograms", kind, times, 1.0, noise, rate=rate, std=noise))
     return rows
 
 
-def _row(
+def row(
     name: str,
     kind: str,
     times: int,
@@ -191,6 +191,7 @@ def _row(
     rate: float,
     std: float | None,
 ) -> dict[str, Any]:
+    """Return one mechanism with its parameters."""
     return {
         "name": name,
         "kind": kind,
@@ -265,7 +266,7 @@ def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
     }
 
 
-F = TypeVar("F", bound=CertificateForm)
+F = TypeVar("F", bound=Form)
 
 
 def form_of(certificate: Mapping[str, Any], form: type[F]) -> F:
@@ -280,5 +281,6 @@ def form_of(certificate: Mapping[str, Any], form: type[F]) -> F:
         raise InvalidCertificate("the certificate is not of the published form") from None
 
 
-def _link(head: Head) -> dict[str, Any]:
+def link(head: Head) -> dict[str, Any]:
+    """Return one link of the ledger as a JSON object."""
     return {"sequence": head.sequence, "hash": head.hash.hex()}

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from core.artifacts.certificate_form import SCHEMA, CertificateForm
+from core.artifacts.certificate_form import SCHEMA, CertificateForm, Form
 from core.values import ADDED_LATER
 
 _LEFT_OUT: Final = frozenset({"title", "default", "description", "readOnly"})
@@ -17,13 +17,13 @@ _PUBLISHED_AS: Final = {
     "LearningRelease": "LearningReleaseForm", "MarginalsPlan": "MarginalsForm", "NoiseBlock": "BlockForm", "Plan": "PlanForm",
     "PoissonSampled": "PoissonSampledForm", "PrivacyGuarantee": "Parameters", "PrivacyUnit": "UnitColumn",
     "ReportPlan": "ReportPlanForm", "ReusedCounts": "ReusedForm", "ReusedTables": "ReusedTablesForm",
-    "SelectionPlan": "SelectionPlanForm", "Threshold": "ThresholdForm",
+    "SelectionPlan": "SelectionPlanForm", "ModelPlan": "ModelPlanForm", "Threshold": "ThresholdForm",
 }  # fmt: skip
 """Names of definitions, by class: the published schemas are older than some names of classes."""
 _DEFINITIONS: Final = "#/$defs/"
 
 
-def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> dict[str, Any]:
+def json_schema(form: type[Form] = CertificateForm, *, name: str = SCHEMA) -> dict[str, Any]:
     """Return the published JSON Schema (draft 2020-12) of a form: all members except later ones are required, no others are allowed."""
     head: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -33,7 +33,7 @@ def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SC
     return head | strict_object(form.model_json_schema(by_alias=True, mode="serialization"))
 
 
-def schema_text(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> str:
+def schema_text(form: type[Form] = CertificateForm, *, name: str = SCHEMA) -> str:
     """Return the file that is published and shipped with the client."""
     return json.dumps(json_schema(form, name=name), indent=1, sort_keys=True) + "\n"
 

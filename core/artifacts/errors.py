@@ -8,6 +8,7 @@ UnderstudyError
     x InvalidCondition     a fixed column does not exist, or cannot have this value
     x SpreadsheetSafeIsForCsv  spreadsheet_safe was requested for another format than CSV
   * Conflict
+    x NothingToDraw        the release is a private model, which generates nothing
     x FormatNotForRelease  the format does not fit the kind of release
     x ConditionTooRare     hardly any synthetic row meets the condition
   * InternalError
@@ -26,6 +27,19 @@ class BundleInvalid(InvalidInput):
     def __init__(self, detail: str) -> None:
         super().__init__(
             detail, remedy="Download the bundle again, or use the version of understudy that made it."
+        )
+
+
+class NothingToDraw(Conflict):
+    """The release is a private model: it predicts, and generates nothing."""
+
+    code = "nothing-to-draw"
+    title = "This release generates nothing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The release is a private model, which predicts a target and generates no records.",
+            remedy="Download its bundle; predict.py in it answers your records.",
         )
 
 

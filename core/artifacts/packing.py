@@ -27,9 +27,9 @@ _NO_DATE = (1980, 1, 1, 0, 0, 0)
 
 def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
     """Return the files of a bundle by name, except the certificate, which lists them."""
-    files = {WEIGHTS: bundle.weights, NETWORK: bundle.network, DOMAIN: _json_bytes(bundle.domain)}
+    files = {WEIGHTS: bundle.weights, NETWORK: bundle.network, DOMAIN: json_bytes(bundle.domain)}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    manifest = _json_bytes({**bundle.manifest.to_json(), DIGESTS: digests})
+    manifest = json_bytes({**bundle.manifest.to_json(), DIGESTS: digests})
     script = render_script(bundle.manifest, bundle.domain).encode()
     counted = {} if bundle.counts is None else {COUNTS: bundle.counts}
     return files | {MANIFEST: manifest, README: readme.encode(), SCRIPT: script} | counted
@@ -37,7 +37,11 @@ def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
 
 def pack(bundle: Bundle, *, readme: str) -> bytes:
     """Return the ZIP of a bundle; the same bundle always gives the same bytes."""
-    files = files_of(bundle, readme=readme) | {CERTIFICATE: _json_bytes(bundle.certificate)}
+    return zipped(files_of(bundle, readme=readme) | {CERTIFICATE: json_bytes(bundle.certificate)})
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return the ZIP of files by name; the same files always give the same bytes."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
@@ -48,5 +52,6 @@ def pack(bundle: Bundle, *, readme: str) -> bytes:
     return target.getvalue()
 
 
-def _json_bytes(value: Mapping[str, Any]) -> bytes:
+def json_bytes(value: Mapping[str, Any]) -> bytes:
+    """Return the text of a JSON file in a bundle."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"

@@ -13,7 +13,7 @@ _BESIDE_EARLIER = (
     "The figure below is for what this bundle adds to {told}, whose counts it holds (`plan.reused` in `certificate.json`). Whoever has this "
     "bundle knows these counts too, so of all of them together the epsilons and deltas add up."
 )
-_MADE_WITHOUT_A_SERVICE = "understudy.local-certificate/"
+_MADE_WITHOUT_A_SERVICE = ("understudy.local-certificate/", "understudy.local-model-certificate/")
 
 
 def render_readme(
@@ -33,10 +33,15 @@ def render_readme(
         epsilon=guarantee.get("epsilon"),
         delta=guarantee.get("delta"),
         unit=(certificate.get("privacy_unit") or {}).get("column"),
-        signed=not str(certificate.get("schema")).startswith(_MADE_WITHOUT_A_SERVICE),
+        signed=is_signed(certificate),
         counted=counted,
         notes=(*notes, *_earlier(certificate)),
     )
+
+
+def is_signed(certificate: Mapping[str, Any]) -> bool:
+    """Whether a certificate is of a form that a service signs."""
+    return not str(certificate.get("schema")).startswith(_MADE_WITHOUT_A_SERVICE)
 
 
 def _earlier(certificate: Mapping[str, Any]) -> Iterator[str]:

@@ -111,6 +111,33 @@ NOT_COVERED: Final = (
     "other publications from the same records outside this service's ledger",
     "whether what is true of many people may be used against one of them",
 )
+MODEL_READING: Final = (
+    "For every pair of datasets that differ by all records of one privacy unit, and every set of outputs, the "
+    "probability of the set under one dataset is at most exp(epsilon) times that under the other, plus delta. This "
+    "holds for the weights, the accuracy if there is one, and every answer of the model."
+)
+MODEL_ACTORS: Final = (
+    "The owner hands the records to the service, which is trusted with them; analysts and whoever they pass the "
+    "model on to are not trusted, also not all of them together."
+)
+MODEL_PREPROCESSING: Final = (
+    *PREPROCESSING[:3],
+    "A unit with several records counts once: by one record at random in a step, by its first record elsewhere.",
+)
+MODEL_POST_PROCESSING: Final = "Eigenvectors of the noisy second moments, the movement and averaging of weights, export and answers see released values only."
+MODEL_WITHIN: Final = (
+    "All mechanisms of the job are composed with parameters fixed beforehand, by privacy loss distributions and by "
+    "Renyi divergences; the smaller epsilon is reported. The accuracy is of units that no step saw, and is charged as if they "
+    "had been in every step."
+)
+MODEL_JUSTIFICATION: Final = (
+    JUSTIFICATION[0],
+    (
+        "The noise of the steps is the smallest, to six digits, at which all mechanisms together stay within epsilon at "
+        "delta; the shares of principal components and of the accuracy are fixed by public rules or by the order."
+    ),
+    *JUSTIFICATION[2:],
+)
 CIPHER: Final = "ChaCha20 (RFC 8439)"
 KEY: Final = "256 bits from the operating system for this job alone; destroyed when the release was published"
 ADDRESSING: Final = (

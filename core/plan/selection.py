@@ -20,6 +20,8 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
 from core.plan.errors import InvalidPlan, InvalidSelection
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
+from core.plan.model_plan import KIND as MODEL
+from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.plan_document import VERSION, PlanDocument
 from core.plan.report_plan import KIND as REPORT
@@ -181,8 +183,8 @@ def part_size(declared_size: int, *, candidates: int) -> int:
     return declared_size // (candidates + 1)
 
 
-OrderedPlan = Plan | SelectionPlan | ReportPlan
-"""The kinds of orders: one training, a selection among several, or a utility report about a release."""
+OrderedPlan = Plan | SelectionPlan | ReportPlan | ModelPlan
+"""The kinds of orders: one training, a selection among several, a utility report about a release, or a classifier."""
 
 
 def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
@@ -192,7 +194,7 @@ def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
         InvalidPlan: as for the respective kind.
         InvalidGuarantee, InvalidMechanism: a number is out of range.
     """
-    kinds: dict[object, type[OrderedPlan]] = {KIND: SelectionPlan, REPORT: ReportPlan}
+    kinds: dict[object, type[OrderedPlan]] = {KIND: SelectionPlan, REPORT: ReportPlan, MODEL: ModelPlan}
     return kinds.get(_kind_of(document), Plan).from_json(document)
 
 

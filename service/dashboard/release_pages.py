@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from core.artifacts.asking.question import LONGEST
 from core.artifacts.bundle import COUNTS
+from core.artifacts.model_form import SCHEMA as MODEL
 from core.artifacts.sampling.generator_check import MEMBER
 from core.errors import Conflict, InvalidInput, UnderstudyError
 from service.dashboard.overview import dataset_names
@@ -72,7 +73,8 @@ def release_page(
         lambda session: repository.visible(session, release_id, visit.principal).certificate
     )
     dataset = visit.ask(read_dataset, dataset_id=release.dataset_id) if visit.may(read_dataset) else None
-    pictures = _pictures(visit, release_id) if visit.may(draw_samples) and dataset is not None else None
+    draws = visit.may(draw_samples) and certificate.get("schema") != MODEL
+    pictures = _pictures(visit, release_id) if draws and dataset is not None else None
     return page(
         visit,
         "release.html",
@@ -93,7 +95,7 @@ def release_page(
         mechanisms=certificate_text.mechanisms(certificate),
         not_covered=certificate_text.not_covered(certificate),
         may_download=visit.may(download_bundle),
-        may_draw=visit.may(draw_samples),
+        may_draw=draws,
         may_see_job=visit.may(read_job),
         formats=() if pictures is None else pictures.formats,
     )

@@ -45,8 +45,10 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # Members added later (grant, selection, report, reuse) are left out at their defaults, so that older orders keep their digest.
-        unnamed = {name for name in ("grant_id", "selection", "report") if getattr(order, name) is None}
+        # Members added later (grant, selection, report, model, reuse) are left out at their defaults, so that older orders keep their digest.
+        unnamed = {
+            name for name in ("grant_id", "selection", "report", "model") if getattr(order, name) is None
+        }
         if order.reuse:
             unnamed.add("reuse")
         body = order.model_dump(mode="json", exclude=unnamed)

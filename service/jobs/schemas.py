@@ -59,7 +59,9 @@ class JobView(BaseModel):
 
     id: UUID
     dataset_id: UUID
-    kind: str = Field(description="training, selection, or report (a utility report on a release).")
+    kind: str = Field(
+        description="training, selection, report (a utility report on a release), or model (a private classifier)."
+    )
     ordered_by: UUID = Field(description="The principal that ordered it.")
     state: str = Field(
         description="queued, running, succeeded, failed or cancelled. The end becomes visible only at a time boundary."

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
+from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS
 from core.plan.report_plan import MOST_COLUMNS
 from core.plan.selection import SelectionSpec
@@ -91,7 +92,7 @@ class ReportOrder(BaseModel):
 
 
 class GeneratorOrder(BaseModel):
-    """An order of a generator: dataset, guarantee and synthesizer. Or an order of a utility report."""
+    """An order of a generator: dataset, guarantee and synthesizer. Or an order of a utility report or of a private model."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -113,6 +114,11 @@ class GeneratorOrder(BaseModel):
         "training, and the quote states the total price.",
     )
     report: ReportOrder | None = Field(None, description="A utility report to make, instead of a generator.")
+    model: ModelRequest | None = Field(
+        None,
+        description="A classifier of the table's target or of the images' labels to train, instead of a generator. Options that are "
+        "left out follow public rules; `accuracy_share` measures the accuracy on held-out units.",
+    )
     reuse: bool = Field(
         default=True,
         strict=True,
@@ -126,4 +132,6 @@ class GeneratorOrder(BaseModel):
             raise ValueError("set the options of a selection in its candidates")
         if self.report is not None and (self.options or self.selection is not None):
             raise ValueError("a report has neither options nor candidates, because it makes no generator")
+        if self.model is not None and (self.options or self.selection is not None or self.report is not None):
+            raise ValueError("a model has its own options, and neither candidates nor a report")
         return self

@@ -15,6 +15,8 @@ from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.errors import BudgetNotSet
 from core.plan.errors import SynthesizerNotInstalled
+from core.plan.model_plan import ModelPlan
+from core.plan.model_planning import ModelSpec, make_model_plan, make_model_quote
 from core.plan.plan import make_plan
 from core.plan.quote import make_quote
 from core.plan.report_plan import ReportPlan
@@ -26,7 +28,7 @@ from service.edge.concurrency import ConcurrencyLimit
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 
-Spec = SynthesisSpec | SelectionSpec | ReportSpec
+Spec = SynthesisSpec | SelectionSpec | ReportSpec | ModelSpec
 
 
 class Planner:
@@ -95,6 +97,8 @@ class Planner:
                 return make_selection_quote(plan, cap, charges)
             if isinstance(plan, ReportPlan):
                 return make_report_quote(plan, cap, charges)
+            if isinstance(plan, ModelPlan):
+                return make_model_quote(plan, cap, charges)
             return make_quote(plan, cap, charges, domain=facts.domain)
 
     def _require_installed(self, spec: Spec) -> None:
@@ -136,7 +140,9 @@ def _delta(order: GeneratorOrder, cap: Cap | None) -> float:
     return cap.default_job_delta()
 
 
-def _spec(order: GeneratorOrder) -> SynthesisSpec | SelectionSpec:
+def _spec(order: GeneratorOrder) -> SynthesisSpec | SelectionSpec | ModelSpec:
+    if order.model is not None:
+        return ModelSpec(options=order.model.chosen())
     if order.selection is not None:
         selection = order.selection.spec()
         for candidate in selection.candidates:
@@ -159,6 +165,8 @@ def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> Or
         return make_selection_plan(selection=spec, **public)
     if isinstance(spec, ReportSpec):
         return make_report_plan(report=spec, **public)
+    if isinstance(spec, ModelSpec):
+        return make_model_plan(model=spec, **public)
     return make_plan(spec=spec, **public)
 
 

@@ -59,7 +59,8 @@ def create_quote(
     """Noise per schedule block, steps, sampling rate, budget split, epsilon, and the remaining budget.
 
     For a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
-    together (`epsilon`). For a utility report: the precision of each kind of number (`report.parts`).
+    together (`epsilon`). For a utility report: the precision of each kind of number (`report.parts`). For a private model: its
+    options and the noise of its steps (`model`).
 
     For a table whose counts are measured, `expected_error` estimates the error of counts of synthetic rows: the mean total variation
     distance over columns, pairs and triples of columns (0 to 1), approximated from public facts and typical tables; the same for

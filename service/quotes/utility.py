@@ -5,6 +5,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import MANIFEST
+from core.artifacts.model_form import SCHEMA as MODEL
 from core.plan.errors import InvalidReport
 from core.plan.report_planning import ReportSpec
 from core.platform.access.roles import Principal
@@ -35,6 +36,8 @@ def report_of(session: Session, order: GeneratorOrder, principal: Principal) -> 
 
 
 def _manifest_digest(release_id: UUID, certificate: object) -> str:
+    if isinstance(certificate, dict) and certificate.get("schema") == MODEL:
+        raise InvalidReport(f"release {release_id} is a private model and generates nothing to compare")
     artefacts = certificate.get("artefacts") if isinstance(certificate, dict) else None
     digest = artefacts.get(MANIFEST, {}).get("sha256") if isinstance(artefacts, dict) else None
     if not isinstance(digest, str):

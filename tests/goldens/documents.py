@@ -14,6 +14,7 @@ from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.certificate_schema import schema_text
 from core.artifacts.execution import Executed
 from core.artifacts.manifest import ImageManifest, TableManifest
+from core.artifacts.model_form import model_schema_text
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.sampling.generator_check import GeneratorCheck
@@ -206,6 +207,7 @@ def schemas() -> dict[str, object]:
         "certificate": schema_text(),
         "selection": selection_schema_text(),
         "utility report": utility_schema_text(),
+        "model": model_schema_text(),
     }
     members: dict[str, object] = {}
     for name, text in texts.items():

@@ -24,6 +24,7 @@ class AsyncJobs(AsyncSession):
         synthesizer: str = "idpgan",
         options: Json | None = None,
         selection: Json | None = None,
+        model: Json | None = None,
         grant_id: str | None = None,
         reuse: bool = True,
     ) -> Quote:
@@ -37,10 +38,13 @@ class AsyncJobs(AsyncSession):
             options: of the synthesizer.
             selection: ``candidates``, the ``epsilon`` of each on its part of the units, and the ``choice_epsilon``; the
                 candidates then bring the options.
+            model: options of a classifier to train instead of a generator; empty for the public rules.
             grant_id: the grant that pays; by default the only open one.
             reuse: whether the job takes over counts of earlier releases.
         """
-        body = _order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id, reuse=reuse)
+        body = _order(
+            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, reuse=reuse
+        )
         return await self.run(Call("POST", "/v1/quotes", Quote.from_json, body=body))
 
     async def order_job(
@@ -52,6 +56,7 @@ class AsyncJobs(AsyncSession):
         synthesizer: str = "idpgan",
         options: Json | None = None,
         selection: Json | None = None,
+        model: Json | None = None,
         grant_id: str | None = None,
         reuse: bool = True,
         idempotency_key: str | None = None,
@@ -60,7 +65,9 @@ class AsyncJobs(AsyncSession):
 
         A retry is the same order, because it carries the same idempotency key: it spends once.
         """
-        body = _order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id, reuse=reuse)
+        body = _order(
+            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, reuse=reuse
+        )
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return await self.run(Call("POST", "/v1/jobs", AsyncJob.from_json, body=body, headers=headers))
 
@@ -107,6 +114,7 @@ def _order(
     synthesizer: str,
     options: Json | None,
     selection: Json | None,
+    model: Json | None,
     grant_id: str | None,
     *,
     reuse: bool,
@@ -117,6 +125,7 @@ def _order(
         "delta": delta,
         "synthesizer": synthesizer,
         "selection": selection,
+        "model": model,
         "grant_id": grant_id,
     }
     return given(order) | {"options": options or {}} | ({} if reuse else {"reuse": False})

@@ -72,6 +72,13 @@ Synthesizer = Annotated[str, typer.Option("--synthesizer", help="Synthesizer: id
 NoReuse = Annotated[
     bool, typer.Option("--no-reuse", help="Do not reuse counts of earlier releases of the dataset.")
 ]
+Model = Annotated[
+    bool,
+    typer.Option(
+        "--model",
+        help="Train a private classifier of the target or of the labels instead of a generator; --set then sets its options.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the synthesizer. Repeatable."),

@@ -21,6 +21,7 @@ from understudy.cli.options import (
     DeclaredSize,
     Delta,
     Epsilon,
+    Model,
     NoReuse,
     SelectionEpsilon,
     Settings,
@@ -74,6 +75,7 @@ def publish(
     candidates: Candidates = None,
     selection_epsilon: SelectionEpsilon = None,
     choice_epsilon: ChoiceEpsilon = None,
+    model: Model = False,
     no_reuse: NoReuse = False,
     budget_epsilon: Annotated[
         float | None,
@@ -118,7 +120,8 @@ def publish(
 ) -> None:
     """Publish a private table or images: writes synthetic.csv, bundle.zip, certificate.json and ledger.json.
 
-    For images, synthetic.npz and contact-sheet.png replace synthetic.csv.
+    For images, synthetic.npz and contact-sheet.png replace synthetic.csv. With --model there are no synthetic records: the
+    bundle holds a private classifier and a script that predicts with it.
 
     Uses the service named by --url or running on the data folder; otherwise starts the local stack and stops it at the
     end. The analyst asks for a grant and an admin or the owner approves it. If none of the keys may approve, the request
@@ -135,6 +138,8 @@ def publish(
         choice_epsilon=choice_epsilon,
         settings=settings or [],
     )
+    if model and selection is not None:
+        raise InputUnusable("--model and --candidate exclude each other: candidates are generators")
     table = read_table_files(rows, domain, declared_size=declared_size)
     order = Order(
         table=table,
@@ -144,6 +149,7 @@ def publish(
         synthesizer=synthesizer,
         options=parse_options(settings or []),
         selection=selection,
+        model=model,
         reuse=not no_reuse,
         sample_rows=sample_rows or table.declared_size,
         out=out,
@@ -268,8 +274,9 @@ def summary(published: Published, order: Order) -> list[str]:
     """
     guarantee, spent = published.certificate["privacy_parameters"], published.statement.spent
     cap = published.statement.cap or {}
+    made = "a private classifier" if order.model else f"{order.sample_rows} synthetic records"
     headline = (
-        f"Published {order.name!r}: {order.sample_rows} synthetic records under (epsilon {guarantee['epsilon']:g}, "
+        f"Published {order.name!r}: {made} under (epsilon {guarantee['epsilon']:g}, "
         f"delta {guarantee['delta']:g}) differential privacy."
     )
     paid = (
@@ -278,6 +285,8 @@ def summary(published: Published, order: Order) -> list[str]:
         f"(carried by filter {published.statement.carried_by})."
     )
     more = f"More of them cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
+    if order.model:
+        more = "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
     return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid, more]
 
 

@@ -16,18 +16,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from understudy.local.accounts import read_account, set_cap
+    from understudy.local.classifying import FittedClassifier, fit_classifier
     from understudy.local.fitted import Fitted
     from understudy.local.fitting import fit
     from understudy.local.intake import RowsRefused
     from understudy.local.synthesizer import Synthesizer
 
-__all__ = ["Fitted", "RowsRefused", "Synthesizer", "fit", "read_account", "set_cap"]
+__all__ = [
+    "Fitted",
+    "FittedClassifier",
+    "RowsRefused",
+    "Synthesizer",
+    "fit",
+    "fit_classifier",
+    "read_account",
+    "set_cap",
+]
 
 _HOMES = {
     "Fitted": "fitted",
+    "FittedClassifier": "classifying",
     "RowsRefused": "intake",
     "Synthesizer": "synthesizer",
     "fit": "fitting",
+    "fit_classifier": "classifying",
     "read_account": "accounts",
     "set_cap": "accounts",
 }

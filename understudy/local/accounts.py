@@ -17,6 +17,7 @@ from core.ledger.entries import cap_set
 from core.ledger.errors import BudgetNotSet
 from core.ledger.hash_chain import Head
 from core.ledger.reservation import EntryKind, Movement
+from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from understudy.connection import default_data_folder
 from understudy.documents import Json
@@ -113,7 +114,7 @@ def read_account(dataset: str, *, ledgers: Path | None = None) -> Account:
         return _account(ledger)
 
 
-def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> Payment:
+def pay(path: Path, dataset: str, plan: Plan | ModelPlan, *, job_id: UUID, clock: Clock) -> Payment:
     """Reserve and spend the cost of a plan. It is on the disk when this returns, whatever happens to the training.
 
     Args:
@@ -152,7 +153,9 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
         return Payment(population_id=ledger.population_id, reserved=reserved, spent=spent)
 
 
-def settle(path: Path, dataset: str, plan: Plan, payment: Payment, *, job_id: UUID, clock: Clock) -> None:
+def settle(
+    path: Path, dataset: str, plan: Plan | ModelPlan, payment: Payment, *, job_id: UUID, clock: Clock
+) -> None:
     """Record that a training ran to its end. Its charge stays; a training that is never settled costs the same.
 
     Args:

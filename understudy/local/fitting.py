@@ -107,22 +107,22 @@ def fit(
         VerificationFailed: the ledger is not what was written.
     """
     require_plain_torch()
-    _require_share(max_refused)
-    document, size = _declared(domain, declared_size)
+    require_share(max_refused)
+    document, size = declaration_of(domain, declared_size)
     path = ledger_path(ledgers or default_ledgers(), dataset)
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
         declared = _read(document)
         plan = make_plan(
             spec=SynthesisSpec(synthesizer=synthesizer, options=options or {}),
-            guarantee=_guarantee(guarantee),
+            guarantee=guarantee_of(guarantee),
             declared_size=size,
             domain=declared,
             adjacency=Adjacency.ADD_OR_REMOVE,
             privacy_unit=PrivacyUnit(column=declared.privacy_unit, records=declared.records_per_unit),
         )
         require_installed(plan.synthesizer)
-        blocks = _cleaned(frame, labels, units, declared)
+        blocks = cleaned(frame, labels, units, declared)
         intake = taken_in(blocks, declared, declared_size=size)
     intake.require_few_refused(max_refused)
     if intake.rows_refused:
@@ -192,7 +192,12 @@ class LocalHost:
         """Keep nothing."""
 
 
-def _cleaned(frame: object, labels: object, units: object, domain: Domain) -> Iterable[CleanBlock]:
+def cleaned(frame: object, labels: object, units: object, domain: Domain) -> Iterable[CleanBlock]:
+    """Clean a frame's rows, or images with their labels and units, by the domain's rules.
+
+    Raises:
+        InputUnusable: they cannot be used.
+    """
     if isinstance(domain, ImageDomain):
         return clean_images(frame, labels, units, domain)
     if labels is not None or units is not None:
@@ -202,7 +207,12 @@ def _cleaned(frame: object, labels: object, units: object, domain: Domain) -> It
     return [clean_frame(frame, domain)]
 
 
-def _declared(domain: Json | Path | str, declared_size: int | None) -> tuple[Mapping[str, Any], int]:
+def declaration_of(domain: Json | Path | str, declared_size: int | None) -> tuple[Mapping[str, Any], int]:
+    """Read a domain document and the declared size.
+
+    Raises:
+        InputUnusable: the domain is a draft, or there is no size.
+    """
     document = dict(domain) if isinstance(domain, Mapping) else read_domain(Path(domain))
     if marked(document):
         message = f"the domain is a draft: it still lists values that come from the rows under {MARK!r}"
@@ -231,12 +241,22 @@ def _read(document: Mapping[str, Any]) -> Domain:
         ) from None
 
 
-def _require_share(max_refused: float) -> None:
+def require_share(max_refused: float) -> None:
+    """Refuse what is no share of the records.
+
+    Raises:
+        InputUnusable: it is none.
+    """
     if isinstance(max_refused, bool) or not 0 <= max_refused <= 1:
         raise InputUnusable("max_refused is a share of the records, from 0 to 1, such as 0.02")
 
 
-def _guarantee(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuarantee:
+def guarantee_of(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuarantee:
+    """Read a guarantee, or a pair of epsilon and delta.
+
+    Raises:
+        InputUnusable: it is no pair of numbers.
+    """
     if isinstance(asked, PrivacyGuarantee):
         return asked
     try:

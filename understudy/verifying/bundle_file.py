@@ -27,6 +27,19 @@ _MOST_BYTES: Mapping[str, int] = {
 }
 
 
+_MODEL = "model.onnx"
+_MOST_BYTES_OF_MODEL: Mapping[str, int] = {
+    "README.md": 2**20,
+    CERTIFICATE: 2**22,
+    DOMAIN: 2**26,
+    MANIFEST: 2**22,
+    _MODEL: 2**30,
+    "weights.safetensors": 2**30,
+    "predict.py": 2**26,
+}
+"""The files of a private model; all are required."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
     """One file of a bundle: its length and SHA-256."""
@@ -76,23 +89,26 @@ def open_bundle(path: Path) -> Opened:
 def _opened(stream: BinaryIO) -> Opened:
     entries, start = read_directory(stream)
     names = [entry.name for entry in entries]
-    if sorted([*names, *(_OPTIONAL - set(names))]) != sorted(_MOST_BYTES):
-        extra = sorted(set(names) - set(_MOST_BYTES))
+    most = _MOST_BYTES_OF_MODEL if _MODEL in names else _MOST_BYTES
+    optional = _OPTIONAL & set(most)
+    if sorted([*names, *(optional - set(names))]) != sorted(most):
+        extra = sorted(set(names) - set(most))
         what = f"it also holds {extra[0]!r}" if extra else "one is missing or there twice"
-        message = f"a bundle holds exactly six files, and optionally {SCRIPT} and {COUNTS}; {what}"
+        held = "seven files" if _MODEL in names else f"six files, and optionally {SCRIPT} and {COUNTS}"
+        message = f"a bundle holds exactly {held}; {what}"
         raise NotABundle(message)
     check_layout(stream, entries, start)
     files: dict[str, File] = {}
     contents: dict[str, bytes] = {}
     for entry in entries:
-        files[entry.name], contents[entry.name] = _read(stream, entry)
+        files[entry.name], contents[entry.name] = _read(stream, entry, most=most[entry.name])
     documents = {name: read_object(contents[name], name) for name in (CERTIFICATE, MANIFEST, DOMAIN)}
     for name, document in documents.items():
         if contents[name] != _written(document):
             message = f"{name} is not written as the service writes it"
             raise NotABundle(message)
     listed = documents[CERTIFICATE].get("artefacts")
-    for name in sorted(_OPTIONAL):
+    for name in sorted(optional):
         if (name in files) != (isinstance(listed, dict) and name in listed):
             message = f"{name} is there exactly where its certificate lists it"
             raise NotABundle(message)
@@ -105,12 +121,12 @@ def _opened(stream: BinaryIO) -> Opened:
     )
 
 
-def _read(stream: BinaryIO, entry: Entry) -> tuple[File, bytes]:
+def _read(stream: BinaryIO, entry: Entry, *, most: int) -> tuple[File, bytes]:
     """Hash one file piece by piece, and keep what of its content is JSON: all of it, or the first line of counts."""
     digest, length, kept = hashlib.sha256(), 0, bytearray()
     for piece in pieces(stream, entry):
         length += len(piece)
-        if length > _MOST_BYTES[entry.name]:
+        if length > most:
             message = f"{entry.name} is larger than it can be"
             raise NotABundle(message)
         digest.update(piece)

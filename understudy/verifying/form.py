@@ -39,9 +39,9 @@ _ELSEWHERE: Final = frozenset({
 
 @cache
 def schema(kind: str = "certificate") -> Mapping[str, Any]:
-    """The JSON Schema of a certificate, or of a "selection"'s or a "local" one, as this version of the client ships it."""
-    if kind == "local":
-        return local_schema(schema())
+    """The JSON Schema of a certificate, or of a "selection"'s, a "model"'s, a "local" or a "local-model" one, as this version of the client ships it."""
+    if kind in {"local", "local-model"}:
+        return local_schema(schema("certificate" if kind == "local" else "model"))
     text = files(__package__).joinpath(f"{kind}.schema.json").read_text("utf-8")
     loaded: Mapping[str, Any] = json.loads(text)
     return loaded

@@ -10,10 +10,14 @@ from copy import deepcopy
 from typing import Any, Final
 
 SCHEMA: Final = "understudy.local-certificate/1"
+MODEL_SCHEMA: Final = "understudy.local-model-certificate/1"
+"""Of a private model."""
+_SERVICE_MODEL: Final = "understudy.model-certificate/1"
 ACTORS: Final = (
     "One person holds the records, trains on a machine of their own and hands the generator on. That person is trusted; "
     "whoever receives the generator is not."
 )
+MODEL_ACTORS: Final = ACTORS.replace("generator", "model")
 ACROSS: Final = (
     "Trainings on what one file calls one dataset are chosen after earlier outputs were seen; the file admits a training "
     "only while a filter that is valid under adaptive choice holds for everything spent and reserved. That the same "
@@ -30,6 +34,8 @@ NOT_COVERED: Final = (
     "other publications from the same records outside this ledger, also by this software under another name",
     "whether what is true of many people may be used against one of them",
 )
+_STATED: Final = ("model", "composition", "randomness")
+"""Members whose forms hold sentences."""
 SEAL: Final = ("context", "algorithm", "key_id", "signature")
 
 
@@ -58,26 +64,28 @@ def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
     schema["required"] = [name for name in schema["required"] if name not in SEAL]
     forms = schema["$defs"]
     stated = {name: rule["const"] for name, rule in members.items() if "const" in rule}
-    for name, form in (("model", "Model"), ("composition", "Composition"), ("randomness", "Randomness")):
+    named = {name: members[name]["$ref"].removeprefix("#/$defs/") for name in _STATED}
+    for name, form in named.items():
         rules = forms[form]["properties"]
         stated[name] = {member: rule["const"] for member, rule in rules.items() if "const" in rule}
     for place, said in _sentences(stated):
         if len(place) == 1:
             members[place[0]]["const"] = said
         else:
-            form = place[0].capitalize()
-            forms[form]["properties"][place[1]]["const"] = said
+            forms[named[place[0]]]["properties"][place[1]]["const"] = said
     return schema
 
 
 def _sentences(said: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Members of local certificates that differ, with their values."""
-    yield ("schema",), SCHEMA
-    yield ("model", "actors"), ACTORS
+    of_model = said["schema"] == _SERVICE_MODEL
+    yield ("schema",), MODEL_SCHEMA if of_model else SCHEMA
+    yield ("model", "actors"), MODEL_ACTORS if of_model else ACTORS
     yield ("composition", "across"), ACROSS
     yield ("randomness", "key"), KEY
     yield ("justification",), [ASKED_FOR, *said["justification"][1:]]
-    yield ("unprotected_quantities",), [*said["unprotected_quantities"][:2], UNPROTECTED]
+    published = UNPROTECTED.replace("generator", "model") if of_model else UNPROTECTED
+    yield ("unprotected_quantities",), [*said["unprotected_quantities"][:2], published]
     yield ("not_covered",), [*NOT_COVERED]
 
 

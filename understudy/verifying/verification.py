@@ -18,6 +18,7 @@ from understudy.verifying import (
     learning,
     local_form,
     planned,
+    private_models,
     records,
     renyi,
     reused,
@@ -118,6 +119,13 @@ def verify_opened(
     checks: list[Check] = []
     if opened.certificate.get("schema") == selections.SCHEMA:
         checks += _selection_checks(opened, list(public_keys))
+    elif opened.certificate.get("schema") == private_models.SCHEMA:
+        keys = list(public_keys)
+        checks += _model_checks(opened, kind="model", signature=lambda stated: _signature(stated, keys))
+    elif opened.certificate.get("schema") == private_models.LOCAL_SCHEMA:
+        checks += _model_checks(
+            opened, kind="local-model", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
+        )
     elif opened.certificate.get("schema") == local_form.SCHEMA:
         checks += _checks(
             opened, kind="local", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
@@ -227,6 +235,40 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
     yield from _counts(opened, plan["finals"][certificate["executed"]["winner"]])
     yield _epsilon(certificate, selections.recompute(certificate))
     yield _decided("charge", selections.charge_problems(certificate), "what the selection costs, rounded up")
+
+
+def _model_checks(
+    opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]], Check]
+) -> Iterator[Check]:
+    """Check a certificate of a private model; arguments as `_checks`."""
+    certificate = opened.certificate
+    problems = form.problems(certificate, kind=kind)
+    yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))
+    if not whole.holds:
+        return
+    yield signature(certificate)
+    yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
+    yield (described := _decided("manifest", private_models.manifest_problems(opened), "describes the model"))
+    if not described.holds:
+        return
+    yield _decided("domain", private_models.domain_problems(opened), "the declared domain is the one stated")
+    plan = certificate["plan"]
+    problems = private_models.plan_problems(plan)
+    yield (planned_well := _decided("plan", problems, "follows from its options and the declared size"))
+    if not planned_well.holds:
+        return
+    problems = private_models.statement_problems(certificate)
+    yield _decided("statements", problems, "every member says what the plan says")
+    yield _decided("steps", private_models.steps_problems(certificate), _steps(plan))
+    good = "not measured" if certificate["accuracy"] is None else "follows from the noisy count"
+    yield _decided("accuracy", private_models.accuracy_problems(certificate), good)
+    yield _decided(
+        "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
+    )
+    yield _epsilon(certificate, private_models.recompute(certificate))
+    yield _decided(
+        "charge", private_models.charge_problems(certificate), "what the mechanism costs, rounded up"
+    )
 
 
 def _look(opened: Opened) -> Iterator[Check]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, ClassVar, Final, Protocol
 
-from core.artifacts.bundle import unpack
-from core.artifacts.errors import FormatNotForRelease, SpreadsheetSafeIsForCsv
+from core.artifacts.bundle import is_model, unpack
+from core.artifacts.errors import FormatNotForRelease, NothingToDraw, SpreadsheetSafeIsForCsv
 from core.artifacts.manifest import ImageManifest, TableManifest
 from core.artifacts.sampling import formats, image_formats
 from core.artifacts.sampling.conditions import Where, image_label
@@ -86,7 +86,10 @@ def open_samples(source: bytes | Path | BinaryIO, *, threads: int = 1) -> Sample
 
     Raises:
         BundleInvalid: The bundle is damaged or of an unknown version.
+        NothingToDraw: It holds a private model.
     """
+    if is_model(source):
+        raise NothingToDraw
     bundle = unpack(source)
     match bundle.manifest:
         case TableManifest():

@@ -1,0 +1,198 @@
+"""The certificate of a private model: what was promised, what ran, what it cost, and the accuracy if it was measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from core.artifacts import statements as say
+from core.artifacts.certificate import form_of, link, require_stated, row
+from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
+from core.artifacts.model_execution import ModelExecuted
+from core.artifacts.model_form import SCHEMA, ModelCertificateForm
+from core.artifacts.signing.contexts import CERTIFICATE
+from core.artifacts.signing.signed import SignedDocument, Signer
+from core.dp import mechanism as mechanisms
+from core.dp.accountant import Epsilons
+from core.dp.charge import charge_of
+from core.ledger.hash_chain import Head
+from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.model_plan import ModelPlan
+
+_DEVIATIONS_95: Final = 1.96
+_SHADES: Final = 256
+"""Number of values of one channel of a pixel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """What a training released beside the weights.
+
+    Attributes:
+        executed: The recorded releases.
+        noisy_wrong: The noisy number of wrong answers on held-out units; None if no accuracy is measured.
+        noise_grid: The public grids of sums and noise.
+    """
+
+    executed: ModelExecuted
+    noisy_wrong: float | None
+    noise_grid: Mapping[str, Any]
+
+
+def make_model_certificate(
+    *,
+    plan: ModelPlan,
+    trained: Trained,
+    release_id: UUID,
+    job_id: UUID,
+    dataset_id: UUID,
+    population_id: UUID,
+    issued_at: datetime,
+    reserved: Head,
+    spent: Head,
+    domain_digest: str,
+    cardinalities: Sequence[int],
+    software: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the certificate as a JSON object, without the member `artefacts` and the signature.
+
+    Args:
+        issued_at: Date of issue, time-zone aware.
+        reserved: The ledger's link that reserved the charge.
+        spent: The link that spent it, the chain's head when the first row was opened.
+        domain_digest: Of the canonical declared domain.
+        cardinalities: Codes of every modelled column, or of every number of an image and its label.
+    """
+    unit = plan.privacy_unit.column
+    return {
+        "schema": SCHEMA,
+        "release_id": str(release_id),
+        "job_id": str(job_id),
+        "dataset_id": str(dataset_id),
+        "population_id": str(population_id),
+        "issued_at": issued_at.isoformat(),
+        "data_product_type": "Machine learning model",
+        "dp_flavor": "Approximate DP",
+        "privacy_unit": {
+            "column": unit,
+            "description": say.UNIT_OF_RECORD if unit is None else say.UNIT_OF_COLUMN,
+        },
+        "privacy_parameters_description": say.MODEL_READING,
+        "data_domain": {
+            "sha256": domain_digest,
+            "columns": len(cardinalities),
+            "cells": sum(cardinalities),
+        },
+        "unprotected_quantities": list(say.UNPROTECTED),
+        "model": {
+            "model_name": "Central",
+            "actors": say.MODEL_ACTORS,
+            "release_type": "One release",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "preprocessing": list(say.MODEL_PREPROCESSING),
+        "post_processing": say.MODEL_POST_PROCESSING,
+        "composition": {"within": say.MODEL_WITHIN, "across": say.COMPOSITION_ACROSS},
+        "ledger": {"reserved": link(reserved), "spent": link(spent), "head": link(spent)},
+        "justification": list(say.MODEL_JUSTIFICATION),
+        "randomness": {"cipher": say.CIPHER, "key": say.KEY, "addressing": say.ADDRESSING},
+        "noise_grid": dict(trained.noise_grid),
+        "software": dict(software),
+        "not_covered": list(say.NOT_COVERED),
+        **_derived(plan, trained.executed, trained.noisy_wrong),
+    }
+
+
+def sign_model_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
+    """Sign a certificate.
+
+    Raises:
+        InvalidCertificate: it is not of the published form.
+    """
+    signed = signer.sign(certificate, context=CERTIFICATE)
+    form_of(signed.to_json(), ModelCertificateForm)
+    return signed
+
+
+def verify_model_certificate(certificate: Mapping[str, Any]) -> Epsilons:
+    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
+
+    Returns:
+        The recomputed epsilons, at the certificate's delta.
+
+    Raises:
+        InvalidCertificate: a member is missing or altered, the recorded releases are not the plan's, or their epsilon
+            is above the stated or promised one.
+    """
+    form = form_of(certificate, ModelCertificateForm)
+    try:
+        form.executed.releases.require_as_planned(form.plan)
+    except ExecutionDiffers:
+        raise InvalidCertificate("the certificate's releases are not those of its plan") from None
+    wrong = None if form.accuracy is None else form.accuracy.noisy_wrong
+    return require_stated(certificate, _derived(form.plan, form.executed.releases, wrong), form.plan)
+
+
+def described_codes(domain: TableDomain | ImageDomain) -> tuple[int, ...]:
+    """Codes of every modelled column, or of every number of an image and its label, which the certificate counts."""
+    if isinstance(domain, TableDomain):
+        return domain.cardinalities
+    return (_SHADES,) * domain.values + (len(domain.labels),)
+
+
+def accuracy_of(plan: ModelPlan, noisy_wrong: float | None) -> dict[str, Any] | None:
+    """The accuracy that a noisy number of wrong answers gives, over the declared number of held-out units.
+
+    Raises:
+        InvalidCertificate: the plan measures no accuracy and there is a number, or the other way round.
+    """
+    std = plan.accuracy_noise_multiplier
+    if (std is None) != (noisy_wrong is None):
+        raise InvalidCertificate("the accuracy is not the plan's")
+    if std is None or noisy_wrong is None:
+        return None
+
+    def within(wrong: float) -> float:
+        return min(1.0, max(0.0, 1.0 - wrong / plan.held_out_size))
+
+    reach = _DEVIATIONS_95 * std
+    return {
+        "noisy_wrong": noisy_wrong,
+        "noise_std": std,
+        "held_out_size": plan.held_out_size,
+        "estimate": within(noisy_wrong),
+        "low": within(noisy_wrong + reach),
+        "high": within(noisy_wrong - reach),
+    }
+
+
+def model_mechanism_rows(plan: ModelPlan) -> list[dict[str, Any]]:
+    """Return every mechanism with its parameters, in the order in which it ran, for people."""
+    rows: list[dict[str, Any]] = []
+    if (noise := plan.pca_noise_multiplier) is not None:
+        rows.append(row("principal-components", "gaussian", 1, 1.0, noise, rate=1.0, std=noise))
+    kind, norm, noise = "poisson-sampled-gaussian", plan.options.clipping_norm, plan.noise_multiplier
+    rows.append(row("model-steps", kind, plan.steps, norm, noise, rate=plan.sampling_rate, std=noise * norm))
+    if (noise := plan.accuracy_noise_multiplier or 0.0) > 0:
+        rows.append(row("model-accuracy", "gaussian", 1, 1.0, noise, rate=1.0, std=noise))
+    return rows
+
+
+def _derived(plan: ModelPlan, executed: ModelExecuted, noisy_wrong: float | None) -> dict[str, Any]:
+    """The members that follow from the plan and the noisy number of wrong answers alone."""
+    return {
+        "adjacency": plan.adjacency.value,
+        "declared_size": plan.declared_size,
+        "privacy_parameters": plan.guarantee.to_json(),
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "mechanisms": model_mechanism_rows(plan),
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan": plan.to_json(),
+        "plan_digest": plan.digest(),
+        "executed": {"steps": plan.steps, "releases": executed.to_json()},
+        "accuracy": accuracy_of(plan, noisy_wrong),
+    }

@@ -1,0 +1,84 @@
+"""The README inside the bundle of a private model. A test runs the command it prints."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from core.artifacts.model_bundle import ModelManifest
+from core.artifacts.readme import is_signed
+
+_TEXT = """\
+# A differentially private classifier of `{target}`
+
+This model was trained on private {records} under ({epsilon}, {delta})-differential privacy for adding or removing
+{unit}. `certificate.json` says by which mechanism, so that anyone can compute the figure again. Predictions, publishing them
+and publishing this bundle cost no further privacy. {accuracy}
+
+| file | content |
+|---|---|
+| `model.onnx` | the whole model: {inputs} in, `logits` ({classes} numbers) out |
+| `weights.safetensors` | its weights, and principal components if it has any |
+| `manifest.json` | what goes in and out, SHA-256 of model, weights and domain |
+| `domain.json` | the declared domain: what codes and labels mean |
+| `predict.py` | predicts from a file, with numpy and onnxruntime alone |
+| `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
+
+{verify}
+
+To predict, unzip the bundle, verified if it comes from somebody else, and run
+
+    python predict.py {source} predictions.csv
+
+which writes the predicted class of every record and the probability of every class. The probabilities are those of the
+network; noise in training makes them worse calibrated than those of a model without it.
+"""
+_SIGNED: Final = {
+    "signed": "signed",
+    "verify": (
+        "With understudy installed: `understudy verify bundle.zip --keys signing-keys.json` computes the figures again and "
+        "checks\nthe signature against keys that you have from the service itself, never from this bundle."
+    ),
+}
+_UNSIGNED: Final = {
+    "signed": "not signed",
+    "verify": (
+        "With understudy installed: `understudy verify bundle.zip --allow-unsigned` computes the figures again. Nobody has "
+        "signed\nthis bundle: it was made without a service, and is worth the word of whoever handed it to you."
+    ),
+}
+
+
+def render_model_readme(manifest: ModelManifest, *, certificate: Mapping[str, Any]) -> str:
+    """Return the README of one model.
+
+    Args:
+        manifest: What goes in and out.
+        certificate: Of either form; the hash of the README is not needed yet.
+    """
+    guarantee = certificate["privacy_parameters"]
+    unit = certificate["privacy_unit"]["column"]
+    image = manifest.image
+    if image is None:
+        inputs = f"`codes` ({len(manifest.cardinalities)} integers a row)"
+    else:
+        inputs = f"`images` ({image[0]} x {image[1]} pixels, {image[2]} channels, 8 bits each)"
+    return _TEXT.format(
+        target=manifest.target,
+        records="rows" if image is None else "images",
+        epsilon=guarantee["epsilon"],
+        delta=guarantee["delta"],
+        unit="one record" if unit is None else f"all records of one `{unit}`",
+        accuracy=_accuracy(certificate["accuracy"]),
+        inputs=inputs,
+        classes=manifest.classes,
+        source="rows.csv" if image is None else "images.npz",
+        **(_SIGNED if is_signed(certificate) else _UNSIGNED),
+    )
+
+
+def _accuracy(accuracy: Mapping[str, Any] | None) -> str:
+    if accuracy is None:
+        return "Its accuracy was not measured."
+    return (
+        f"On held-out units its accuracy is {accuracy['estimate']:.1%}, between {accuracy['low']:.1%} and "
+        f"{accuracy['high']:.1%} for the noise."
+    )

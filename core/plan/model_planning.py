@@ -1,0 +1,320 @@
+"""Planning and quoting private models: public rules for their options, the least noise that satisfies the guarantee. Data-free.
+
+The rules' constants were chosen on held-out parts of training images (docs/private-models.md), never on a test set and never on
+the rows of a job.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, Self
+
+from pydantic import ValidationError
+
+from core.dp import gaussian
+from core.dp.accountant import epsilons
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.calibration import gaussian_noise_multiplier, round_up, sampled_gaussian_guess, smallest_scale
+from core.dp.charge import Charge, charge_of
+from core.dp.filters import Cap
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Repeated
+from core.plan.domain.images import LABEL, ImageDomain
+from core.plan.domain.table import TableDomain
+from core.plan.errors import BoundNeedsAnchor, InvalidSpec
+from core.plan.learning import learning_of
+from core.plan.model_options import ModelOptions, ModelRequest
+from core.plan.model_plan import HELD_OUT, KIND, ModelPlan
+from core.plan.options import explain
+from core.plan.quote import room_for
+from core.plan.rules import row_of, sampled_batch_cap
+
+BATCH_PART: Final = 10
+"""A batch is one unit in so many, within the limits."""
+SMALLEST_BATCH, LARGEST_BATCH = 256, 6_000
+"""Limits of the expected batch; the least is also limited by the units there are."""
+MOST_BATCH: Final = 10_000
+"""Largest batch that an order may ask for: the margin for the rounding of sums grows with its square."""
+STEPS_BY_EPSILON: Final = ((0.5, 100), (1.5, 200), (4.0, 400), (float("inf"), 800))
+"""Noisy steps, by the smallest listed epsilon not below the target."""
+CLIPPING_NORM: Final = 0.1
+"""Small: most gradients are clipped, so that their directions count."""
+LINEAR_RATE: Final = 200.0
+"""Learning rate of a linear layer on features of length one, with momentum; in units of 1 / (10 C)."""
+ADAM_RATE: Final = 0.01
+"""Learning rate of networks with hidden layers."""
+FINAL_SHARE: Final = 1.0
+AVERAGED_PART: Final = 0.1
+"""Share of the last steps whose weights are averaged."""
+COMPONENTS, HIDDEN, PCA_SHARE = 60, 1000, 0.1
+"""Of an mlp on principal components: the published dimensions (Abadi and others 2016)."""
+TABLE_HIDDEN: Final = 64
+MOST_TRIANGLE: Final = 4096
+"""Largest number of features whose second moments are released."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """The requested options of a private model.
+
+    Raises:
+        InvalidSpec: an option is unknown or out of range.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.request()
+
+    def request(self) -> ModelRequest:
+        """Return the typed options.
+
+        Raises:
+            InvalidSpec: as for the class.
+        """
+        try:
+            return ModelRequest.model_validate(dict(self.options))
+        except ValidationError as error:
+            raise explain(error) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec as a JSON object."""
+        return {"model": self.request().chosen()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """The public facts that the rules use."""
+
+    target: str
+    classes: int
+    inputs: int
+    """Cells of all columns but the target, or numbers of an image."""
+    of_images: bool
+    declared_size: int
+    epsilon: float
+
+    @classmethod
+    def of(cls, domain: TableDomain | ImageDomain, *, declared_size: int, epsilon: float) -> Self:
+        """Read the facts of a declared domain.
+
+        Raises:
+            InvalidSpec: it declares nothing to predict, or leaves something to be learnt.
+        """
+        if isinstance(domain, ImageDomain):
+            if len(domain.labels) < 2:  # noqa: PLR2004 - one class needs no classifier
+                raise InvalidSpec(
+                    "a classifier needs labels, and the domain declares fewer than two",
+                    remedy="declare the labels of the images",
+                )
+            return cls(
+                target=LABEL,
+                classes=len(domain.labels),
+                inputs=domain.values,
+                of_images=True,
+                declared_size=declared_size,
+                epsilon=epsilon,
+            )
+        if domain.target is None or domain.target_index is None or len(domain.cardinalities) < 2:  # noqa: PLR2004 - and a column to predict it from
+            raise InvalidSpec(
+                "a classifier needs a target and a column to predict it from", remedy="declare a target"
+            )
+        if learning_of(domain).releases:
+            raise InvalidSpec(
+                "the domain leaves bounds, bins or categories to be learnt, and a classifier needs declared ones",
+                remedy="declare them, or a new version of the dataset that takes over what a release has learnt",
+            )
+        classes = domain.cardinalities[domain.target_index]
+        if classes < 2:  # noqa: PLR2004 - one class needs no classifier
+            raise InvalidSpec("the target has a single code", remedy="declare its categories")
+        return cls(
+            target=domain.target,
+            classes=classes,
+            inputs=sum(domain.cardinalities) - classes,
+            of_images=False,
+            declared_size=declared_size,
+            epsilon=epsilon,
+        )
+
+
+def decide(request: ModelRequest, facts: ModelFacts) -> ModelOptions:
+    """Return every option: the requested ones, the rules' for the rest.
+
+    Raises:
+        InvalidSpec: options exclude each other or do not suit the domain.
+    """
+    chosen = request.chosen()
+    module = chosen.get("module")
+    network = chosen.get("network", "linear" if module is None else "module")
+    default = {"linear": "scattering", "mlp": "pca"}.get(network, "plain") if facts.of_images else "plain"
+    features = chosen.get("features", "pca" if "components" in chosen else default)
+    hidden = {"mlp": HIDDEN if features == "pca" else TABLE_HIDDEN}.get(network, 0)
+    norm = chosen.get("clipping_norm", CLIPPING_NORM)
+    optimizer = chosen.get("optimizer", "momentum" if network == "linear" else "adam")
+    steps = chosen.get("steps", row_of(STEPS_BY_EPSILON, facts.epsilon))
+    units = facts.declared_size
+    if chosen.get("accuracy_share"):
+        units -= facts.declared_size // HELD_OUT
+    batch = min(max(units // BATCH_PART, SMALLEST_BATCH), LARGEST_BATCH, units)
+    rules: dict[str, Any] = {
+        "network": network,
+        "features": features,
+        "components": min(COMPONENTS, facts.inputs) if features == "pca" else 0,
+        "hidden": hidden,
+        "engine": "closed_form" if module is None and network != "module" else "opacus",
+        "module": module,
+        "steps": steps,
+        "expected_batch_size": batch,
+        "clipping_norm": norm,
+        "optimizer": optimizer,
+        "learning_rate": ADAM_RATE if optimizer == "adam" else LINEAR_RATE * CLIPPING_NORM / norm,
+        "final_share": FINAL_SHARE,
+        "averaged_steps": max(1, round(AVERAGED_PART * steps)),
+        "pca_share": PCA_SHARE if features == "pca" else 0.0,
+        "accuracy_share": 0.0,
+    }
+    try:
+        options = ModelOptions.model_validate(rules | chosen)
+    except ValidationError as error:
+        raise explain(error) from None
+    _require_suitable(options, facts, units)
+    return options
+
+
+def _require_suitable(options: ModelOptions, facts: ModelFacts, units: int) -> None:
+    if not facts.of_images and (options.features == "scattering" or options.network == "cnn"):
+        raise InvalidSpec(
+            "scattering features and convolutions are of images", remedy="choose another network or features"
+        )
+    if options.network == "cnn" and options.engine == "opacus":
+        raise InvalidSpec("our convolutions have a closed form alone", remedy="leave out the option engine")
+    if options.expected_batch_size > min(MOST_BATCH, units):
+        raise InvalidSpec(
+            f"expected_batch_size is above {min(MOST_BATCH, units)}", remedy="choose a smaller batch"
+        )
+    if options.accuracy_share and facts.declared_size < HELD_OUT:
+        raise InvalidSpec("there are too few units to hold some out", remedy="leave out accuracy_share")
+    if options.features == "pca" and not options.components <= facts.inputs <= MOST_TRIANGLE:
+        raise InvalidSpec(
+            f"principal components are taken of {options.components} to {MOST_TRIANGLE} numbers of a record",
+            remedy="choose other features",
+        )
+
+
+def make_model_plan(
+    *,
+    model: ModelSpec,
+    guarantee: PrivacyGuarantee,
+    declared_size: int,
+    domain: TableDomain | ImageDomain,
+    adjacency: Adjacency,
+    privacy_unit: PrivacyUnit,
+) -> ModelPlan:
+    """Return the plan of a classifier, with the least noise on the steps that satisfies `guarantee`.
+
+    Raises:
+        InvalidSpec: there is nothing to predict, or the options do not suit the domain.
+        BoundNeedsAnchor: the domain bounds the records of a unit.
+        TargetOutOfReach: no noise on the steps satisfies it.
+    """
+    if privacy_unit.records is not None:
+        raise BoundNeedsAnchor
+    facts = ModelFacts.of(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
+    options = decide(model.request(), facts)
+    held_out = declared_size // HELD_OUT if options.accuracy_share else 0
+    noise = _calibrated(
+        guarantee,
+        options.expected_batch_size / (declared_size - held_out),
+        options.steps,
+        options.pca_share,
+        options.accuracy_share,
+    )
+    return ModelPlan(
+        guarantee=guarantee,
+        adjacency=adjacency,
+        privacy_unit=privacy_unit,
+        declared_size=declared_size,
+        target=facts.target,
+        inputs=facts.inputs,
+        classes=facts.classes,
+        options=options,
+        max_sampled_batch=sampled_batch_cap(options.expected_batch_size),
+        noise_multiplier=noise.steps,
+        pca_noise_multiplier=noise.components,
+        accuracy_noise_multiplier=noise.accuracy,
+        epsilons=epsilons(noise.mechanism, delta=guarantee.delta),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Noise:
+    steps: float
+    components: float | None
+    accuracy: float | None
+    mechanism: Mechanism
+
+
+@lru_cache(maxsize=512)
+def _calibrated(
+    guarantee: PrivacyGuarantee, rate: float, steps: int, pca_share: float, accuracy_share: float
+) -> _Noise:
+    """The noise of components and accuracy by their shares, and the least noise of the steps."""
+    components = gaussian_noise_multiplier(guarantee, share=pca_share) if pca_share else None
+    accuracy = gaussian_noise_multiplier(guarantee, share=accuracy_share) if accuracy_share else None
+
+    def build(scale: float) -> Mechanism:
+        step = PoissonSampled(sampling_rate=rate, mechanism=Gaussian(noise_multiplier=scale))
+        once = [Gaussian(noise_multiplier=one) for one in (components, accuracy) if one is not None]
+        parts: list[Mechanism] = [Repeated(mechanism=step, count=steps), *once]
+        return Composed(parts=tuple(parts))
+
+    left = 1.0 - pca_share - accuracy_share
+    guess = sampled_gaussian_guess(
+        sampling_rate=rate,
+        squares=lambda scale: steps * math.expm1(min(scale**-2, 700.0)),
+        mu=gaussian.largest_mu(guarantee) * math.sqrt(left),
+    )
+    scale = smallest_scale(build, guarantee=guarantee, guess=guess, slope=left)
+    return _Noise(
+        steps=round_up(scale), components=components, accuracy=accuracy, mechanism=build(round_up(scale))
+    )
+
+
+def make_model_quote(plan: ModelPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+    """Return the quote as a JSON object: what is trained, with how much noise, and what it costs.
+
+    Args:
+        cap: The population's cap; None if no budget is set, and then nothing fits.
+        charges: Everything spent and reserved so far.
+    """
+    return {
+        "synthesizer": KIND,
+        "guarantee": plan.guarantee.to_json(),
+        "adjacency": plan.adjacency.value,
+        "privacy_unit": plan.privacy_unit.to_json(),
+        "declared_size": plan.declared_size,
+        "model": {
+            "target": plan.target,
+            "classes": plan.classes,
+            "held_out_size": plan.held_out_size,
+            "noise_multiplier": plan.noise_multiplier,
+            "pca_noise_multiplier": plan.pca_noise_multiplier,
+            "accuracy_noise_multiplier": plan.accuracy_noise_multiplier,
+            "accuracy_error": accuracy_error(plan),
+            "options": plan.options.model_dump(),
+        },
+        "steps": plan.steps,
+        "sampling_rate": plan.sampling_rate,
+        "expected_batch_size": plan.options.expected_batch_size,
+        "epsilon": plan.epsilons.to_json(),
+        **room_for(charge_of(plan.mechanism, delta=plan.guarantee.delta), cap, charges),
+        "plan_digest": plan.digest(),
+    }
+
+
+def accuracy_error(plan: ModelPlan) -> float | None:
+    """The standard deviation of the noise on the accuracy, as a share; None if no accuracy is measured."""
+    if plan.accuracy_noise_multiplier is None:
+        return None
+    return plan.accuracy_noise_multiplier / max(plan.held_out_size, 1)

@@ -1,0 +1,104 @@
+"""The page on private models: what they release, and what they reach, from the results file."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmarks.results_file import RESULTS
+
+_TEXT = """\
+# Private models
+
+Where a model is wanted and no rows, train the model itself: a classifier of a table's target or of the labels of images, by DP-SGD
+(Abadi and others 2016, arXiv 1607.00133). It answers its question better than one trained on synthetic rows of the same epsilon, and
+answers no other. An order is planned, quoted, reserved, spent and certified as one of a generator is; nothing synthetic comes out.
+
+```sh
+understudy publish digits.npz --domain digits.json --epsilon 3 --delta 1e-5 --out folder --model --set accuracy_share=0.02
+```
+
+```python
+from understudy.local import fit_classifier, set_cap
+
+set_cap("admissions", epsilon=4.0, delta=1e-5)
+fitted = fit_classifier(frame, domain, (1.0, 1e-6), dataset="admissions", declared_size=50_000)
+fitted.predict(other_frame)
+fitted.save("bundle.zip")
+```
+
+By the API: `{"dataset_id": "…", "epsilon": 1.0, "model": {"network": "linear"}}` for `POST /v1/quotes` and `POST /v1/jobs`.
+
+## What is trained
+
+| option | values | by rule |
+|---|---|---|
+| `network` | `linear`; `mlp` with one hidden layer; `cnn` for images; `module`, one that the worker's operator registered | `linear` |
+| `features` | `plain`: pixels in [0, 1], columns one-hot; `scattering` for images; `pca` | `scattering` for a linear layer on images, `pca` for an mlp on images, else `plain` |
+| `components`, `pca_share` | principal components, and their share of the budget in squared mu | 60 and .1 with `pca` |
+| `hidden` | units of an mlp | 1000 with `pca`, else 64 |
+| `engine` | `closed_form`, or `opacus`: `GradSampleModule` | `opacus` for a registered module alone |
+| `steps`, `expected_batch_size` | noisy updates, and units of each | 100 to 800 by epsilon; a tenth of the units, at most 6,000 |
+| `clipping_norm`, `optimizer`, `learning_rate`, `final_share`, `averaged_steps` | of the steps | .1; momentum at 200 for a linear layer, else Adam at .01; the last tenth is averaged |
+| `accuracy_share` | share of the budget for the accuracy on held-out units | 0: not measured |
+
+The **scattering transform** (Bruna and Mallat 2013) is fixed: two scales and eight angles of Morlet wavelets, 81 planes a channel,
+normalised in groups within each image. It learns nothing and costs nothing. A linear layer on it learns faster under noise than a network that must learn its
+filters (Tramer and Boneh 2021, arXiv 2011.11660).
+
+A **registered module** is code, so it comes with the worker and never with an order: a package with the entry point group
+`understudy.classifiers` names a function of (inputs, classes) that returns a torch module. opacus refuses modules that mix the records of a batch. Its
+weights are drawn again from the job's key.
+
+## What it releases
+
+| release | sensitivity | mechanism |
+|---|---|---|
+| upper triangle of the sum of x xᵀ, records shortened to length one | 1, because the sum over i ≤ j of (xᵢxⱼ)² is at most ‖x‖⁴ | one Gaussian |
+| sum of the gradients of a Poisson sample, each clipped to C | C | Gaussian on a Poisson sample, `steps` times |
+| number of wrong answers on held-out units | 1 | one Gaussian |
+
+A unit takes part in a step by its own coin, with one of its records at random; elsewhere it counts with its first record. One in ten units is held out, by the keyed stream,
+if the accuracy is measured. The divisor of the steps is the public expected batch. All are composed beforehand, the accuracy as if its units had been trained on: epsilon is a bound for every unit. Replay on neighbours is tested in
+`tests/models/classifier/test_private_training.py`, clipped sums against automatic differentiation and both engines against each other (to 1e-5) in
+`tests/models/classifier/test_forms.py`.
+
+The bundle holds `model.onnx` (features included), `weights.safetensors`, `predict.py` for numpy and onnxruntime alone, and the certificate
+`understudy.model-certificate/1`. `understudy verify` recomputes epsilon from the plan by the numerical composition of privacy losses of Gopi, Lee and Wutschitz (2021), an accountant that shares no code with the
+service's two.
+
+\
+## What it reaches
+
+By the public rules, delta 1e-5, one seed, scored once on the published test records of which no rule saw any. The rules' constants were chosen on the last
+10,000 training images of MNIST and looked at on those of Fashion-MNIST.
+
+"""
+_COLUMNS = "| data | network on features | epsilon | steps | batch | noise multiplier | accuracy | AUROC | seconds on one core |\n|---|---|---|---|---|---|---|---|---|\n"
+
+
+def private_models_page() -> str:
+    """Return the page."""
+    runs = json.loads((RESULTS / "private_models.json").read_text())["runs"].values()
+    ordered = sorted(runs, key=lambda run: (run["dataset"], run["epsilon"], run["seed"]))
+    return (
+        _TEXT
+        + _COLUMNS
+        + "".join(map(_row, ordered))
+        + "\nSeconds are of a machine that other programs shared (`load` in the results file says how many), without those of the features.\n"
+    )
+
+
+def _row(run: Mapping[str, Any]) -> str:
+    return "| " + " | ".join(_cells(run)) + " |\n"
+
+
+def _cells(run: Mapping[str, Any]) -> Iterator[str]:
+    yield str(run["dataset"]).replace("_", "-")
+    yield f"{run['network']} on {run['features']}"
+    yield f"{run['epsilon']:g}"
+    yield str(run["steps"])
+    yield str(run["expected_batch"])
+    yield f"{run['noise_multiplier']:.3g}"
+    yield f"{run['accuracy']:.1%}"
+    yield f"{run['auroc']:.3f}" if "auroc" in run else ""
+    yield f"{run['seconds']:.0f}"

@@ -1,0 +1,125 @@
+"""Plans of private models: within the guarantee, the least noise, the same after a round trip, refused where altered."""
+
+from typing import Any
+
+import pytest
+
+from core.dp.accountant import epsilons
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.errors import InvalidGuarantee
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Composed, Gaussian, PoissonSampled, Repeated
+from core.errors import UnderstudyError
+from core.plan.domain.images import ImageDomain
+from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
+from core.plan.model_planning import ModelSpec, accuracy_error, make_model_plan, make_model_quote
+from core.plan.selection import ordered_plan_from_json
+from tests.models.classifier.small import IMAGES, TABLE, plan_of
+
+KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"network": "mlp"},
+    {"network": "mlp", "components": 7, "hidden": 30},
+    {"network": "cnn"},
+    {"module": "theirs"},
+    {"accuracy_share": 0.1, "features": "plain"},
+    {"components": 10, "accuracy_share": 0.25, "pca_share": 0.3},
+)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_a_plan_is_read_back_as_written(options: dict[str, Any]) -> None:
+    plan = plan_of(**options)
+    assert ordered_plan_from_json(plan.to_json()) == plan
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
+@pytest.mark.parametrize("options", KINDS)
+def test_the_noise_is_the_least_within_the_guarantee(options: dict[str, Any], epsilon: float) -> None:
+    plan = plan_of(epsilon=epsilon, **options)
+    assert plan.epsilons == epsilons(plan.mechanism, delta=1e-4)
+    assert 0.999 * epsilon < plan.epsilons.reported <= epsilon
+
+
+def test_the_mechanism_is_what_runs_in_order() -> None:
+    plan = plan_of(components=10, accuracy_share=0.25, steps=5)
+    step = PoissonSampled(
+        sampling_rate=plan.options.expected_batch_size / 270,
+        mechanism=Gaussian(noise_multiplier=plan.noise_multiplier),
+    )
+    assert plan.held_out_size == 30
+    assert plan.pca_noise_multiplier is not None
+    assert plan.accuracy_noise_multiplier is not None
+    first, last = plan.pca_noise_multiplier, plan.accuracy_noise_multiplier
+    parts = (
+        Gaussian(noise_multiplier=first),
+        Repeated(mechanism=step, count=5),
+        Gaussian(noise_multiplier=last),
+    )
+    assert plan.mechanism == Composed(parts=parts)
+    assert plan.executed(0) == Composed(parts=(parts[0], parts[2])), "measured once it has begun"
+    assert plan.executed(2) == Composed(parts=(parts[0], Repeated(mechanism=step, count=2), parts[2]))
+    with pytest.raises(InvalidPlan):
+        plan.executed(6)
+
+
+def test_the_learning_rate_falls_linearly() -> None:
+    plan = plan_of(steps=10, final_share=0.5)
+    assert [plan.rate_at(step) for step in (0, 5)] == [1.0, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("version", 2), ("noise_multiplier", 0.5), ("steps", 7), ("sampling_rate", 0.5), ("classes", 1), ("inputs", "many"),
+        ("held_out_size", 1), ("pca_noise_multiplier", 3.0), ("accuracy_noise_multiplier", 3.0), ("options", {}),
+        ("epsilons", {"pld": 9.0, "rdp": 9.0, "reported": 9.0}), ("declared_size", 299),
+    ],
+)  # fmt: skip
+def test_an_altered_plan_is_refused(member: str, value: object) -> None:
+    with pytest.raises(UnderstudyError):
+        ordered_plan_from_json(plan_of().to_json() | {member: value})
+
+
+@pytest.mark.parametrize(
+    ("domain", "options"),
+    [
+        (TABLE, {"features": "scattering"}), (TABLE, {"network": "cnn"}), (IMAGES, {"network": "cnn", "engine": "opacus"}),
+        (IMAGES, {"components": 200}), (IMAGES, {"hidden": 5}), (IMAGES, {"network": "mlp", "pca_share": 0.1, "features": "plain"}),
+        (IMAGES, {"expected_batch_size": 301}), (IMAGES, {"steps": 3, "averaged_steps": 4}), (IMAGES, {"network": "other"}),
+        (IMAGES, {"module": "theirs", "engine": "closed_form"}), (IMAGES, {"learning": 1}), (IMAGES, {"accuracy_share": 0.9}),
+        (ImageDomain(height=8, width=8, channels=1, labels=(), privacy_unit=None), {}),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_suit_are_refused(domain: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSpec):
+        plan_of(domain, **options)
+
+
+def test_a_table_without_a_target_and_a_bound_on_records_are_refused() -> None:
+    from dataclasses import replace
+
+    with pytest.raises(InvalidSpec):
+        plan_of(replace(TABLE, target=None))
+    with pytest.raises(BoundNeedsAnchor):
+        make_model_plan(
+            model=ModelSpec(),
+            guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+            declared_size=1000,
+            domain=TABLE,
+            adjacency=Adjacency.ADD_OR_REMOVE,
+            privacy_unit=PrivacyUnit(column="who", records=3),
+        )
+    with pytest.raises(InvalidGuarantee):
+        plan_of(epsilon=-1.0)
+
+
+def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:
+    plan = plan_of(accuracy_share=0.25, features="plain", size=10_000)
+    quote = make_model_quote(plan, None, [])
+    assert quote["model"]["options"] == plan.options.model_dump()
+    assert quote["model"]["target"] == "label"
+    assert quote["plan_digest"] == plan.digest()
+    assert quote["fits"] is False, "no budget is set"
+    assert accuracy_error(plan) == plan.accuracy_noise_multiplier / 1000  # type: ignore[operator]
+    assert accuracy_error(plan_of()) is None

@@ -1,0 +1,74 @@
+"""Bugs in the training of private models."""
+
+from tests.mutants.mutant import Mutant
+
+DENSE, TRAINING = "models.classifier.dense_form", "models.classifier.private_training"
+NEIGHBOURS = "tests/models/classifier/test_private_training.py::test_nothing_but_the_releases_knows_a_unit"
+BY_HAND = "tests/models/classifier/test_forms.py::test_both_engines_make_the_clipped_sum_of_automatic_differentiation"
+MOVED = "tests/models/classifier/test_forms.py::test_no_record_moves_the_sum_by_more_than_the_norm"
+REFUSED = (
+    "tests/models/classifier/test_private_training.py::test_a_release_with_less_noise_than_charged_is_refused"
+)
+
+MUTANTS = (
+    Mutant(
+        name="model-gradients-unclipped",
+        module=DENSE,
+        function="DenseForm.clipped_sum",
+        before="clipped = counted(left, spoiled) * clips",
+        after="clipped = counted(left, spoiled)",
+        bug="the gradients of a classifier are summed without the clip",
+        source="DP-SGD without per-example clipping",
+        killed_by=MOVED,
+    ),
+    Mutant(
+        name="model-biases-outside-the-norm",
+        module=DENSE,
+        function="DenseForm._squares",
+        before="squared_norms(left) * (squared_norms(right) + 1.0)",
+        after="squared_norms(left) * squared_norms(right)",
+        bug="the norm that is clipped leaves out the biases",
+        source="parameters that a hook forgot",
+        killed_by=BY_HAND,
+    ),
+    Mutant(
+        name="model-noise-of-half-the-norm",
+        module=TRAINING,
+        function="PrivateClassifier.__init__",
+        before="noise_multiplier=plan.noise_multiplier, max_batch=plan.max_sampled_batch",
+        after="noise_multiplier=plan.noise_multiplier / 2, max_batch=plan.max_sampled_batch",
+        bug="a classifier's steps have half the charged noise",
+        source="noise scaled by another norm than the clip's",
+        killed_by=NEIGHBOURS,
+    ),
+    Mutant(
+        name="model-accuracy-of-trained-units",
+        module=TRAINING,
+        function="train_classifier",
+        before="part_of(records, ~part)",
+        after="records",
+        bug="held-out units take part in the steps, so the accuracy is of units that the model has seen",
+        source="evaluation on training data",
+        killed_by="tests/models/classifier/test_private_training.py::test_held_out_units_take_part_in_no_step",
+    ),
+    Mutant(
+        name="model-components-of-long-records",
+        module="models.classifier.networks",
+        function="shortened",
+        before="rows / lengths.clamp(min=1.0)",
+        after="rows * 1.0",
+        bug="second moments are of records of any length",
+        source="DP-PCA without normalisation of the records",
+        killed_by=NEIGHBOURS,
+    ),
+    Mutant(
+        name="model-record-believes-any-noise",
+        module="models.classifier.recorder",
+        function="ModelRecorder.exact",
+        before="charged is None or not sensitivity * charged <= 1 + _TOLERANCE",
+        after="charged is None",
+        bug="the record notes a release whatever noise it got",
+        source="a certificate that nothing checks",
+        killed_by=REFUSED,
+    ),
+)

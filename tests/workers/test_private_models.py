@@ -1,0 +1,83 @@
+"""A private model from order to release: claimed, trained in a child, certified, verified offline; refused where a record differs."""
+
+from functools import cache
+
+import pytest
+
+from core.artifacts.errors import InvalidCertificate, NothingToDraw
+from core.artifacts.model_bundle import unpack_model
+from core.artifacts.model_certificate import accuracy_of, verify_model_certificate
+from core.artifacts.sampling.samples import open_samples
+from core.artifacts.signing import keyring
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.charge import charge_of
+from core.dp.guarantee import PrivacyGuarantee
+from core.ledger.reservation import EntryKind
+from core.plan.domain.table import TableDomain
+from core.plan.model_plan import ModelPlan
+from core.plan.model_planning import ModelSpec, make_model_plan
+from tests.workers.support import DOCUMENT, ROWS
+from understudy.verifying.verification import Outcome, verify_bundle
+from workers.classifying import record_of_model
+from workers.outcomes import AttemptEnded
+
+
+@cache
+def tiny_model(**options: object) -> ModelPlan:
+    return make_model_plan(
+        model=ModelSpec(options={"steps": 8, "accuracy_share": 0.2} | options),
+        guarantee=PrivacyGuarantee(epsilon=2.0, delta=1e-6),
+        declared_size=ROWS,
+        domain=TableDomain.from_json(DOCUMENT),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+
+
+def test_a_model_becomes_a_release(workshop, capfd, tmp_path):
+    plan = tiny_model()
+    job_id = workshop.order(plan)
+
+    workshop.train(job_id)
+
+    job, release = workshop.job(job_id), workshop.release(job_id)
+    assert release is not None, capfd.readouterr()
+    assert job.state == "succeeded"
+    certificate = release.certificate
+    assert certificate["schema"] == "understudy.model-certificate/1"
+    assert certificate["plan_digest"] == job.plan_digest == plan.digest()
+    assert verify_model_certificate(certificate) == plan.epsilons
+    assert 0 <= certificate["accuracy"]["low"] <= certificate["accuracy"]["high"] <= 1
+    content = workshop.store.get_bytes(release.bundle_key)
+    (tmp_path / "bundle.zip").write_bytes(content)
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert unpack_model(content).manifest.classes == 2
+    with pytest.raises(NothingToDraw):
+        open_samples(content)
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    assert workshop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
+    assert job.sealed_randomness_key is None, "the randomness key is destroyed"
+    for altered in (
+        {"declared_size": ROWS + 1},
+        {"epsilon": {"pld": 0.1, "rdp": 0.1, "reported": 0.1}},
+        {"accuracy": None},
+        {"executed": {"steps": 8, "releases": {"components": [], "gradients": [[0, 1, 7]], "accuracy": [[0, 1, 1]]}}},
+        {"plan": certificate["plan"] | {"noise_multiplier": 0.1}},
+        {"unknown": 1},
+    ):  # fmt: skip
+        with pytest.raises(InvalidCertificate):
+            verify_model_certificate(certificate | altered)
+
+
+def test_another_worker_may_have_a_module_that_this_one_lacks():
+    with pytest.raises(AttemptEnded):
+        record_of_model(tiny_model(module="elsewhere", accuracy_share=0.0))
+
+
+def test_an_accuracy_that_the_plan_does_not_measure_is_refused():
+    with pytest.raises(InvalidCertificate):
+        accuracy_of(tiny_model(accuracy_share=0.0), 3.0)
+    assert accuracy_of(tiny_model(accuracy_share=0.0), None) is None

@@ -1,0 +1,226 @@
+"""Train a private classifier on this machine, in this process, without a service or a worker.
+
+Plan, pay, train, certify, in the order of `understudy.local.fitting`: the charge is on the disk before a row reaches the
+training.
+"""
+
+import secrets
+import warnings
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+import core
+import models
+import understudy
+from core.artifacts.bundle import artefacts_of
+from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
+from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
+from core.artifacts.model_readme import render_model_readme
+from core.artifacts.model_script import class_names
+from core.clock import FixedClock, SystemClock
+from core.data.intake.intake_report import MAX_REFUSED
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import encode
+from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.domain.images import ImageDomain
+from core.plan.model_planning import ModelSpec, make_model_plan
+from models.classifier.model_writing import model_bundle
+from models.classifier.private_training import train_classifier
+from models.classifier.recorder import ModelRecorder, model_grids
+from models.classifier.registered import require_registered
+from models.randomness import KEY_BYTES, KeyedStreams
+from models.software import software_of
+from understudy.documents import Json
+from understudy.local.accounts import answered, default_ledgers, pay, settle
+from understudy.local.arithmetic import repeatable_torch, require_plain_torch
+from understudy.local.fitting import LocalHost, Watch, cleaned, declaration_of, guarantee_of, require_share
+from understudy.local.intake import RowsRefused, taken_in
+from understudy.local.ledger_file import ledger_path
+from understudy.verifying.local_form import localised
+
+_CHUNK = 256
+
+
+def fit_classifier(
+    frame: object,
+    domain: Json | Path | str,
+    guarantee: PrivacyGuarantee | tuple[float, float],
+    *,
+    dataset: str,
+    labels: object = None,
+    units: object = None,
+    declared_size: int | None = None,
+    options: Json | None = None,
+    max_refused: float = MAX_REFUSED,
+    ledgers: Path | None = None,
+    watch: Watch | None = None,
+) -> "FittedClassifier":
+    """Train a classifier of a table's target or of image labels, and charge the dataset's ledger for it.
+
+    Args:
+        frame: the rows, or the images; see `understudy.local.fit`.
+        domain: the declared domain, with a target or labels: its document, or the file that holds it.
+        guarantee: epsilon and delta of this training.
+        dataset: name of the dataset. The name is trusted: the same people under two names have two budgets.
+        labels: of images, one for each.
+        units: of images whose domain declares a privacy unit, whose each is.
+        declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
+        options: what to choose instead of the public rules, such as `{"network": "mlp", "accuracy_share": 0.05}`.
+        max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1.
+        ledgers: folder of the ledgers; else one that all programs of this user share.
+        watch: called with stage, step and number of steps.
+
+    Raises:
+        BudgetRefused: the ledger does not admit it; nothing was spent.
+        Conflict: no cap is set.
+        InvalidInput: the domain, the guarantee or an option breaks a rule, or there is nothing to predict.
+        InputUnusable: the rows or images cannot be used, or torch is set up in a way that a training must not have.
+        VerificationFailed: the ledger is not what was written.
+    """
+    require_plain_torch()
+    require_share(max_refused)
+    document, size = declaration_of(domain, declared_size)
+    path = ledger_path(ledgers or default_ledgers(), dataset)
+    clock, job_id = FixedClock(SystemClock().now()), uuid4()
+    with answered():
+        known = domain_from_json(document)
+        plan = make_model_plan(
+            model=ModelSpec(options=options or {}),
+            guarantee=guarantee_of(guarantee),
+            declared_size=size,
+            domain=known,
+            adjacency=Adjacency.ADD_OR_REMOVE,
+            privacy_unit=PrivacyUnit(column=known.privacy_unit, records=known.records_per_unit),
+        )
+        require_registered(plan.options.module)
+        intake = taken_in(cleaned(frame, labels, units, known), known, declared_size=size)
+    intake.require_few_refused(max_refused)
+    if intake.rows_refused:
+        warnings.warn(intake.refused(), RowsRefused, stacklevel=2)
+    records = intake.records
+    payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
+    record = ModelRecorder(plan)
+    streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
+    with repeatable_torch(), answered():
+        trained = train_classifier(records, plan, streams, LocalHost(watch))
+        staged = model_bundle(trained, plan, known, certificate={})
+    with answered():
+        stated = localised(
+            make_model_certificate(
+                plan=plan,
+                trained=Trained(
+                    executed=record.executed(), noisy_wrong=trained.wrong, noise_grid=model_grids(plan)
+                ),
+                release_id=uuid4(),
+                job_id=job_id,
+                dataset_id=payment.population_id,
+                population_id=payment.population_id,
+                issued_at=clock.now(),
+                reserved=payment.reserved,
+                spent=payment.spent,
+                domain_digest=known.digest(),
+                cardinalities=described_codes(known),
+                software=software_of(core, models, understudy, synthesizers=()),
+            )
+        )
+    settle(path, dataset, plan, payment, job_id=job_id, clock=clock)
+    return FittedClassifier(
+        bundle=_packed(staged, stated),
+        domain=known,
+        rows_refused=intake.rows_refused,
+        refusals=intake.refusals,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedClassifier:
+    """A trained classifier. Predicting with it, saving it and sharing the bundle cost no more budget.
+
+    Attributes:
+        bundle: the model with its certificate; the only part to pass on.
+        domain: the declared domain.
+        rows_refused: rows that the declared rules refused. For the owner only: not differentially private.
+        refusals: why, with counts. For the owner only.
+    """
+
+    bundle: bytes = field(repr=False)
+    domain: Domain = field(repr=False)
+    rows_refused: int = field(repr=False)
+    refusals: Json = field(repr=False)
+
+    @cached_property
+    def _opened(self) -> ModelBundle:
+        return unpack_model(self.bundle)
+
+    @cached_property
+    def _network(self) -> onnxruntime.InferenceSession:
+        return onnxruntime.InferenceSession(self._opened.model)
+
+    @property
+    def certificate(self) -> Json:
+        """What was spent, by which mechanism; unsigned."""
+        return self._opened.certificate
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes in the order of `probabilities`."""
+        return class_names(self.domain)
+
+    def probabilities(self, frame: object) -> npt.NDArray[np.float64]:
+        """The probability of every class, (records, classes).
+
+        Args:
+            frame: rows with the columns of the domain, of which the target is not read but must be there; or images uint8
+                (images, height, width, channels).
+
+        Raises:
+            InputUnusable: they cannot be used.
+        """
+        name, inputs = self._inputs(frame)
+        pieces = [inputs[start : start + _CHUNK] for start in range(0, len(inputs), _CHUNK)]
+        logits = np.concatenate([self._network.run(["logits"], {name: piece})[0] for piece in pieces])
+        weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+        made: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+        return made
+
+    def predict(self, frame: object) -> list[str]:
+        """The most probable class of every record; see `probabilities`."""
+        names = self.classes
+        return [names[code] for code in self.probabilities(frame).argmax(axis=1)]
+
+    def save(self, target: Path | str) -> Path:
+        """Write the bundle to a file, for `predict.py` in it and for `understudy verify`.
+
+        Args:
+            target: the file.
+        """
+        file = Path(target)
+        partial = file.with_name(f"{file.name}.part")
+        partial.write_bytes(self.bundle)
+        partial.replace(file)
+        return file
+
+    def _inputs(self, frame: object) -> tuple[str, npt.NDArray[Any]]:
+        if isinstance(self.domain, ImageDomain):
+            shape = (self.domain.height, self.domain.width, self.domain.channels)
+            return "images", np.asarray(frame, dtype=np.uint8).reshape(-1, *shape)
+        codes = np.concatenate(
+            [encode(self.domain, block.batch) for block in cleaned(frame, None, None, self.domain)]
+        )
+        read = [place for place in range(codes.shape[1]) if place != self.domain.target_index]
+        return "codes", codes[:, read].astype(np.int64)
+
+
+def _packed(staged: ModelBundle, stated: Json) -> bytes:
+    """The bundle with its certificate."""
+    readme = render_model_readme(staged.manifest, certificate=stated)
+    certificate = {**stated, "artefacts": artefacts_of(model_files(staged, readme=readme))}
+    return packed_model(replace(staged, certificate=certificate), readme=readme)

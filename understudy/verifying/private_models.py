@@ -1,0 +1,244 @@
+"""Verifying a private model's release: its plan, what ran, its accuracy, and its price."""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from understudy.verifying import accounting, renyi
+from understudy.verifying.bounds import Law, Part
+from understudy.verifying.bundle_file import MANIFEST, Opened
+from understudy.verifying.calibrated import anchor_noise
+from understudy.verifying.closeness import close
+from understudy.verifying.planned import canonical_digest, same
+
+SCHEMA: Final = "understudy.model-certificate/1"
+LOCAL_SCHEMA: Final = "understudy.local-model-certificate/1"
+MANIFEST_SCHEMA: Final = "understudy.model-bundle/1"
+_DIGESTED: Final = ("domain.json", "model.onnx", "weights.safetensors")
+_MEMBERS: Final = frozenset({"schema", "target", "classes", "image", "cardinalities", "sha256"})
+_HELD_OUT: Final = 10
+_CAP: Final = (4, 256)
+"""The public cap on a batch: a factor times the expected batch, plus a constant."""
+_GRID: Final = 2.0**-20
+_GRID_BITS, _EXACT_BITS = 36, 52
+_DEVIATIONS: Final = 1.96
+_ROUNDED: Final = 1e-5
+"""Noise multipliers are rounded up to six digits."""
+
+Json = Mapping[str, Any]
+
+
+def manifest_problems(opened: Opened) -> Iterator[str]:
+    """Report where the manifest is not one of a model, lists other files than there are, or is of another domain or plan."""
+    manifest, domain, plan = opened.manifest, opened.domain, opened.certificate["plan"]
+    if manifest.get("schema") != MANIFEST_SCHEMA or manifest.keys() != _MEMBERS:
+        yield f"{MANIFEST} does not describe a model"
+        return
+    if manifest["sha256"] != {name: opened.files[name].sha256 for name in _DIGESTED}:
+        yield f"{MANIFEST} lists other files than are there"
+    if manifest["target"] != plan["target"] or manifest["classes"] != plan["classes"]:
+        yield f"{MANIFEST} is of another target than the plan"
+    image, cells = manifest["image"], manifest["cardinalities"]
+    if "height" in domain:
+        shape = [domain["height"], domain["width"], domain["channels"]]
+        if image != shape or cells or plan["inputs"] != math.prod(shape):
+            yield f"{MANIFEST} is of other images than the domain"
+        if plan["target"] != "label" or len(domain["labels"]) != plan["classes"]:
+            yield f"{MANIFEST} is of other labels than the domain"
+    elif image is not None or not isinstance(cells, list) or sum(cells) != plan["inputs"]:
+        yield f"{MANIFEST} is of other columns than the plan"
+    elif domain.get("target") != plan["target"]:
+        yield f"{MANIFEST} is of another target than the domain"
+
+
+def domain_problems(opened: Opened) -> Iterator[str]:
+    """Report where the declared domain is not the one that the certificate speaks of."""
+    certificate, domain, plan = opened.certificate, opened.domain, opened.certificate["plan"]
+    stated = certificate["data_domain"]
+    if stated["sha256"] != canonical_digest(domain):
+        yield "data_domain/sha256 is not the hash of domain.json"
+    columns = plan["inputs"] + 1 if "height" in domain else len(opened.manifest["cardinalities"]) + 1
+    shades = 256 if "height" in domain else 1
+    if stated["columns"] != columns or stated["cells"] != plan["inputs"] * shades + plan["classes"]:
+        yield "data_domain is not of the model's columns"
+    if domain.get("privacy_unit") != certificate["privacy_unit"]["column"]:
+        yield "privacy_unit is not the declared domain's"
+
+
+def plan_problems(plan: Json) -> Iterator[str]:
+    """Report where a plan's numbers do not follow from its options, or its mechanism from its numbers."""
+    options, size, guarantee = plan["options"], plan["declared_size"], plan["guarantee"]
+    held_out = size // _HELD_OUT if options["accuracy_share"] else 0
+    batch = options["expected_batch_size"]
+    if plan["held_out_size"] != held_out or not 1 <= batch <= size - held_out:
+        yield "plan/held_out_size"
+        return
+    derived: dict[str, object] = {
+        "sampling_rate": batch / (size - held_out),
+        "max_sampled_batch": _CAP[0] * batch + _CAP[1],
+        "steps": options["steps"],
+    }
+    yield from (f"plan/{name}" for name, value in derived.items() if not same(plan[name], value))
+    for name, share in (
+        ("pca_noise_multiplier", options["pca_share"]),
+        ("accuracy_noise_multiplier", options["accuracy_share"]),
+    ):
+        noise = plan[name]
+        if (noise is None) != (share == 0):
+            yield f"plan/{name}"
+        elif noise is not None:
+            exact = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=share)
+            if not close(noise, exact, tolerance=_ROUNDED):
+                yield f"plan/{name}"
+    if (options["features"] == "pca") != (options["components"] > 0) or (options["network"] == "module") != (
+        options["module"] is not None
+    ):
+        yield "plan/options"
+    if not same(plan["mechanism"], _mechanism(plan)):
+        yield "plan/mechanism"
+
+
+def statement_problems(certificate: Json) -> Iterator[str]:
+    """Report which member is not what the plan gives."""
+    plan, unit = certificate["plan"], certificate["privacy_unit"]
+    bits = min(
+        _GRID_BITS,
+        _EXACT_BITS
+        - 2
+        - math.ceil(math.log2(max(1.0, plan["max_sampled_batch"] / plan["noise_multiplier"]))),
+    )
+    derived: dict[str, object] = {
+        "privacy_parameters": plan["guarantee"],
+        "adjacency": plan["adjacency"],
+        "declared_size": plan["declared_size"],
+        "epsilon": plan["epsilons"],
+        "mechanism": plan["mechanism"],
+        "mechanisms": _rows(plan),
+        "noise_grid": {
+            "components": None if plan["pca_noise_multiplier"] is None else _GRID,
+            "steps": bits,
+            "accuracy": None if plan["accuracy_noise_multiplier"] is None else _GRID,
+        },
+        "plan_digest": canonical_digest(plan),
+    }
+    yield from (name for name, value in derived.items() if not same(certificate[name], value))
+    described = "one record" if unit["column"] is None else "all records"
+    if unit["column"] != plan["privacy_unit"]["column"] or not unit["description"].startswith(described):
+        yield "privacy_unit"
+
+
+def steps_problems(certificate: Json) -> Iterator[str]:
+    """Report where what ran is not what was planned."""
+    plan, executed = certificate["plan"], certificate["executed"]
+    if executed["steps"] != plan["steps"]:
+        yield "executed/steps"
+    expected = {
+        "components": [] if plan["pca_noise_multiplier"] is None else [[0, 1, 1]],
+        "gradients": [[0, 1, plan["steps"]]],
+        "accuracy": [] if plan["accuracy_noise_multiplier"] is None else [[0, 1, 1]],
+    }
+    yield from (
+        f"executed/releases/{name}" for name, value in expected.items() if executed["releases"][name] != value
+    )
+
+
+def accuracy_problems(certificate: Json) -> Iterator[str]:
+    """Report where the accuracy does not follow from the noisy number of wrong answers."""
+    plan, accuracy = certificate["plan"], certificate["accuracy"]
+    std, size = plan["accuracy_noise_multiplier"], plan["held_out_size"]
+    if (accuracy is None) != (std is None):
+        yield "accuracy"
+        return
+    if accuracy is None:
+        return
+    wrong, reach = accuracy["noisy_wrong"], _DEVIATIONS * std
+    derived = {
+        "noisy_wrong": wrong,
+        "noise_std": std,
+        "held_out_size": size,
+        "estimate": _share(1 - wrong / size),
+        "low": _share(1 - (wrong + reach) / size),
+        "high": _share(1 - (wrong - reach) / size),
+    }
+    yield from (f"accuracy/{name}" for name, value in derived.items() if not same(accuracy[name], value))
+
+
+def recompute(certificate: Json) -> accounting.Recomputed:
+    """Epsilon of everything together, at the certificate's delta."""
+    return accounting.recompute(_parts(certificate["plan"]), certificate["privacy_parameters"]["delta"])
+
+
+def charge_problems(certificate: Json) -> Iterator[str]:
+    """Report which amount that the ledger was charged is not what the training costs, rounded up."""
+    return accounting.charge_problems(certificate, partial(renyi.divergence, _parts(certificate["plan"])))
+
+
+def _parts(plan: Json) -> tuple[Part, ...]:
+    once = [plan[name] for name in ("pca_noise_multiplier", "accuracy_noise_multiplier")]
+    steps = Part(
+        law=Law.GAUSSIAN,
+        noise_multiplier=plan["noise_multiplier"],
+        sampling_rate=plan["sampling_rate"],
+        count=plan["steps"],
+    )
+    return (
+        steps,
+        *(
+            Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+            for noise in once
+            if noise is not None
+        ),
+    )
+
+
+def _mechanism(plan: Json) -> dict[str, Any]:
+    def gaussian(noise: float) -> dict[str, Any]:
+        return {"kind": "gaussian", "noise_multiplier": noise}
+
+    step = {
+        "kind": "poisson-sampled",
+        "sampling_rate": plan["sampling_rate"],
+        "mechanism": gaussian(plan["noise_multiplier"]),
+    }
+    first, last = plan["pca_noise_multiplier"], plan["accuracy_noise_multiplier"]
+    parts = [
+        *([] if first is None else [gaussian(first)]),
+        {"kind": "repeated", "count": plan["steps"], "mechanism": step},
+        *([] if last is None else [gaussian(last)]),
+    ]
+    return {"version": 1, "kind": "composed", "parts": parts}
+
+
+def _rows(plan: Json) -> list[dict[str, Any]]:
+    def once(name: str, noise: float) -> dict[str, Any]:
+        return {
+            "name": name,
+            "kind": "gaussian",
+            "times": 1,
+            "sampling_rate": 1.0,
+            "sensitivity": 1.0,
+            "noise_multiplier": noise,
+            "noise_std": noise,
+        }
+
+    noise, norm = plan["noise_multiplier"], plan["options"]["clipping_norm"]
+    steps = {
+        "name": "model-steps",
+        "kind": "poisson-sampled-gaussian",
+        "times": plan["steps"],
+        "sampling_rate": plan["sampling_rate"],
+        "sensitivity": norm,
+        "noise_multiplier": noise,
+        "noise_std": noise * norm,
+    }
+    first, last = plan["pca_noise_multiplier"], plan["accuracy_noise_multiplier"]
+    return [
+        *([] if first is None else [once("principal-components", first)]),
+        steps,
+        *([] if last is None else [once("model-accuracy", last)]),
+    ]
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))

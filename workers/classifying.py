@@ -1,0 +1,69 @@
+"""Training a private classifier in a training child: checked before the rows are opened, trained, and packed with its record."""
+
+from collections.abc import Callable
+from typing import Any
+
+import core
+import models
+import workers
+from core.artifacts.execution import SCHEMA
+from core.artifacts.model_bundle import packed_model
+from core.plan.errors import InvalidSpec
+from core.plan.model_plan import ModelPlan
+from core.plan.selection import OrderedPlan
+from models.classifier.model_writing import model_bundle
+from models.classifier.private_training import train_classifier
+from models.classifier.recorder import ModelRecorder, model_grids
+from models.classifier.registered import require_registered
+from models.encoding import PrivateImages, PrivateTable
+from models.randomness import KeyedStreams
+from models.software import software_of
+from models.synthesizer import TrainingHost
+from workers.assignment import Assignment
+from workers.outcomes import AttemptEnded, ExitCode
+
+
+def record_of_model(plan: OrderedPlan) -> ModelRecorder:
+    """An empty record of what a classifier's training will release.
+
+    Raises:
+        AttemptEnded: this worker has not the module that the plan names; another one may have it.
+    """
+    assert isinstance(plan, ModelPlan), "a plan of a classifier"
+    try:
+        require_registered(plan.options.module)
+    except InvalidSpec as error:
+        raise AttemptEnded(ExitCode.MACHINERY) from error
+    return ModelRecorder(plan)
+
+
+def classified(
+    work: Assignment,
+    record: ModelRecorder,
+    records: Callable[[], PrivateTable | PrivateImages],
+    host: TrainingHost,
+) -> bytes:
+    """Train, and return the staged bundle, the same bytes for every attempt of a job.
+
+    Args:
+        work: what is to be done.
+        record: of what is released.
+        records: opens the private rows.
+        host: durable progress and checkpoints.
+
+    Raises:
+        ExecutionDiffers: what was released is not the plan.
+    """
+    streams = KeyedStreams(work.randomness_key, releases=record)
+    trained = train_classifier(records(), record.plan, streams, host)
+    report: dict[str, Any] = {
+        "schema": SCHEMA,
+        "job_id": str(work.claim.job_id),
+        "plan_digest": record.plan.digest(),
+        "ordered_at": work.ordered_at.isoformat(),
+        "executed": record.executed().to_json(),
+        "noisy_wrong": trained.wrong,
+        "noise_grid": model_grids(record.plan),
+        "software": software_of(core, models, workers),
+    }
+    return packed_model(model_bundle(trained, record.plan, work.domain, certificate=report), readme="")
