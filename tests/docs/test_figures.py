@@ -28,6 +28,7 @@ GENERATED = {
     "large-tables.md",
     "tables-beside-peers.md",
     "wide-tables.md",
+    "private-models.md",
     "unit-records.md",
     "reuse.md",
 }
