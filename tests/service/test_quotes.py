@@ -40,6 +40,29 @@ def test_a_quote_says_how_far_off_counts_will_be(world: World) -> None:
     assert (without["expected_error"], without["expected_error_missing"]) == (None, "no-anchor")
 
 
+def test_a_quote_of_a_private_model_says_what_is_trained(world: World) -> None:
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    order = {
+        "dataset_id": dataset_id,
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "model": {"steps": 20, "accuracy_share": 0.2},
+    }
+    answer = world.analyst.post("/v1/quotes", order)
+    assert answer.status_code == 200, answer.text
+    quote = answer.json()
+    assert quote["fits"] is True
+    assert quote["synthesizer"] == "model"
+    assert (quote["steps"], quote["model"]["target"]) == (20, "sick")
+    assert quote["model"]["accuracy_error"] > 0
+    assert world.movements(dataset_id) == []
+    for wrong, code in (({"network": "cnn"}, "invalid-spec"), ({"unknown": 1}, "invalid-input")):
+        require_problem(world.analyst.post("/v1/quotes", order | {"model": wrong}), status=422, code=code)
+    both = order | {"options": OPTIONS}
+    require_problem(world.analyst.post("/v1/quotes", both), status=422, code="invalid-input")
+
+
 @pytest.mark.parametrize("neither", [0, 1, "no", "true"])
 def test_whether_counts_are_reused_is_true_or_false(world: World, neither: object) -> None:
     dataset_id = world.declare()
