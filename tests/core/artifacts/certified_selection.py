@@ -10,8 +10,9 @@ from core.artifacts.bundle import Bundle, artefacts_of
 from core.artifacts.certificate import make_certificate
 from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
-from core.artifacts.selection_certificate import of_selection, sign_selection_certificate
+from core.artifacts.selection_certificate import of_selection
 from core.artifacts.selection_execution import SelectionExecuted
+from core.artifacts.signing.contexts import CERTIFICATE
 from core.ledger.hash_chain import Head
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan
@@ -72,7 +73,8 @@ def sealed(stated: dict[str, Any]) -> tuple[Bundle, str]:
     unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json(), counts=counts_for(final))
     readme = render_readme(unsigned.manifest, certificate=stated, counted=unsigned.counts is not None)
     whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
-    signed = sign_selection_certificate(whole, SIGNER).to_json()
+    # By the key alone: `sign_selection_certificate` refuses what is altered.
+    signed = SIGNER.sign(whole, context=CERTIFICATE).to_json()
     return replace(unsigned, certificate=signed), readme
 
 
