@@ -6,13 +6,15 @@ pass the seam. Their records are stored inside the sealed checkpoints, so a resu
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from torch import Tensor
 
 from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import Executed, require_as_planned
+from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.selection_execution import SelectionExecuted
 from core.plan.image_anchor import ImageAnchorPlan
 from core.plan.marginals import MarginalsPlan
@@ -22,22 +24,26 @@ from core.plan.stages import AnchorPlan
 from models.anchor import place_of, sensitivity_of
 from models.randomness import Purpose
 
-_MAGIC: Final = b"understudy.attempt/1\n"
+ExecutedT = TypeVar("ExecutedT", Executed, ModelExecuted)
+
 _SELECTION_MAGIC: Final = b"understudy.selection-attempt/1\n"
 _TOLERANCE: Final = 1e-9
 """Relative difference by rounding that is allowed between a sensitivity computed from thresholds and the plan's."""
 
 
-class CertificateRecorder:
+class PlanRecorder(ABC, Generic[ExecutedT]):
     """A `models.releases.ReleaseRecorder` that notes each release and checks its noise against the plan.
 
-    Args:
-        plan: what was charged.
+    Attributes:
+        MAGIC: begins a checkpoint that holds the record.
+        EXECUTED: the record's class.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._executed = Executed()
+    MAGIC: ClassVar[bytes]
+    EXECUTED: type[ExecutedT]
+
+    def __init__(self) -> None:
+        self._executed: ExecutedT = self.EXECUTED()
 
     def exact(
         self,
@@ -52,14 +58,56 @@ class CertificateRecorder:
         Raises:
             ExecutionDiffers: the plan has no such release, or a release with more noise.
         """
-        learns = purpose == Purpose.LEARNING_NOISE
-        charged = self._charged_for_learning(step) if learns else self._charged(Purpose(purpose), step)
+        charged = self._charged(Purpose(purpose), step)
         if charged is None or not sensitivity * charged <= 1 + _TOLERANCE:
             raise ExecutionDiffers
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:  # noqa: ARG002 - only that it came is noted
         """Note the release."""
         self._note(Purpose(purpose), step)
+
+    def beside(self, state: bytes) -> bytes:
+        """A checkpoint's state with this record in front of it."""
+        return self.MAGIC + json.dumps(self._executed.to_json()).encode() + b"\n" + state
+
+    def restored(self, kept: bytes) -> bytes | None:
+        """Restore the record stored with a state, and return the state.
+
+        Returns None for a state without a record, which an older version wrote: the job then starts again and replays
+        the same releases.
+        """
+        if not kept.startswith(self.MAGIC):
+            return None
+        line, _, state = kept.removeprefix(self.MAGIC).partition(b"\n")
+        self._executed = self.EXECUTED.from_json(json.loads(line))
+        return state
+
+    @abstractmethod
+    def _charged(self, purpose: Purpose, step: int) -> float | None:
+        """The planned noise multiplier of a release; None if the plan has no such release."""
+
+    @abstractmethod
+    def _note(self, purpose: Purpose, step: int) -> None:
+        """Note a release.
+
+        Raises:
+            ExecutionDiffers: the plan has no such release.
+        """
+
+
+class CertificateRecorder(PlanRecorder[Executed]):
+    """The recorder of a training.
+
+    Args:
+        plan: what was charged.
+    """
+
+    MAGIC = b"understudy.attempt/1\n"
+    EXECUTED = Executed
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._plan = plan
 
     def executed(self) -> Executed:
         """The releases so far, checked against the plan.
@@ -70,24 +118,11 @@ class CertificateRecorder:
         require_as_planned(self._executed, self._plan)
         return self._executed
 
-    def beside(self, state: bytes) -> bytes:
-        """A checkpoint's state with this record in front of it."""
-        return _MAGIC + json.dumps(self._executed.to_json()).encode() + b"\n" + state
-
-    def restored(self, kept: bytes) -> bytes | None:
-        """Restore the record stored with a state, and return the state.
-
-        Returns None for a state without a record, which an older version wrote: the job then starts again and replays
-        the same releases.
-        """
-        if not kept.startswith(_MAGIC):
-            return None
-        line, _, state = kept.removeprefix(_MAGIC).partition(b"\n")
-        self._executed = Executed.from_json(json.loads(line))
-        return state
-
     def _charged(self, purpose: Purpose, step: int) -> float | None:
-        """The planned noise multiplier of a release; None if the plan has no such release."""
+        learns = purpose == Purpose.LEARNING_NOISE
+        return self._charged_for_learning(step) if learns else self._charged_for_training(purpose, step)
+
+    def _charged_for_training(self, purpose: Purpose, step: int) -> float | None:
         plan = self._plan
         match purpose:
             case Purpose.GRADIENT_NOISE if 0 <= step < plan.steps:
