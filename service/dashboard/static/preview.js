@@ -108,5 +108,6 @@
   document.querySelectorAll("form[data-declared]").forEach((form) => {
     const section = document.getElementById("preview");
     form.querySelector("input[type=file]").addEventListener("change", () => preview(form, section));
+    preview(form, section); // a file that was chosen before this script was there
   });
 })();
