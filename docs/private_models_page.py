@@ -18,7 +18,7 @@ answers no other. An order is planned, quoted, reserved, spent and certified as 
 understudy publish digits.npz --domain digits.json --epsilon 3 --delta 1e-5 --out folder --model --set accuracy_share=0.02
 ```
 
-<!-- not run: as above -->
+<!-- not run: needs a frame of the reader; tests/understudy/local/test_classifying.py runs these calls -->
 ```python
 from understudy.local import fit_classifier, set_cap
 

@@ -47,6 +47,8 @@ def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
         for role in dict.fromkeys(WHERE[name][0] for name in KEPT):
             context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
             tab = context.new_page()
+            # An examination of the system arrives when it is done, and says how late it is.
+            tab.route("**/overview/findings*", lambda route: route.fulfill(status=204))
             tab.clock.set_fixed_time(now)
             enter(tab, address, keys[role])
             for name in (name for name in KEPT if WHERE[name][0] == role):

@@ -18,6 +18,7 @@ NOT_RUN = {
     "README.md": 1,
     "docs/certificate.md": 1,
     "docs/image-releases.md": 1,
+    "docs/private-models.md": 2,
     "docs/start.md": 4,
     "docs/tutorials/operator.md": 2,
 }
