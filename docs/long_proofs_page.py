@@ -43,18 +43,21 @@ def _whole(run: Mapping[str, Any] | None) -> str:
         return "**Last whole run**: none is recorded yet."
     return (
         f"**Last whole run**: {run['date']}, commit {run['commit']}, {run['processor']}, {run['cores']} cores: "
-        f"{'passed' if run['passed'] else 'failed'} in {run['seconds']} s."
+        f"{'passed' if run['passed'] else 'failed'} in {run['seconds']} s"
+        + (f", with {run['variables']}." if run["variables"] else ".")
     )
 
 
 def _row(name: str, proves: str, run: Mapping[str, Any] | None) -> list[str]:
     if run is None:
         return [f"`{name}`", proves, "not recorded yet", "", "", "", ""]
-    told = "passed" if run["passed"] else "failed"
+    result = "passed" if run["passed"] else "failed"
     if run["tests"]:
-        told += " (" + ", ".join(f"{count} {word}" for word, count in run["tests"].items()) + ")"
+        result += " (" + ", ".join(f"{count} {word}" for word, count in run["tests"].items()) + ")"
+    if run["variables"]:
+        result += f", with {run['variables']}"
     processor = f"{run['processor']}, {run['cores']} cores"
-    return [f"`{name}`", proves, run["date"], run["commit"], processor, told, str(run["seconds"])]
+    return [f"`{name}`", proves, run["date"], run["commit"], processor, result, str(run["seconds"])]
 
 
 _HEAD: Final = """# Long proofs

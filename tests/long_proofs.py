@@ -6,6 +6,7 @@ docs/long-proofs.md, the first as soon as a part ends. The exit status is 1 if a
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -27,20 +28,23 @@ Run = Callable[[str], tuple[int, list[str], float]]
 """Runs a Make target; returns its exit status, the lines that it printed and its seconds."""
 
 
-def play(parts: Iterable[str], run: Run, *, commit: str, results: Path = RESULTS) -> bool:
+def play(
+    parts: Iterable[str], run: Run, *, commit: str, variables: str = "", results: Path = RESULTS
+) -> bool:
     """Run parts and record each as soon as it ends. Returns whether all passed.
 
     Args:
         parts: Make targets of `PARTS`. If all of them ran, this is recorded as the last whole run.
         run: Runs one.
         commit: What is tested.
+        variables: The variables of Make that were set by hand, such as `ROUNDS=21`.
         results: The record.
     """
     played: list[dict[str, Any]] = []
     for part in parts:
         status, lines, seconds = run(part)
         facts = machine_facts(packages=())
-        where = {"date": facts["date"], "commit": commit} | {
+        where = {"date": facts["date"], "commit": commit, "variables": variables} | {
             key: facts[key] for key in ("processor", "cores")
         }
         played.append(where | {"passed": status == 0, "seconds": round(seconds), "tests": counts(lines)})
@@ -64,6 +68,11 @@ def counts(lines: Iterable[str]) -> dict[str, int]:
             for number, word in _COUNT.findall(line):
                 found[word] = found.get(word, 0) + int(number)
     return found
+
+
+def set_by_hand(flags: str) -> str:
+    r"""The variables that were set on make's command line, out of `MAKEFLAGS`, where blanks of a value follow a `\\`."""
+    return re.sub(r"\\(?= )", "", " ".join(re.findall(r"\b[A-Z_]+=(?:\\ |\S)*", flags)))
 
 
 def _commit() -> str:
@@ -96,7 +105,7 @@ def main() -> int:
     parts = parser.parse_args().parts or list(PARTS)
     if unknown := set(parts) - set(PARTS):
         parser.error(f"no such parts: {', '.join(sorted(unknown))}")
-    passed = play(parts, _make, commit=_commit())
+    passed = play(parts, _make, commit=_commit(), variables=set_by_hand(os.environ.get("MAKEFLAGS", "")))
     write_page(LONG_PROOFS)
     return not passed
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from docs.long_proofs_page import PARTS, RESULTS, render
-from tests.long_proofs import counts, play
+from tests.long_proofs import counts, play, set_by_hand
 
 ROOT = Path(__file__).parents[2]
-WHERE = {"date": str, "commit": str, "processor": str, "cores": int}
+WHERE = {"date": str, "commit": str, "variables": str, "processor": str, "cores": int}
 RUN = WHERE | {"passed": bool, "seconds": int}
 
 
@@ -85,6 +85,15 @@ def test_what_was_run_before_an_interruption_is_kept(results):
     record = json.loads(results.read_text())
     assert set(record["parts"]) == {"test-long", "mutants", "test-kernels"}
     assert record["whole"] is None
+
+
+def test_the_variables_of_make_that_were_set_by_hand_are_stated(results):
+    assert (
+        set_by_hand("-- ROUNDS=21 ONLY=tests/models\\ tests/core") == "ROUNDS=21 ONLY=tests/models tests/core"
+    )
+    assert set_by_hand("w") == set_by_hand("") == ""
+    play(PARTS, passing, commit="0123abc", variables="ROUNDS=21", results=results)
+    assert render(json.loads(results.read_text())).count("with ROUNDS=21") == len(PARTS) + 1
 
 
 def test_counts_of_several_runs_are_added():
