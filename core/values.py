@@ -72,8 +72,8 @@ class Published:
 
 
 _T = TypeVar("_T")
-Later = Annotated[_T | None, _NeverNull(), Field(exclude_if=lambda value: value is None)]
-"""A member of `ADDED_LATER` that is None here and left out of the document if there is nothing to say."""
+OrAbsent = Annotated[_T | None, _NeverNull(), Field(exclude_if=lambda value: value is None)]
+"""A member that is None here and left out of the document: one of `ADDED_LATER`, or one that says nothing here."""
 
 
 class Value:

@@ -17,6 +17,7 @@ from benchmarks.tables.scores import distances
 from benchmarks.tables.sources import SOURCES, split
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
+from core.plan.expected_error import ExpectedError
 from core.plan.plan import make_plan
 from core.plan.quote import expected_error_in
 from core.plan.spec import SynthesisSpec
@@ -51,11 +52,13 @@ def cell(table: str, size: str, epsilon: float, seed: int) -> dict[str, Any]:
         codes=codes, cardinalities=domain.cardinalities, target=rows.target,
         ordered=ordered_columns(domain), alone=codes_alone(domain), epsilon=epsilon, delta=DELTA, seed=seed,
     )  # fmt: skip
+    found = expected_error_in(plan, domain)
+    assert isinstance(found, ExpectedError), "counts of a table are expected"
     made = make("understudy", task)
     measured = distances(made.codes, codes, domain.cardinalities, rows.target)
     return {
         "table": table, "size": size, "rows": len(codes), "columns": len(domain.cardinalities), "epsilon": epsilon, "seed": seed,
-        "expected": expected_error_in(plan, domain)["expected_error"],
+        "expected": found.to_json(),
         "measured": rounded({way: measured[way] for way in WAYS}),
         "load_average": load_average(), "machine": machine_facts(packages=("numpy", "scipy", "torch")),
     }  # fmt: skip

@@ -18,7 +18,7 @@ from core.dp.charge import Charge
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.mechanism_forms import ComposedForm
 from core.plan.plan import Plan
-from core.values import Count, CountOrNone, Digest, Identifier, Later, Name, Positive, Published, Share
+from core.values import Count, CountOrNone, Digest, Identifier, Name, OrAbsent, Positive, Published, Share
 
 SCHEMA: Final = "understudy.certificate/2"
 Moment = Annotated[
@@ -37,7 +37,7 @@ class Unit(Form):
     """The privacy unit: one record, or one value of a named column with all its records."""
 
     column: Name | None
-    records: Later[Count] = None
+    records: OrAbsent[Count] = None
     description: Literal[say.UNIT_OF_RECORD, say.UNIT_OF_COLUMN]  # type: ignore[valid-type]
 
 
@@ -135,7 +135,7 @@ class CriticGrid(Form):
 class NoiseGrid(Form):
     """The public grids that sums and noise were rounded to."""
 
-    learning: Later[Positive] = None
+    learning: OrAbsent[Positive] = None
     anchor: Positive | None
     label_counts: Literal[1] | None
     critic: Annotated[list[CriticGrid], Field(max_length=64)]
@@ -235,7 +235,7 @@ class CertificateForm(Form):
     randomness: Randomness
     noise_grid: NoiseGrid
     software: Software
-    generator_check: Later[GeneratorCheck] = None
+    generator_check: OrAbsent[GeneratorCheck] = None
     artefacts: ArtefactsWithCounts | ArtefactsWithScript | Artefacts
     not_covered: Annotated[list[str], Field(json_schema_extra={"const": [*say.NOT_COVERED]})]
     context: Literal["understudy.certificate/2"]

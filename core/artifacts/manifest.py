@@ -12,7 +12,7 @@ from core.artifacts.errors import BundleInvalid
 from core.plan.domain.document import MAXIMUM_CODES
 from core.plan.domain.images import LARGEST_SIDE, MOST_LABELS
 from core.plan.rules import MOST_LOGITS
-from core.values import Later, Value, derived
+from core.values import OrAbsent, Value, derived
 
 TABLE_SCHEMA: Final = "understudy.bundle/2"
 WIDE_SCHEMA: Final = "understudy.wide-bundle/1"
@@ -57,7 +57,7 @@ class TableManifest(_Manifest):
     cardinalities: tuple[int, ...]
     label_index: int | None
     label_probabilities: tuple[float, ...] | None
-    groups: Later[tuple[int, ...]] = None
+    groups: OrAbsent[tuple[int, ...]] = None
 
     @derived
     def schema(self) -> str:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 from core.dp.errors import InvalidGuarantee
-from core.values import Count, Later, Name, Published, Value
+from core.values import Count, Name, OrAbsent, Published, Value
 
 MOST_RECORDS: Final = 1000
 """Largest allowed bound on the records of a unit that count; noise grows with it."""
@@ -29,7 +29,7 @@ class PrivacyUnit(Value):
 
     column: Annotated[str | None, Published(Name | None)]
     """Name of the unit column; None when every record is its own unit."""
-    records: Annotated[Later[int], Published(Count)] = None
+    records: Annotated[OrAbsent[int], Published(Count)] = None
     """Maximum number of records of a unit that count, each fully. None if all count, with total weight one."""
 
     def __post_init__(self) -> None:

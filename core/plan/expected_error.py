@@ -32,9 +32,8 @@ normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and di
 
 import itertools
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +49,7 @@ from core.plan.counting_rules import (
 )
 from core.plan.reused import ReusedTables
 from core.plan.stages import AnchorPlan
+from core.values import Value
 
 SKEW = 1.5
 """Exponent of the power law by which the shares of a typical column fall with their rank."""
@@ -75,7 +75,7 @@ Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountError:
+class CountError(Value):
     """Mean total variation distances, 0 to 1; None if the table has too few columns."""
 
     one_way: float
@@ -84,46 +84,37 @@ class CountError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectedError:
-    """What an anchor will count, and how accurately.
+class ReleasedError(Value):
+    """Error of the released counts, 0 to 1: noise only."""
 
-    Args:
-        typical: error of as many synthetic rows as declared, for columns of typical dependence.
-        independent: the same for independent columns: noise and sampling only.
-        released_one_way: error of the released one-way counts: noise only.
-        released_two_way: likewise for pairs of groups; None with one column.
-        columns: number of counted columns.
-        tables: number of counted pairs (by class: also of columns within classes).
-        screened: whether `tables` is a typical number, because noisy distances from independence choose the pairs.
-        by_class: whether the tables are counted within each class of the target.
-        most_groups: groups into which a column's codes are merged for the tables, except the target's; an uneven
-            column may get a few more.
-    """
+    one_way: float
+    two_way: float | None
+    """Of pairs of groups; None with one column."""
 
-    typical: CountError
-    independent: CountError
-    released_one_way: float
-    released_two_way: float | None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(Value):
+    """What an anchor counts."""
+
     columns: int
     tables: int
+    """Number of counted pairs (by class: also of columns within classes)."""
     screened: bool
+    """Whether `tables` is a typical number, because noisy distances from independence choose the pairs."""
     by_class: bool
+    """Whether the tables are counted within each class of the target."""
     most_groups: int
+    """Groups into which a column's codes are merged for the tables, except the target's; an uneven column may get a few more."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {
-            **asdict(self.typical),
-            "if_independent": asdict(self.independent),
-            "released_counts": {"one_way": self.released_one_way, "two_way": self.released_two_way},
-            "measured": {
-                "columns": self.columns,
-                "tables": self.tables,
-                "screened": self.screened,
-                "by_class": self.by_class,
-                "most_groups": self.most_groups,
-            },
-        }
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedError(CountError):
+    """What an anchor will count, and the error of as many synthetic rows as declared, for columns of typical dependence."""
+
+    if_independent: CountError
+    """The same for independent columns: noise and sampling only."""
+    released_counts: ReleasedError
+    measured: Measured
 
 
 def expected_error(
@@ -146,16 +137,25 @@ def expected_error(
     """
     counting = _Counting(anchor, cardinalities, target_index, declared_size, most_records, kept)
     pairs, released = counting.pair_noise, counting.cells * counting.pair_stds
+    typical = _error(counting, DEPENDENCE)
     return ExpectedError(
-        typical=_error(counting, DEPENDENCE),
-        independent=_error(counting, 0.0),
-        released_one_way=_rounded(_absolute(counting.codes * counting.column_stds)),
-        released_two_way=_rounded(_absolute(released)) if len(pairs) else None,
-        columns=len(cardinalities),
-        tables=counting.tables,
-        screened=counting.screened,
-        by_class=counting.by_class,
-        most_groups=int(max(counting.groups[place] for place in counting.merged)) if counting.merged else 1,
+        one_way=typical.one_way,
+        two_way=typical.two_way,
+        three_way=typical.three_way,
+        if_independent=_error(counting, 0.0),
+        released_counts=ReleasedError(
+            one_way=_rounded(_absolute(counting.codes * counting.column_stds)),
+            two_way=_rounded(_absolute(released)) if len(pairs) else None,
+        ),
+        measured=Measured(
+            columns=len(cardinalities),
+            tables=counting.tables,
+            screened=counting.screened,
+            by_class=counting.by_class,
+            most_groups=int(max(counting.groups[place] for place in counting.merged))
+            if counting.merged
+            else 1,
+        ),
     )
 
 

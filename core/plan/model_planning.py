@@ -16,7 +16,7 @@ from core.dp import gaussian
 from core.dp.accountant import epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.calibration import gaussian_noise_multiplier, round_up, sampled_gaussian_guess, smallest_scale
-from core.dp.charge import Charge, charge_of
+from core.dp.charge import Charge
 from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Repeated
@@ -25,10 +25,11 @@ from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidSpec
 from core.plan.learning import learning_of
 from core.plan.model_options import ModelOptions, ModelRequest
-from core.plan.model_plan import HELD_OUT, KIND, ModelPlan
+from core.plan.model_plan import HELD_OUT, ModelPlan
 from core.plan.options import explain
-from core.plan.quote import room_for
+from core.plan.quote import Quote, effect_of
 from core.plan.rules import row_of, sampled_batch_cap
+from core.values import Value
 
 BATCH_PART: Final = 10
 """A batch is one unit in so many, within the limits."""
@@ -55,8 +56,8 @@ MOST_TRIANGLE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSpec:
-    """The requested options of a private model.
+class ModelSpec(Value):
+    """The requested options of a private model; those that are None are left out.
 
     Raises:
         InvalidSpec: an option is unknown or out of range.
@@ -65,7 +66,7 @@ class ModelSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.request()
+        object.__setattr__(self, "options", self.request().chosen())
 
     def request(self) -> ModelRequest:
         """Return the typed options.
@@ -77,10 +78,6 @@ class ModelSpec:
             return ModelRequest.model_validate(dict(self.options))
         except ValidationError as error:
             raise explain(error) from None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the spec as a JSON object."""
-        return {"model": self.request().chosen()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,36 +278,54 @@ def _calibrated(
     )
 
 
-def make_model_quote(plan: ModelPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-    """Return the quote as a JSON object: what is trained, with how much noise, and what it costs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedModel(Value):
+    """What is trained, with how much noise."""
+
+    target: str
+    classes: int
+    held_out_size: int
+    noise_multiplier: float
+    pca_noise_multiplier: float | None
+    accuracy_noise_multiplier: float | None
+    accuracy_error: float | None
+    """As `accuracy_error`."""
+    options: ModelOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelQuote(Quote):
+    """The quote of a private model."""
+
+    model: QuotedModel
+    steps: int
+    sampling_rate: float
+    expected_batch_size: int
+
+
+def make_model_quote(plan: ModelPlan, cap: Cap | None, charges: Sequence[Charge]) -> ModelQuote:
+    """Return the quote.
 
     Args:
         cap: The population's cap; None if no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
     """
-    return {
-        "synthesizer": KIND,
-        "guarantee": plan.guarantee.to_json(),
-        "adjacency": plan.adjacency.value,
-        "privacy_unit": plan.privacy_unit.to_json(),
-        "declared_size": plan.declared_size,
-        "model": {
-            "target": plan.target,
-            "classes": plan.classes,
-            "held_out_size": plan.held_out_size,
-            "noise_multiplier": plan.noise_multiplier,
-            "pca_noise_multiplier": plan.pca_noise_multiplier,
-            "accuracy_noise_multiplier": plan.accuracy_noise_multiplier,
-            "accuracy_error": accuracy_error(plan),
-            "options": plan.options.model_dump(),
-        },
-        "steps": plan.steps,
-        "sampling_rate": plan.sampling_rate,
-        "expected_batch_size": plan.options.expected_batch_size,
-        "epsilon": plan.epsilons.to_json(),
-        **room_for(charge_of(plan.mechanism, delta=plan.guarantee.delta), cap, charges),
-        "plan_digest": plan.digest(),
-    }
+    return ModelQuote(
+        **effect_of(plan, cap, charges),
+        model=QuotedModel(
+            target=plan.target,
+            classes=plan.classes,
+            held_out_size=plan.held_out_size,
+            noise_multiplier=plan.noise_multiplier,
+            pca_noise_multiplier=plan.pca_noise_multiplier,
+            accuracy_noise_multiplier=plan.accuracy_noise_multiplier,
+            accuracy_error=accuracy_error(plan),
+            options=plan.options,
+        ),
+        steps=plan.steps,
+        sampling_rate=plan.sampling_rate,
+        expected_batch_size=plan.options.expected_batch_size,
+    )
 
 
 def accuracy_error(plan: ModelPlan) -> float | None:

@@ -24,7 +24,7 @@ from core.plan.plan_document import ADJACENCY, VERSION, PlanDocument
 from core.plan.reused import ReusedCounts, ReusedTables, combined_anchor
 from core.plan.spec import GRAPHICAL, SYNTHESIZERS, SynthesisSpec
 from core.plan.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
-from core.values import Count, CountOrNone, Later, Published, Share, derived
+from core.values import Count, CountOrNone, OrAbsent, Published, Share, derived
 
 
 class DomainShape(Protocol):
@@ -64,7 +64,7 @@ class Plan(PlanDocument):
     label_histogram: LabelPlan | None
     epsilons: Epsilons
     max_sampled_batch: Count
-    learning: Later[LearningPlan] = None
+    learning: OrAbsent[LearningPlan] = None
     """Learning of the domain, which comes first; None if all of it is declared."""
     reused: Annotated[
         tuple[ReusedCounts, ...], Field(min_length=1, max_length=64, exclude_if=operator.not_)

@@ -1,22 +1,29 @@
 """Quotes: what an order would cost, before anything runs and without opening the dataset."""
 
 import math
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self
 
-from core.dp.accountant import rdp_at
+from core.dp.accountant import Epsilons, rdp_at
+from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import FEMTO, MICRO, Charge, charge_of
-from core.dp.filters import Admission, Cap, admit
+from core.dp.filters import Admission, Cap, Room, admit
 from core.dp.gaussian import joint_noise_multiplier
-from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Threshold, leaves
+from core.dp.guarantee import PrivacyGuarantee
+from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Leaf, Threshold, leaves
 from core.dp.remaining import remaining_epsilon
+from core.plan.domain.columns import Learnt
 from core.plan.domain.images import ImageDomain
-from core.plan.expected_error import expected_error
+from core.plan.errors import InvalidPlan
+from core.plan.expected_error import ExpectedError, expected_error
 from core.plan.marginals import MarginalsPlan
 from core.plan.plan import DomainShape, Plan
 from core.plan.reusing import epsilon_as_if
+from core.plan.selection import OrderedPlan
+from core.values import OrAbsent, Value
 
-SPLIT_ORDER = 8
+SPLIT_ORDER: Final = 8
 """The Renyi order at which the parts' shares are stated: close to the order that determines epsilon at usual
 targets."""
 
@@ -27,146 +34,212 @@ CHOSEN_UNDER_NOISE: Final = "chosen-under-noise"
 counts under noise."""
 
 
-def plan_charge(plan: Plan) -> Charge:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterState(Value):
+    """A privacy filter with an order included, in plain units."""
+
+    holds: bool
+    capacity: float
+    used: float
+    capacity_delta: OrAbsent[float] = None
+    used_delta: OrAbsent[float] = None
+
+    @classmethod
+    def of(cls, room: Room) -> Self:
+        """Convert the integers of a filter."""
+        owns_delta = room.capacity_femtos is not None and room.used_femtos is not None
+        return cls(
+            holds=room.holds,
+            capacity=max(room.capacity_micros, 0) / MICRO,
+            used=room.used_micros / MICRO,
+            capacity_delta=(room.capacity_femtos or 0) / FEMTO if owns_delta else None,
+            used_delta=(room.used_femtos or 0) / FEMTO if owns_delta else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote(Value):
+    """What every order states, whatever it makes: the guarantee, its cost and the effect on a budget."""
+
+    UNREADABLE = InvalidPlan, "a member of the quote is missing, unknown or of the wrong type"
+
+    synthesizer: str
+    guarantee: PrivacyGuarantee
+    adjacency: Adjacency
+    privacy_unit: PrivacyUnit
+    declared_size: int
+    epsilon: Epsilons
+    charge: Charge
+    fits: bool
+    """Whether a filter admits the charge; never without a budget."""
+    carried_by: str | None
+    """The filter that admits it."""
+    filters: Mapping[str, FilterState]
+    """By name; empty without a budget."""
+    remaining_epsilon: float | None
+    """None without a budget."""
+    remaining_epsilon_after: float | None
+    """As before if the charge does not fit."""
+    plan_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockNoise(Value):
+    """The noise of a block of the schedule."""
+
+    first_step: int
+    steps: int
+    noise_multiplier: float
+    with_histograms: OrAbsent[float] = None
+    """The effective noise multiplier of steps that refresh the clipping thresholds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Value):
+    """A part of a training: its share of the Renyi divergence at `SPLIT_ORDER`, and its noise if it has some."""
+
+    share: float
+    noise_multiplier: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split(Value):
+    """The parts of a training; shares add up to 1.
+
+    With an anchor the label counts are one of its blocks, without noise or charge of their own.
+    """
+
+    order: int = SPLIT_ORDER
+    label_histogram: Part
+    anchor: Part
+    critic: Part
+    learning: OrAbsent[Part] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearntColumn(Value):
+    """What is learnt of a column."""
+
+    column: int | None
+    """Place in the domain; None for the number of records of units."""
+    learns: Learnt
+    noise_std: float
+    """In units, on every count."""
+    threshold: float | None
+    """The noisy number of units that a category must exceed; only of categories."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning(Value):
+    """What a plan learns of the domain.
+
+    Only basic composition covers a job with a threshold, so its filter and those of later jobs is `basic`.
+    """
+
+    delta: float
+    releases: tuple[LearntColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReusedRelease(Value):
+    """A release whose counts a plan reuses; its counts contain those of `holds`."""
+
+    release_id: str
+    holds: tuple[str, ...]
+    counts: Literal["columns", "columns-and-pairs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reuse(Value):
+    """What a plan reuses and what that is worth."""
+
+    epsilon_as_if: float
+    """The epsilon at which one plan would have counted as precisely as all counts together, at the plan's delta."""
+    epsilon_alone: float
+    """Likewise for the plan's own counts."""
+    releases: tuple[ReusedRelease, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingQuote(Quote):
+    """The quote of a generator."""
+
+    steps: int
+    sampling_rate: float
+    expected_batch_size: int
+    noise: tuple[BlockNoise, ...]
+    split: Split
+    learning: OrAbsent[Learning] = None
+    expected_error: ExpectedError | None
+    """None if it is not known in advance."""
+    expected_error_missing: OrAbsent[str] = None
+    """`IMAGES`, `NO_ANCHOR` or `CHOSEN_UNDER_NOISE`."""
+    reused: OrAbsent[Reuse] = None
+
+
+def plan_charge(plan: OrderedPlan) -> Charge:
     """Return what the whole plan costs, at the delta of its guarantee."""
     return charge_of(plan.mechanism, delta=plan.guarantee.delta)
 
 
 def make_quote(
-    plan: Plan,
-    cap: Cap | None,
-    charges: Sequence[Charge],
-    *,
-    domain: DomainShape | ImageDomain | None = None,
-) -> dict[str, Any]:
-    """Return the quote as a JSON object.
+    plan: Plan, cap: Cap | None, charges: Sequence[Charge], *, domain: DomainShape | ImageDomain
+) -> TrainingQuote:
+    """Return the quote of a generator.
 
     Args:
         cap: The population's cap; None if no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
-        domain: The plan's domain, for the expected error of counts; None omits that.
+        domain: The plan's domain, for the expected error of counts.
     """
-    return {
-        "synthesizer": plan.synthesizer,
-        "guarantee": plan.guarantee.to_json(),
-        "adjacency": plan.adjacency.value,
-        "privacy_unit": plan.privacy_unit.to_json(),
-        "declared_size": plan.declared_size,
-        "steps": plan.steps,
-        "sampling_rate": plan.sampling_rate,
-        "expected_batch_size": plan.expected_batch_size,
-        "noise": noise_of(plan),
-        "split": split_of(plan),
-        **learning_in(plan),
-        **({} if domain is None else expected_error_in(plan, domain)),
-        **reused_in(plan),
-        "epsilon": plan.epsilons.to_json(),
-        **room_for(plan_charge(plan), cap, charges),
-        "plan_digest": plan.digest(),
-    }
+    error = expected_error_in(plan, domain)
+    return TrainingQuote(
+        **effect_of(plan, cap, charges),
+        steps=plan.steps,
+        sampling_rate=plan.sampling_rate,
+        expected_batch_size=plan.expected_batch_size,
+        noise=_noise_of(plan),
+        split=_split_of(plan),
+        learning=_learning_in(plan),
+        expected_error=error if isinstance(error, ExpectedError) else None,
+        expected_error_missing=error if isinstance(error, str) else None,
+        reused=_reused_in(plan),
+    )
 
 
-def room_for(charge: Charge, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-    """Return the effect of a charge on a budget: whether it fits, and what is left before and after."""
+def effect_of(plan: OrderedPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+    """Return the members of `Quote`, by name: what a plan promises and costs, and its effect on a budget."""
+    charge = plan_charge(plan)
     admission = None if cap is None else admit(cap, [*charges, charge])
     fits = admission is not None and admission.admitted
     after = [*charges, charge] if fits else [*charges]
     return {
-        "charge": charge.to_json(),
+        "synthesizer": plan.synthesizer,
+        "guarantee": plan.guarantee,
+        "adjacency": plan.adjacency,
+        "privacy_unit": plan.privacy_unit,
+        "declared_size": plan.declared_size,
+        "epsilon": plan.epsilons,
+        "charge": charge,
         "fits": fits,
         "carried_by": None if admission is None else admission.carried_by,
-        "filters": {} if admission is None else filters_of(admission),
+        "filters": {} if admission is None else _states(admission),
         "remaining_epsilon": None if cap is None else remaining_epsilon(cap, charges),
         "remaining_epsilon_after": None if cap is None else remaining_epsilon(cap, after),
+        "plan_digest": plan.digest(),
     }
 
 
-def noise_of(plan: Plan) -> list[dict[str, Any]]:
-    """Return the noise multipliers per schedule block; `with_histograms` is the effective one of refresh steps."""
-    rows: list[dict[str, Any]] = []
-    for block in plan.blocks:
-        row: dict[str, Any] = {
-            "first_step": block.first_step,
-            "steps": block.steps,
-            "noise_multiplier": block.noise_multiplier,
-        }
-        if plan.acts is not None:
-            row["with_histograms"] = joint_noise_multiplier(
-                block.noise_multiplier,
-                histograms=plan.acts.groups,
-                histogram_noise_multiplier=plan.acts.noise_multiplier,
-            )
-        rows.append(row)
-    return rows
+def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> ExpectedError | str:
+    """Return what a plan would count and the expected error of its synthetic rows, from public facts; or why it is unknown.
 
-
-def split_of(plan: Plan) -> dict[str, Any]:
-    """Return the noise and the share of each part, in Renyi divergence at `SPLIT_ORDER`; shares add up to 1.
-
-    `learning` is present only if something of the domain is learnt. With an anchor the label counts are one
-    of its blocks, without noise or charge of their own.
+    Reused counts reduce the error.
     """
-    # Thresholds use delta but none of the divergence.
-    noised = {
-        leaf: count for leaf, count in leaves(plan.mechanism).items() if not isinstance(leaf, Threshold)
-    }
-    whole = math.fsum(count * rdp_at(leaf, (SPLIT_ORDER,))[0] for leaf, count in noised.items())
-    noise: dict[str, float | None] = {"label_histogram": None, "anchor": None, "critic": None}
-    share = {"label_histogram": 0.0, "anchor": 0.0, "critic": 0.0}
-    measured = Composed(parts=() if plan.anchor is None else tuple(plan.anchor.parts))
-    for leaf, count in leaves(measured).items():
-        share["anchor"] += count * rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
-    if plan.label_histogram is not None:
-        leaf = DiscreteGaussian(noise_multiplier=plan.label_histogram.noise_multiplier)
-        share["label_histogram"] = rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
-    if plan.learning is not None:
-        noise["learning"] = plan.learning.noise_multiplier
-        each = rdp_at(Gaussian(noise_multiplier=plan.learning.noise_multiplier), (SPLIT_ORDER,))[0]
-        share["learning"] = len(plan.learning.releases) * each / whole
-    if plan.anchor is not None:
-        noise["anchor"] = plan.anchor.noise_multiplier
-    if plan.label_histogram is not None:
-        noise["label_histogram"] = plan.label_histogram.noise_multiplier
-    if plan.blocks:
-        noise["critic"] = plan.blocks[0].noise_multiplier
-        share["critic"] = 1 - share["anchor"] - share["label_histogram"] - share.get("learning", 0.0)
-    parts = {name: {"share": share[name], "noise_multiplier": noise[name]} for name in share}
-    return {"order": SPLIT_ORDER} | parts
-
-
-def learning_in(plan: Plan) -> dict[str, Any]:
-    """Return what a plan learns of the domain and how precisely; empty if it learns nothing.
-
-    `noise_std` is in units on every count; `threshold` is the noisy number of units that a category must
-    exceed. Only basic composition covers a job with a threshold, so its filter and those of later jobs is
-    `basic`.
-    """
-    learning = plan.learning
-    if learning is None:
-        return {}
-    releases = [
-        {
-            "column": one.column,
-            "learns": one.learns,
-            "noise_std": learning.noise_multiplier * one.sensitivity,
-            "threshold": learning.threshold if one.learns == "categories" else None,
-        }
-        for one in learning.releases
-    ]
-    return {"learning": {"delta": learning.delta, "releases": releases}}
-
-
-def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> dict[str, Any]:
-    """Return what a plan would count and the expected error of its synthetic rows, from public facts.
-
-    Reused counts reduce the error. `expected_error` is None if it is not known in advance;
-    `expected_error_missing` says why.
-    """
-    if plan.known is None or isinstance(domain, ImageDomain):
-        reason = CHOSEN_UNDER_NOISE if isinstance(plan.anchor, MarginalsPlan) else NO_ANCHOR
-        missing = IMAGES if isinstance(domain, ImageDomain) else reason
-        return {"expected_error": None, "expected_error_missing": missing}
-    found = expected_error(
+    if isinstance(domain, ImageDomain):
+        return IMAGES
+    if plan.known is None:
+        return CHOSEN_UNDER_NOISE if isinstance(plan.anchor, MarginalsPlan) else NO_ANCHOR
+    return expected_error(
         plan.known,
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
@@ -174,41 +247,96 @@ def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> dict[str
         most_records=plan.privacy_unit.most_records,
         kept=plan.kept_groups,
     )
-    return {"expected_error": found.to_json()}
 
 
-def reused_in(plan: Plan) -> dict[str, Any]:
-    """Return what a plan reuses and what that is worth; empty if it reuses nothing.
+def _states(admission: Admission) -> dict[str, FilterState]:
+    return {name: FilterState.of(room) for name, room in admission.rooms.items()}
 
-    `epsilon_as_if` is the epsilon at which one plan would have counted as precisely as all counts together;
-    `epsilon_alone` that of the plan's own counts; both at its delta.
-    """
+
+def _noise_of(plan: Plan) -> tuple[BlockNoise, ...]:
+    return tuple(
+        BlockNoise(
+            first_step=block.first_step,
+            steps=block.steps,
+            noise_multiplier=block.noise_multiplier,
+            with_histograms=None
+            if plan.acts is None
+            else joint_noise_multiplier(
+                block.noise_multiplier,
+                histograms=plan.acts.groups,
+                histogram_noise_multiplier=plan.acts.noise_multiplier,
+            ),
+        )
+        for block in plan.blocks
+    )
+
+
+def _split_of(plan: Plan) -> Split:
+    # Thresholds use delta but none of the divergence.
+    noised = {
+        leaf: count for leaf, count in leaves(plan.mechanism).items() if not isinstance(leaf, Threshold)
+    }
+    whole = math.fsum(count * _divergence(leaf) for leaf, count in noised.items())
+    counted = leaves(Composed(parts=() if plan.anchor is None else tuple(plan.anchor.parts)))
+    anchor = math.fsum(count * _divergence(leaf) / whole for leaf, count in counted.items())
+    labels, learning = plan.label_histogram, plan.learning
+    labelled = (
+        0.0
+        if labels is None
+        else _divergence(DiscreteGaussian(noise_multiplier=labels.noise_multiplier)) / whole
+    )
+    learnt = 0.0
+    if learning is not None:
+        each = _divergence(Gaussian(noise_multiplier=learning.noise_multiplier))
+        learnt = len(learning.releases) * each / whole
+    return Split(
+        label_histogram=Part(
+            share=labelled, noise_multiplier=None if labels is None else labels.noise_multiplier
+        ),
+        anchor=Part(
+            share=anchor, noise_multiplier=None if plan.anchor is None else plan.anchor.noise_multiplier
+        ),
+        critic=Part(
+            share=1 - anchor - labelled - learnt if plan.blocks else 0.0,
+            noise_multiplier=plan.blocks[0].noise_multiplier if plan.blocks else None,
+        ),
+        learning=None if learning is None else Part(share=learnt, noise_multiplier=learning.noise_multiplier),
+    )
+
+
+def _divergence(leaf: Leaf) -> float:
+    return rdp_at(leaf, (SPLIT_ORDER,))[0]
+
+
+def _learning_in(plan: Plan) -> Learning | None:
+    learning = plan.learning
+    if learning is None:
+        return None
+    releases = (
+        LearntColumn(
+            column=one.column,
+            learns=one.learns,
+            noise_std=learning.noise_multiplier * one.sensitivity,
+            threshold=learning.threshold if one.learns == "categories" else None,
+        )
+        for one in learning.releases
+    )
+    return Learning(delta=learning.delta, releases=tuple(releases))
+
+
+def _reused_in(plan: Plan) -> Reuse | None:
     if not plan.reused:
-        return {}
-    releases = [
-        {
-            "release_id": one.release_id,
-            "holds": list(one.holds),
-            "counts": "columns" if one.tables is None else "columns-and-pairs",
-        }
+        return None
+    releases = (
+        ReusedRelease(
+            release_id=one.release_id,
+            holds=one.holds,
+            counts="columns" if one.tables is None else "columns-and-pairs",
+        )
         for one in plan.reused
-    ]
-    as_if = {"epsilon_as_if": epsilon_as_if(plan), "epsilon_alone": epsilon_as_if(plan, alone=True)}
-    return {"reused": as_if | {"releases": releases}}
-
-
-def filters_of(admission: Admission) -> dict[str, dict[str, Any]]:
-    """Return the state of every filter in plain units."""
-    rows: dict[str, dict[str, Any]] = {}
-    for name, room in admission.rooms.items():
-        rows[name] = {
-            "holds": room.holds,
-            "capacity": max(room.capacity_micros, 0) / MICRO,
-            "used": room.used_micros / MICRO,
-        }
-        if room.capacity_femtos is not None and room.used_femtos is not None:
-            rows[name] |= {
-                "capacity_delta": room.capacity_femtos / FEMTO,
-                "used_delta": room.used_femtos / FEMTO,
-            }
-    return rows
+    )
+    return Reuse(
+        epsilon_as_if=epsilon_as_if(plan),
+        epsilon_alone=epsilon_as_if(plan, alone=True),
+        releases=tuple(releases),
+    )

@@ -2,22 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from core.dp.accountant import epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.calibration import gaussian_noise_multiplier
-from core.dp.charge import Charge, charge_of
+from core.dp.charge import Charge
 from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidReport
-from core.plan.quote import room_for
+from core.plan.quote import Quote, effect_of
 from core.plan.report_columns import declared_target, drawn, measurable, predictable
-from core.plan.report_plan import KIND, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
+from core.plan.report_plan import LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
 from core.values import Value
 
 DEVIATIONS_95: Final = 1.96
@@ -95,39 +95,60 @@ def _measured(wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str
     return tuple(name for name in names if name in chosen)
 
 
-def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-    """Return the quote as a JSON object: what is measured, how precisely, and what it costs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision(Value):
+    """How precisely one kind of number is measured, in shares between 0 and 1."""
+
+    terms: int
+    noise_std: float
+    half_width_95: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedReport(Value):
+    """What is measured of which release; `parts` has the precision of each kind of number, known before measuring."""
+
+    release_id: UUID
+    columns: tuple[str, ...]
+    target: str | None
+    pair_bins: int
+    synthetic_rows: int
+    parts: Mapping[str, Precision]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportQuote(Quote):
+    """The quote of a utility report."""
+
+    report: QuotedReport
+
+
+def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charge]) -> ReportQuote:
+    """Return the quote.
 
     Args:
         cap: The population's cap; None if no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
     """
-    return {
-        "synthesizer": KIND,
-        "guarantee": plan.guarantee.to_json(),
-        "adjacency": plan.adjacency.value,
-        "privacy_unit": plan.privacy_unit.to_json(),
-        "declared_size": plan.declared_size,
-        "report": {
-            "release_id": str(plan.release_id),
-            "columns": list(plan.columns),
-            "target": plan.target,
-            "pair_bins": PAIR_BINS,
-            "synthetic_rows": plan.synthetic_rows,
-            "parts": precision_of(plan),
-        },
-        "epsilon": plan.epsilons.to_json(),
-        **room_for(charge_of(plan.mechanism, delta=plan.guarantee.delta), cap, charges),
-        "plan_digest": plan.digest(),
-    }
+    return ReportQuote(
+        **effect_of(plan, cap, charges),
+        report=QuotedReport(
+            release_id=plan.release_id,
+            columns=plan.columns,
+            target=plan.target,
+            pair_bins=PAIR_BINS,
+            synthetic_rows=plan.synthetic_rows,
+            parts=precision_of(plan),
+        ),
+    )
 
 
-def precision_of(plan: ReportPlan) -> Mapping[str, dict[str, float]]:
-    """The precision of each kind of number, as shares between 0 and 1; known before measuring."""
+def precision_of(plan: ReportPlan) -> Mapping[str, Precision]:
+    """The precision of each kind of number."""
     counts = plan.terms
     stds = {kind: std_of_share(std, plan.declared_size) for kind, std in plan.noise_stds.items()}
     return {
-        kind: {"terms": counts[kind], "noise_std": std, "half_width_95": min(1.0, DEVIATIONS_95 * std)}
+        kind: Precision(terms=counts[kind], noise_std=std, half_width_95=min(1.0, DEVIATIONS_95 * std))
         for kind, std in stds.items()
     }
 

@@ -27,13 +27,13 @@ from core.plan.plan_document import VERSION, PlanDocument
 from core.plan.report_plan import KIND as REPORT
 from core.plan.report_plan import ReportPlan
 from core.plan.spec import SynthesisSpec
-from core.values import Count, CountOrNone, Positive, Published, derived
+from core.values import Count, CountOrNone, Positive, Published, Value, derived
 
 KIND: Final = "selection"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionSpec:
+class SelectionSpec(Value):
     """The candidates, and the budget of the choice.
 
     Raises:
@@ -58,14 +58,6 @@ class SelectionSpec:
                 raise InvalidSelection(
                     f"candidates {first} and {number} are the same", remedy="leave out one of them"
                 )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the spec as a JSON object."""
-        return {
-            "candidates": [spec.to_json() for spec in self.candidates],
-            "epsilon": self.epsilon,
-            "choice_epsilon": self.choice_epsilon,
-        }
 
 
 Plans = Annotated[tuple[Plan, ...], Field(min_length=FEWEST_CANDIDATES, max_length=MOST_CANDIDATES)]

@@ -5,12 +5,12 @@ Pure and data-free; `core.plan.plan.make_plan` plans each candidate twice: on it
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
-from core.dp.accountant import epsilons
+from core.dp.accountant import Epsilons, epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.calibration import round_up
-from core.dp.charge import Charge, charge_of
+from core.dp.charge import Charge
 from core.dp.errors import InvalidGuarantee, InvalidMechanism, TargetOutOfReach
 from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
@@ -19,9 +19,10 @@ from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidSelection, InvalidSpec
 from core.plan.learning import learning_of
 from core.plan.plan import DomainShape, Plan, make_plan
-from core.plan.quote import room_for
-from core.plan.selection import KIND, SelectionPlan, SelectionSpec, part_size
+from core.plan.quote import Quote, effect_of
+from core.plan.selection import SelectionPlan, SelectionSpec, part_size
 from core.plan.spec import SynthesisSpec
+from core.values import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,43 +138,76 @@ def _require_differences(candidates: Sequence[Plan], finals: Sequence[Plan]) -> 
             )
 
 
-def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-    """Return the quote as a JSON object: the cost of selecting, of the winner's training, and of both together.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training(Value):
+    """A training of a candidate: on its part, or on all units."""
+
+    synthesizer: str
+    epsilon: Epsilons
+    declared_size: int
+    steps: int
+    sampling_rate: float
+    expected_batch_size: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """Read the numbers of a plan."""
+        return cls(
+            synthesizer=plan.synthesizer,
+            epsilon=plan.epsilons,
+            declared_size=plan.declared_size,
+            steps=plan.steps,
+            sampling_rate=plan.sampling_rate,
+            expected_batch_size=plan.expected_batch_size,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selecting(Value):
+    """The cost of selecting alone."""
+
+    parts: int
+    part_size: int
+    choice_epsilon: float
+    epsilon: Epsilons
+    candidates: tuple[Training, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Final(Value):
+    """The cost of the winner's training alone, whichever wins."""
+
+    epsilon: Epsilons
+    candidates: tuple[Training, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionQuote(Quote):
+    """The quote of a selection: `epsilon` is that of both together."""
+
+    selection: Selecting
+    final: Final
+
+
+def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence[Charge]) -> SelectionQuote:
+    """Return the quote.
 
     Args:
         cap: The population's cap; None if no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
     """
     delta = plan.guarantee.delta
-    return {
-        "synthesizer": KIND,
-        "guarantee": plan.guarantee.to_json(),
-        "adjacency": plan.adjacency.value,
-        "privacy_unit": plan.privacy_unit.to_json(),
-        "declared_size": plan.declared_size,
-        "selection": {
-            "parts": plan.parts,
-            "part_size": plan.part_size,
-            "choice_epsilon": plan.choice.epsilon,
-            "epsilon": epsilons(plan.selecting, delta=delta).to_json(),
-            "candidates": [_told(one) for one in plan.candidates],
-        },
-        "final": {
-            "epsilon": epsilons(plan.training, delta=delta).to_json(),
-            "candidates": [_told(one) for one in plan.finals],
-        },
-        "epsilon": plan.epsilons.to_json(),
-        **room_for(charge_of(plan.mechanism, delta=delta), cap, charges),
-        "plan_digest": plan.digest(),
-    }
-
-
-def _told(plan: Plan) -> dict[str, Any]:
-    return {
-        "synthesizer": plan.synthesizer,
-        "epsilon": plan.epsilons.to_json(),
-        "declared_size": plan.declared_size,
-        "steps": plan.steps,
-        "sampling_rate": plan.sampling_rate,
-        "expected_batch_size": plan.expected_batch_size,
-    }
+    return SelectionQuote(
+        **effect_of(plan, cap, charges),
+        selection=Selecting(
+            parts=plan.parts,
+            part_size=plan.part_size,
+            choice_epsilon=plan.choice.epsilon,
+            epsilon=epsilons(plan.selecting, delta=delta),
+            candidates=tuple(Training.of(one) for one in plan.candidates),
+        ),
+        final=Final(
+            epsilon=epsilons(plan.training, delta=delta),
+            candidates=tuple(Training.of(one) for one in plan.finals),
+        ),
+    )

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from core.plan.errors import InvalidSpec, TooManyFreeSteps
 from core.plan.marginals import AimRequest, MstRequest
 from core.plan.options import ABLATIONS, IdpganRequest, explain
+from core.values import Value
 
 Request = IdpganRequest | AimRequest | MstRequest
 SYNTHESIZERS: Final[dict[str, type[Request]]] = {
@@ -28,8 +29,8 @@ Plans, certificates and the local library have no such limit: earlier trainings 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SynthesisSpec:
-    """A synthesizer by name, and the requested options.
+class SynthesisSpec(Value):
+    """A synthesizer by name, and the requested options: those that are not None, an `ablation` as the options that it names.
 
     Raises:
         InvalidSpec: the synthesizer is unknown, or an option is unknown or out of range.
@@ -39,10 +40,10 @@ class SynthesisSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.request()
+        object.__setattr__(self, "options", self.request().chosen())
 
     def request(self) -> Request:
-        """Return the typed options; `ablation` expands to the options of one of the paper's ablations.
+        """Return the typed options.
 
         Raises:
             InvalidSpec: as for the class.
@@ -70,7 +71,3 @@ class SynthesisSpec:
         request = self.request()
         if isinstance(request, IdpganRequest) and (request.pretraining_steps or 0) > MOST_FREE_STEPS:
             raise TooManyFreeSteps(option="pretraining_steps", limit=MOST_FREE_STEPS)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the spec as a JSON object."""
-        return {"synthesizer": self.synthesizer, "options": self.request().chosen()}

@@ -18,7 +18,7 @@ from core.plan.errors import SynthesizerNotInstalled
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan, make_model_quote
 from core.plan.plan import make_plan
-from core.plan.quote import make_quote
+from core.plan.quote import Quote, make_quote
 from core.plan.report_plan import ReportPlan
 from core.plan.report_planning import ReportSpec, make_report_plan, make_report_quote
 from core.plan.selection import OrderedPlan, SelectionPlan, SelectionSpec
@@ -80,7 +80,7 @@ class Planner:
 
     def quote(
         self, plan: OrderedPlan, facts: DatasetFacts, cap: Cap | None, charges: Sequence[Charge]
-    ) -> dict[str, Any]:
+    ) -> Quote:
         """The plan's effect, cost, remaining budget under the cap, and expected error of counts.
 
         Args:

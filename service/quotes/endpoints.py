@@ -92,6 +92,6 @@ def create_quote(
         )
         charges = ledger_queries.charges_in_force(session, facts.population_id)
     result = outlook.to_json()
-    return context.planner.quote(plan, facts, cap, charges) | {
+    return context.planner.quote(plan, facts, cap, charges).to_json() | {
         name: result[name] for name in ("fits", "refusal", "grant")
     }

@@ -20,9 +20,10 @@ def expected_error_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> di
     that is not known here.
     """
     plan = _plan_of(certificate, facts)
-    if plan is None:
-        return {"expected_error": None, "expected_error_missing": UNKNOWN_PLAN}
-    return {"expected_error_missing": None, **expected_error_in(plan, facts.domain)}
+    error = UNKNOWN_PLAN if plan is None else expected_error_in(plan, facts.domain)
+    if isinstance(error, str):
+        return {"expected_error": None, "expected_error_missing": error}
+    return {"expected_error": error.to_json(), "expected_error_missing": None}
 
 
 def _plan_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> Plan | None:

@@ -5,13 +5,13 @@ import pytest
 
 from core.canonical import canonical
 from core.errors import InvalidInput
-from core.values import Count, Later, Positive, Published, Value, adapter_of, derived
+from core.values import Count, OrAbsent, Positive, Published, Value, adapter_of, derived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     noise: float
-    learning: Later[str] = None
+    learning: OrAbsent[str] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

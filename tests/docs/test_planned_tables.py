@@ -48,7 +48,7 @@ def test_the_example_of_an_expected_error_is_what_the_command_prints() -> None:
         privacy_unit=PrivacyUnit(column=None),
     )
     told = {"grant": None, "refusal": "budget-not-set"}
-    lines = quote_lines(Quote(document={**make_quote(plan, None, [], domain=domain), **told}))
+    lines = quote_lines(Quote(document={**make_quote(plan, None, [], domain=domain).to_json(), **told}))
     page = (MECHANISMS.parent / "choosing-epsilon.md").read_text()
     assert "\n".join(line for line in lines if "columns" in line) in page
 
@@ -63,9 +63,9 @@ def test_a_report_is_as_precise_as_the_page_says(row: tuple[str, ...]) -> None:
     plan = plan_of(
         wide(int(columns)), epsilon=float(epsilon), declared_size=int(size.replace(",", "")), target="c0"
     )
-    told = {kind: 100 * part["half_width_95"] for kind, part in precision_of(plan).items()}
+    told = {kind: 100 * part.half_width_95 for kind, part in precision_of(plan).items()}
     # Means are of as many numbers as there are columns or pairs, whose noise is independent.
-    terms = {kind: part["terms"] for kind, part in precision_of(plan).items()}
+    terms = {kind: part.terms for kind, part in precision_of(plan).items()}
     means = [told[kind] / terms[kind] ** 0.5 for kind in ("columns", "pairs")]
     answers = [told["columns"], told["pairs"], *means, told["score"]]
     assert all(map(is_shown, answers, shown)), answers

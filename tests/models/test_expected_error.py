@@ -85,19 +85,19 @@ def test_counts_are_released_by_the_rules_and_with_the_noise_that_the_quote_tell
         noisy = np.array(released.cells, dtype=np.float64).ravel() * counts.step
         off = np.abs(noisy - exact(table, released.columns, counts).ravel()).sum() / 2 / ROWS
         errors[len(released.columns) == 1].append(off)
-    assert len(errors[False]) == told.tables
-    assert told.by_class == any(len(released.columns) == 3 for released in counts.tables)
-    assert np.mean(errors[True]) == pytest.approx(told.released_one_way, rel=0.1)
-    assert np.mean(errors[False]) == pytest.approx(told.released_two_way, rel=0.1)
+    assert len(errors[False]) == told.measured.tables
+    assert told.measured.by_class == any(len(released.columns) == 3 for released in counts.tables)
+    assert np.mean(errors[True]) == pytest.approx(told.released_counts.one_way, rel=0.1)
+    assert np.mean(errors[False]) == pytest.approx(told.released_counts.two_way, rel=0.1)
     # The formula itself, from the deviations that the bundle states: rules that differ would differ here.
     stated = [
         math.sqrt(2 / math.pi) / 2 * np.size(released.cells) * released.noise_std / ROWS
         for released in counts.tables
     ]
     columns = len(shape.cardinalities)
-    if max(int(of.max()) for of in counts.groups) < told.most_groups:
-        assert np.mean(stated[:columns]) == pytest.approx(told.released_one_way, rel=5e-3)
-        assert np.mean(stated[columns:]) == pytest.approx(told.released_two_way, rel=5e-3)
+    if max(int(of.max()) for of in counts.groups) < told.measured.most_groups:
+        assert np.mean(stated[:columns]) == pytest.approx(told.released_counts.one_way, rel=5e-3)
+        assert np.mean(stated[columns:]) == pytest.approx(told.released_counts.two_way, rel=5e-3)
 
 
 def test_rows_of_independent_typical_columns_are_as_far_off_as_expected() -> None:
@@ -113,6 +113,6 @@ def test_rows_of_independent_typical_columns_are_as_far_off_as_expected() -> Non
     made, _ = synthesize(task)
     measured = distances(made, task.codes, shape.cardinalities, 0)
 
-    told = expected(shape, plan_of(shape, size=size)).independent
+    told = expected(shape, plan_of(shape, size=size)).if_independent
     for way in ("one_way", "two_way", "three_way"):
         assert 1 / 1.5 < getattr(told, way) / measured[way] < 1.5, way

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.expected_error import ExpectedError, expected_error
+from core.plan.expected_error import ExpectedError, Measured, expected_error
 from core.plan.plan import make_plan
 from core.plan.quote import make_quote
 from core.plan.spec import SynthesisSpec
@@ -38,20 +38,20 @@ def test_the_quote_of_a_table_says_how_far_off_counts_will_be():
     shape = Shape()
     quote = make_quote(plan_of({}, shape=shape), None, [], domain=shape)
 
-    told = quote["expected_error"]
-    assert 0 < told["one_way"] < told["two_way"] < told["three_way"] < 1
-    assert told["if_independent"]["two_way"] < told["two_way"]
+    error = quote.expected_error
+    assert 0 < error.one_way < error.two_way < error.three_way < 1
+    assert error.if_independent.two_way < error.two_way
     # The target of 20 classes has too many for counts by class, and no column has more codes than groups are wanted. Beside the 11 pairs
     # with the target a screening typically chooses three of ten.
-    measured = {"columns": 12, "tables": 11 + 16, "screened": True, "by_class": False, "most_groups": 20}
-    assert told["measured"] == measured
-    assert json.loads(json.dumps(quote, allow_nan=False)) == quote
+    assert error.measured == Measured(
+        columns=12, tables=11 + 16, screened=True, by_class=False, most_groups=20
+    )
 
 
 def test_the_same_facts_give_the_same_bytes():
     shape = Shape(cardinalities=MIXED, target_index=0)
     documents = {
-        json.dumps(make_quote(plan_of({}, shape=shape), None, [], domain=shape)["expected_error"])
+        json.dumps(make_quote(plan_of({}, shape=shape), None, [], domain=shape).expected_error.to_json())
         for _ in range(2)
     }
     assert len(documents) == 1
@@ -67,8 +67,8 @@ def test_the_same_facts_give_the_same_bytes():
 )
 def test_where_no_table_is_counted_the_quote_says_why_nothing_is_expected(plan, shape, why):
     quote = make_quote(plan, None, [], domain=shape)
-    assert quote["expected_error"] is None
-    assert quote["expected_error_missing"] == why
+    assert quote.expected_error is None
+    assert quote.expected_error_missing == why
 
 
 @pytest.mark.parametrize("engine", ["aim", "mst"])
@@ -83,7 +83,7 @@ def test_of_graphical_models_nothing_is_expected_for_they_choose_under_noise(eng
         privacy_unit=PrivacyUnit(column=None),
     )
     quote = make_quote(plan, None, [], domain=shape)
-    assert (quote["expected_error"], quote["expected_error_missing"]) == (None, "chosen-under-noise")
+    assert (quote.expected_error, quote.expected_error_missing) == (None, "chosen-under-noise")
 
 
 @settings(max_examples=40, deadline=None)
@@ -103,13 +103,13 @@ def test_more_noise_is_more_error_and_more_records_are_less(
     longer = expected(cardinalities, place, size=16 * size, noise=noise)
     for found in (middle, noisier, longer):
         for way in WAYS:
-            assert 0 <= getattr(found.independent, way) <= getattr(found.typical, way) <= 1
+            assert 0 <= getattr(found.if_independent, way) <= getattr(found, way) <= 1
     if max(cardinalities) > 1:
-        assert longer.typical.one_way < middle.typical.one_way <= noisier.typical.one_way
+        assert longer.one_way < middle.one_way <= noisier.one_way
     for way in ("two_way", "three_way"):
-        error = getattr(middle.independent, way)
-        assert getattr(longer.independent, way) <= error <= getattr(noisier.independent, way)
-    assert longer.released_one_way <= middle.released_one_way <= noisier.released_one_way
+        error = getattr(middle.if_independent, way)
+        assert getattr(longer.if_independent, way) <= error <= getattr(noisier.if_independent, way)
+    assert longer.released_counts.one_way <= middle.released_counts.one_way <= noisier.released_counts.one_way
 
 
 def test_every_epsilon_more_expects_less_of_a_typical_table():
@@ -119,7 +119,7 @@ def test_every_epsilon_more_expects_less_of_a_typical_table():
         for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0)
     ]
     for way in WAYS:
-        errors = [quote["expected_error"][way] for quote in found]
+        errors = [getattr(quote.expected_error, way) for quote in found]
         assert all(more > less for more, less in itertools.pairwise(errors)), way
 
 
@@ -128,17 +128,17 @@ def test_a_bound_on_records_costs_its_noise():
     eight = anchor_plan(7, diagonal_weight=2.0, noise_multiplier=5.0, most_records=8)
     facts = {"cardinalities": MIXED, "target_index": None, "declared_size": 20_000}
     bounded = expected_error(eight, **facts, most_records=8)
-    assert bounded.released_one_way == pytest.approx(
-        8 * expected_error(one, **facts).released_one_way, rel=0.01
+    assert bounded.released_counts.one_way == pytest.approx(
+        8 * expected_error(one, **facts).released_counts.one_way, rel=0.01
     )
-    assert bounded.typical.two_way > expected_error(one, **facts).typical.two_way
+    assert bounded.two_way > expected_error(one, **facts).two_way
 
 
 def test_a_table_of_few_columns_has_no_pairs_or_no_triples():
     alone, two = expected((9,), None), expected((9, 4), 1)
-    assert (alone.typical.two_way, alone.typical.three_way, alone.released_two_way) == (None, None, None)
-    assert two.typical.two_way is not None
-    assert two.typical.three_way is None
+    assert (alone.two_way, alone.three_way, alone.released_counts.two_way) == (None, None, None)
+    assert two.two_way is not None
+    assert two.three_way is None
 
 
 def test_a_wide_table_is_told_of_in_time():
@@ -146,13 +146,13 @@ def test_a_wide_table_is_told_of_in_time():
     began = time.process_time()
     found = expected((100,) * 499 + (2,), 499, size=100_000, noise=3.0)
     assert time.process_time() - began < 2.0
-    assert found.columns == 500
-    assert found.most_groups < 5
-    assert 0 < found.typical.two_way < 1
+    assert found.measured.columns == 500
+    assert found.measured.most_groups < 5
+    assert 0 < found.two_way < 1
 
 
 def test_groups_that_hide_dependence_are_no_gain():
     """A wide table has few groups and little noise in them, and is not expected to be better for it than a narrow one."""
     narrow, wide = expected((64,) * 10, None, size=10**7), expected((64,) * 700, None, size=10**7)
-    assert wide.most_groups < narrow.most_groups
-    assert wide.typical.two_way > narrow.typical.two_way
+    assert wide.measured.most_groups < narrow.measured.most_groups
+    assert wide.two_way > narrow.two_way

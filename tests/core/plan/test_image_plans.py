@@ -18,7 +18,7 @@ from core.plan.groups import groups_of_shapes, image_critic_shapes
 from core.plan.image_anchor import ImageAnchorPlan
 from core.plan.image_rules import LABEL_BATCH, LABEL_STEPS
 from core.plan.plan import Plan, make_plan
-from core.plan.quote import split_of
+from core.plan.quote import make_quote
 from core.plan.spec import SynthesisSpec
 
 DIGITS = ImageDomain(height=28, width=28, channels=1, labels=tuple("0123456789"), privacy_unit=None)
@@ -91,9 +91,8 @@ def test_every_release_of_the_anchor_is_charged_before_the_first_step():
     times = sum(times for _, times, _, _ in plan.anchor.releases)
     assert len(plan.anchor.parts) == times
     assert leaves(plan.executed(0)) == leaves(Composed(parts=plan.anchor.parts))
-    assert sum(part["share"] for part in split_of(plan).values() if isinstance(part, dict)) == pytest.approx(
-        1.0
-    )
+    split = make_quote(plan, None, [], domain=DIGITS).split
+    assert split.anchor.share + split.critic.share + split.label_histogram.share == pytest.approx(1.0)
 
 
 def test_labels_are_counted_only_where_no_anchor_counts_them():

@@ -106,10 +106,12 @@ def test_a_plan_survives_json_and_learning_cannot_be_left_out_of_it():
 
 
 def test_a_quote_says_what_is_learnt_how_well_and_at_which_share():
-    plan = plan_of(domain_of(AGE, WARD, SICK))
+    domain = domain_of(AGE, WARD, SICK)
+    plan = plan_of(domain)
     assert plan.learning is not None
+    cap = Cap(epsilon=2.0, delta=1e-5, rule=AdmissionRule.FILTERS)
 
-    quote = make_quote(plan, Cap(epsilon=2.0, delta=1e-5, rule=AdmissionRule.FILTERS), [])
+    quote = make_quote(plan, cap, [], domain=domain).to_json()
 
     split = quote["split"]
     shares = [part["share"] for name, part in split.items() if name != "order"]

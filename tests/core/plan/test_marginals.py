@@ -56,7 +56,7 @@ def test_a_plan_survives_its_own_json():
     for engine in ("aim", "mst"):
         plan = plan_of(engine)
         assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
-        assert make_quote(plan, None, [])["split"]["anchor"]["share"] == pytest.approx(1.0)
+        assert make_quote(plan, None, [], domain=Shape()).split.anchor.share == pytest.approx(1.0)
 
 
 def test_a_plan_with_other_noise_or_other_options_is_refused():

@@ -12,7 +12,7 @@ from core.dp.mechanism import Composed, Gaussian, PoissonSampled, Repeated
 from core.errors import UnderstudyError
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
-from core.plan.model_planning import ModelSpec, accuracy_error, make_model_plan, make_model_quote
+from core.plan.model_planning import ModelQuote, ModelSpec, accuracy_error, make_model_plan, make_model_quote
 from core.plan.selection import ordered_plan_from_json
 from tests.models.classifier.small import IMAGES, TABLE, plan_of
 
@@ -117,9 +117,10 @@ def test_a_table_without_a_target_and_a_bound_on_records_are_refused() -> None:
 def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:
     plan = plan_of(accuracy_share=0.25, features="plain", size=10_000)
     quote = make_model_quote(plan, None, [])
-    assert quote["model"]["options"] == plan.options.model_dump()
-    assert quote["model"]["target"] == "label"
-    assert quote["plan_digest"] == plan.digest()
-    assert quote["fits"] is False, "no budget is set"
+    assert quote.model.options == plan.options
+    assert quote.model.target == "label"
+    assert quote.plan_digest == plan.digest()
+    assert not quote.fits, "no budget is set"
+    assert ModelQuote.from_json(quote.to_json()) == quote
     assert accuracy_error(plan) == plan.accuracy_noise_multiplier / 1000  # type: ignore[operator]
     assert accuracy_error(plan_of()) is None

@@ -21,7 +21,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidReport
 from core.plan.report_plan import LARGEST_SIZE, MOST_COLUMNS, SHARES, ReportPlan
-from core.plan.report_planning import ReportSpec, make_report_plan, make_report_quote
+from core.plan.report_planning import ReportQuote, ReportSpec, make_report_plan, make_report_quote
 from core.plan.selection import ordered_plan_from_json
 from tests.core.artifacts.stand_in import DOMAIN
 
@@ -163,13 +163,14 @@ def test_what_has_begun_is_all_of_it():
 def test_a_quote_tells_the_price_and_the_precision_that_the_report_will_have():
     plan, cap = plan_of(), Cap(epsilon=1.0, delta=1e-5, rule=AdmissionRule.FILTERS)
     quote = make_report_quote(plan, cap, [])
-    assert quote["fits"]
-    assert quote["charge"] == charge_of(plan.mechanism, delta=1e-6).to_json()
-    for kind, part in quote["report"]["parts"].items():
-        assert part["noise_std"] == plan.noise_stds[kind] / 10_000
-        assert part["half_width_95"] == pytest.approx(1.96 * part["noise_std"])
+    assert ReportQuote.from_json(quote.to_json()) == quote
+    assert quote.fits
+    assert quote.charge == charge_of(plan.mechanism, delta=1e-6)
+    for kind, part in quote.report.parts.items():
+        assert part.noise_std == plan.noise_stds[kind] / 10_000
+        assert part.half_width_95 == pytest.approx(1.96 * part.noise_std)
     many = make_report_quote(plan, cap, [charge_of(plan.mechanism, delta=1e-6)] * 40)
-    assert not many["fits"]
+    assert not many.fits
     tiny = make_report_quote(plan_of(declared_size=5), None, [])
-    assert not tiny["fits"]
-    assert tiny["report"]["parts"]["score"]["half_width_95"] == 1.0
+    assert not tiny.fits
+    assert tiny.report.parts["score"].half_width_95 == 1.0

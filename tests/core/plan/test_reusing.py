@@ -249,13 +249,13 @@ def test_what_is_told_of_screened_pairs_is_an_upper_bound():
 
 @pytest.mark.parametrize("own", [plan, by_rule])
 def test_the_expected_error_is_that_of_all_counts_together(own):
-    alone = expected_error_in(own(), SHAPE)["expected_error"]
-    both = expected_error_in(with_reuse(own(), [left(own(), 1)], SHAPE), SHAPE)["expected_error"]
+    alone = expected_error_in(own(), SHAPE)
+    both = expected_error_in(with_reuse(own(), [left(own(), 1)], SHAPE), SHAPE)
     for score in ("one_way", "two_way", "three_way"):
-        assert both[score] < alone[score]
+        assert getattr(both, score) < getattr(alone, score)
     for score in ("one_way", "two_way"):
-        assert both["released_counts"][score] < alone["released_counts"][score]
-    assert both["measured"] == alone["measured"]
+        assert getattr(both.released_counts, score) < getattr(alone.released_counts, score)
+    assert both.measured == alone.measured
 
 
 @given(st.lists(st.floats(0.05, 8.0), min_size=1, max_size=6), st.floats(0.05, 8.0))

@@ -16,7 +16,7 @@ from core.dp.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidPlan, InvalidSelection
 from core.plan.selection import SelectionPlan, SelectionSpec, ordered_plan_from_json
-from core.plan.selection_planning import make_selection_plan, make_selection_quote
+from core.plan.selection_planning import SelectionQuote, make_selection_plan, make_selection_quote
 from core.plan.spec import SynthesisSpec
 from tests.core.plan.shapes import Shape, plan_of
 
@@ -186,16 +186,16 @@ def test_a_quote_tells_both_prices_and_the_total(plan: SelectionPlan):
     cap = Cap(epsilon=3.0, delta=1e-5, rule=AdmissionRule.FILTERS)
     quote = make_selection_quote(plan, cap, [])
 
-    assert json.loads(json.dumps(quote, allow_nan=False)) == quote
-    assert quote["selection"]["epsilon"] == epsilons(plan.selecting, delta=DELTA).to_json()
-    assert quote["final"]["epsilon"] == epsilons(plan.training, delta=DELTA).to_json()
-    assert quote["epsilon"] == plan.epsilons.to_json()
-    assert quote["charge"] == charge_of(plan.mechanism, delta=DELTA).to_json()
-    assert (quote["selection"]["parts"], quote["selection"]["part_size"]) == (4, 10_000)
-    assert [one["steps"] for one in quote["final"]["candidates"]] == [200, 400, 0]
-    assert quote["fits"]
-    assert 0 < quote["remaining_epsilon_after"] < quote["remaining_epsilon"]
-    assert quote["plan_digest"] == plan.digest()
+    assert SelectionQuote.from_json(json.loads(json.dumps(quote.to_json(), allow_nan=False))) == quote
+    assert quote.selection.epsilon == epsilons(plan.selecting, delta=DELTA)
+    assert quote.final.epsilon == epsilons(plan.training, delta=DELTA)
+    assert quote.epsilon == plan.epsilons
+    assert quote.charge == charge_of(plan.mechanism, delta=DELTA)
+    assert (quote.selection.parts, quote.selection.part_size) == (4, 10_000)
+    assert [one.steps for one in quote.final.candidates] == [200, 400, 0]
+    assert quote.fits
+    assert 0 < quote.remaining_epsilon_after < quote.remaining_epsilon
+    assert quote.plan_digest == plan.digest()
 
 
 def test_what_does_not_fit_is_told_too(plan: SelectionPlan):
@@ -203,11 +203,11 @@ def test_what_does_not_fit_is_told_too(plan: SelectionPlan):
 
     refused, unset = make_selection_quote(plan, tight, []), make_selection_quote(plan, None, [])
 
-    assert not refused["fits"]
-    assert refused["remaining_epsilon_after"] == refused["remaining_epsilon"]
-    assert not unset["fits"]
-    assert unset["remaining_epsilon"] is None
-    assert unset["filters"] == {}
+    assert not refused.fits
+    assert refused.remaining_epsilon_after == refused.remaining_epsilon
+    assert not unset.fits
+    assert unset.remaining_epsilon is None
+    assert unset.filters == {}
 
 
 def test_a_spec_states_what_was_asked_for():
