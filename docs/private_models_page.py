@@ -29,6 +29,7 @@ fitted.save("bundle.zip")
 ```
 
 By the API: `{"dataset_id": "…", "epsilon": 1.0, "model": {"network": "linear"}}` for `POST /v1/quotes` and `POST /v1/jobs`.
+On the dashboard: *Private model* in the form of an order.
 
 ## What is trained
 

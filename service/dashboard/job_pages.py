@@ -25,10 +25,11 @@ from service.quotes.endpoints import create_quote
 from service.wire import Before
 
 JOBS: Final = 25
+MODEL: Final = "model"
 OPEN_GRANT: Final = "open"
 ORDERED: Final = (
     "epsilon", "delta", "grant_id", "options", "candidates", "selection_epsilon", "choice_epsilon",
-    "fresh",
+    "fresh", "kind",
 )  # fmt: skip
 """Form fields passed unchanged from the quote to the order button."""
 
@@ -94,6 +95,7 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         tabs=tabs(visit, dataset),
         budget=visit.ask(read_budget, dataset_id=dataset_id),
         options=order_form.known_options(),
+        model_options=order_form.known_model_options(),
         known_counts=visit.ask(read_known_counts, dataset_id=dataset_id)
         if visit.may(read_known_counts)
         else None,
@@ -138,13 +140,16 @@ def _job(visit: Visit, job_id: UUID) -> JobView:
 
 
 def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
+    options = order_form.options_of(form.text("options"))
+    is_model = form.text("kind") == MODEL
     return order(
         GeneratorOrder,
         dataset_id=dataset_id,
         epsilon=form.number("epsilon"),
         delta=form.number("delta"),
         grant_id=form.identity("grant_id"),
-        options=order_form.options_of(form.text("options")),
+        options={} if is_model else options,
+        model=options if is_model else None,
         selection=order_form.selection_of(form),
         reuse=form.text("fresh") is None,
     )

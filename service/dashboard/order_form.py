@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 
+from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS, IdpganRequest
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form
@@ -51,9 +53,18 @@ def selection_of(form: Form) -> dict[str, Any] | None:
 
 
 def known_options() -> Sequence[tuple[str, str]]:
-    """All options with their allowed values, for reference."""
-    properties = IdpganRequest.model_json_schema()["properties"]
-    return [("ablation", " or ".join(sorted(ABLATIONS)))] + [
+    """All options of a generator with their allowed values, for reference."""
+    return [("ablation", " or ".join(sorted(ABLATIONS))), *_options(IdpganRequest)]
+
+
+def known_model_options() -> Sequence[tuple[str, str]]:
+    """All options of a private model with their allowed values."""
+    return _options(ModelRequest)
+
+
+def _options(request: type[BaseModel]) -> list[tuple[str, str]]:
+    properties = request.model_json_schema()["properties"]
+    return [
         (name, " or ".join(filter(None, map(_may_be, schema.get("anyOf", [schema])))))
         for name, schema in sorted(properties.items())
     ]

@@ -73,7 +73,8 @@ def release_page(
         lambda session: repository.visible(session, release_id, visit.principal).certificate
     )
     dataset = visit.ask(read_dataset, dataset_id=release.dataset_id) if visit.may(read_dataset) else None
-    draws = visit.may(draw_samples) and certificate.get("schema") != MODEL
+    is_model = certificate.get("schema") == MODEL
+    draws = visit.may(draw_samples) and not is_model
     pictures = _pictures(visit, release_id) if draws and dataset is not None else None
     return page(
         visit,
@@ -81,6 +82,7 @@ def release_page(
         release=release,
         names=dataset_names(visit, [release.dataset_id]),
         certificate=certificate,
+        is_model=is_model,
         dataset=dataset,
         precision=visit.ask(read_precision, release_id=release_id) if visit.may(read_precision) else None,
         pictures=pictures,

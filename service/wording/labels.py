@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
@@ -268,3 +268,23 @@ def factor_up(amount: float) -> str:
     if exact < _LARGE:
         return f"{exact.quantize(Decimal('0.1'), context=_UP):f}".removesuffix(".0")
     return f"{_TO_SIX.plus(exact):.5e}"
+
+
+def network(options: Mapping[str, Any]) -> str:
+    """What a private model is made of.
+
+    Args:
+        options: All options of its plan.
+    """
+    kinds = {
+        "linear": "a linear layer",
+        "mlp": f"a network with {options['hidden']:,} hidden units",
+        "cnn": "a convolutional network",
+        "module": f"the registered module {options['module']}",
+    }
+    features = {
+        "plain": "",
+        "scattering": " on scattering features",
+        "pca": f" on {options['components']:,} noisy principal components",
+    }
+    return kinds[options["network"]] + features[options["features"]]

@@ -283,6 +283,31 @@ def test_a_selection_shows_both_prices_and_is_ordered_as_priced(
         require_page(refused)
 
 
+def test_a_private_model_is_priced_and_ordered(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    assert "accuracy_share" in analyst.page(f"/datasets/{dataset_id}/order")
+    wanted = {"epsilon": "0.5", "kind": "model", "options": "steps=40\naccuracy_share=0.1"}
+    priced = analyst.send(f"/datasets/{dataset_id}/quote", headers={"HX-Request": "true"}, **wanted)
+    assert priced.status_code == 200, priced.text
+    assert all(
+        words in priced.text
+        for words in ("2 classes, by a linear layer", "held-out units", "Order private model")
+    )
+    once = re.search(r'name="once" value="([^"]+)"', priced.text)
+    assert once
+    placed = analyst.send(f"/datasets/{dataset_id}/jobs", once=once[1], **wanted)
+    assert placed.status_code == 303, placed.text
+    assert "Noisy steps" in priced.text
+    for wrong in (
+        {"options": "ema_decay=0.5"},
+        {"candidates": "rules\nsteps=4", "selection_epsilon": "1", "choice_epsilon": "1"},
+    ):
+        refused = analyst.send(f"/datasets/{dataset_id}/quote", **{**wanted, **wrong})
+        assert refused.status_code == 422, (wrong, refused.text)
+        require_page(refused)
+
+
 def test_options_of_the_synthesizer(world: World, sign_in: Callable[..., Visitor]) -> None:
     dataset_id = world.ready()
     analyst = sign_in("analyst")
