@@ -14,6 +14,12 @@ from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.certificate_schema import schema_text
 from core.artifacts.execution import Executed
 from core.artifacts.manifest import ImageManifest, TableManifest
+from core.artifacts.model_certificate import (
+    Trained,
+    make_model_certificate,
+    sign_model_certificate,
+)
+from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_form import model_schema_text
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.reports.utility_form import utility_schema_text
@@ -89,6 +95,8 @@ def ordered_plans() -> dict[str, object]:
         "aim": plans.table_plan({"marginals_per_round": 2}, synthesizer="aim"),
         "mst": plans.table_plan(synthesizer="mst"),
         "images with a critic": plans.image_plan({"critic": True}),
+        "linear model": plans.model_plan(),
+        "model on components": plans.model_plan({"network": "mlp", "components": 3, "accuracy_share": 0.1}),
     }
     members: dict[str, object] = {}
     for name, plan in made.items():
@@ -114,6 +122,7 @@ def certificates() -> dict[str, object]:
         members[name] = _stable(sign_certificate(stated, SIGNER).to_json(), contexts.CERTIFICATE)
     members["selection"] = _selection()
     members["utility report"] = _utility_report()
+    members["private model"] = _private_model()
     return members
 
 
@@ -154,6 +163,26 @@ def _utility_report() -> dict[str, Any]:
         **_LINKS,
     )
     return _stable(sign_charged_report(report, SIGNER).to_json(), contexts.CHARGED_REPORT)
+
+
+def _private_model() -> dict[str, Any]:
+    plan = plans.model_plan({"accuracy_share": 0.1})
+    trained = Trained(
+        executed=ModelExecuted.planned(plan),
+        noisy_wrong=700.5,
+        noise_grid={"components": None, "steps": 36, "accuracy": 2.0**-20},
+    )
+    stated = make_model_certificate(
+        plan=plan,
+        trained=trained,
+        release_id=UUID(int=4),
+        domain_digest=digest(plans.DOMAIN),
+        cardinalities=TableDomain.from_json(plans.DOMAIN).cardinalities,
+        software=_SOFTWARE,
+        **_LINKS,
+    )
+    files = ("README.md", "domain.json", "manifest.json", "model.onnx", "predict.py", "weights.safetensors")
+    return _stable(sign_model_certificate(stated | _artefacts(files), SIGNER).to_json(), contexts.CERTIFICATE)
 
 
 def _grid(plan: Plan) -> dict[str, Any]:

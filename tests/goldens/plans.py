@@ -7,6 +7,8 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.model_plan import ModelPlan
+from core.plan.model_planning import ModelSpec, make_model_plan
 from core.plan.plan import Plan, make_plan
 from core.plan.report_plan import ReportPlan
 from core.plan.report_planning import ReportSpec, make_report_plan
@@ -123,6 +125,18 @@ def utility_plan() -> ReportPlan:
     return make_report_plan(
         report=ReportSpec(release_id=RELEASE, manifest_sha256="ab" * 32, target=None, columns=None),
         guarantee=PrivacyGuarantee(epsilon=0.25, delta=DELTA),
+        declared_size=50_000,
+        domain=TableDomain.from_json(DOMAIN),
+        privacy_unit=RECORD,
+        **_FACTS,
+    )
+
+
+def model_plan(options: dict[str, Any] | None = None) -> ModelPlan:
+    """A plan of a private model of a table's target."""
+    return make_model_plan(
+        model=ModelSpec(options=options or {}),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=DELTA),
         declared_size=50_000,
         domain=TableDomain.from_json(DOMAIN),
         privacy_unit=RECORD,
