@@ -364,7 +364,7 @@ def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Ch
 
 def _enclosed(found: accounting.Recomputed) -> str:
     pld = found.pld
-    return "not computed" if pld is None else f"between {pld.low:.6g} and {pld.high:.6g}"
+    return "not computed" if pld is None else f"between {pld.low:.6g} and {pld.high:.6g} by PRV composition"
 
 
 def report_json(report: Report) -> str:

@@ -1,9 +1,11 @@
 """The verifier's accountants against closed forms, against the service's, and against each other."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
+from opacus.accountants import PRVAccountant
 
 from core.dp.accountant import epsilons
 from core.dp.charge import charge_of
@@ -59,6 +61,19 @@ def test_the_service_states_what_the_enclosure_allows_and_the_enclosure_is_narro
     assert pld.high / pld.low < 1.01
     # Whole orders alone bound the statement from above, coarsely where the best order is near one.
     assert rdp.high / rdp.low < 1.1
+
+
+@pytest.mark.parametrize(("rate", "noise", "steps"), [(0.02, 1.1, 800), (0.1, 5.43, 200), (0.3, 3.0, 20)])
+def test_the_enclosure_meets_that_of_opacus(rate: float, noise: float, steps: int) -> None:
+    """Its PRV accountant states the upper end of an enclosure that is `eps_error` wide on either side."""
+    accountant, error = PRVAccountant(), 0.01
+    accountant.history = [(noise, rate, steps)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its search for a safe domain warns about its own orders
+        upper = float(accountant.get_epsilon(1e-5, eps_error=error))
+    found = accounting.recompute((part(noise, rate=rate, count=steps),), 1e-5).pld
+    assert found is not None
+    assert upper - 2 * error - 1e-3 <= found.low <= found.high <= upper + 1e-3
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
