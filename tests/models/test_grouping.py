@@ -124,11 +124,11 @@ def wide_table(*, units: int | None = None) -> PrivateTable:
     """Forty codes, ordered and not, of sixty records: a table whose groups hang on single records."""
     rng = np.random.default_rng(3)
     owner = np.arange(60) if units is None else np.sort(rng.integers(0, units, 60))
-    codes = np.column_stack([rng.integers(0, size, 60) for size in (20, 2, 20)])
+    codes = np.column_stack([rng.integers(0, size, 60) for size in (40, 2, 40)])
     return PrivateTable(
         codes=codes.astype(np.int16),
         unit_of_record=np.unique(owner, return_inverse=True)[1].astype(np.int64),
-        cardinalities=(20, 2, 20),
+        cardinalities=(40, 2, 40),
         target_index=1,
         ordered=(True, False, False),
     )
@@ -162,7 +162,7 @@ def test_neighbours_with_one_noisy_first_round_have_one_layout_and_a_second_roun
     counted = measure(table, plan, KeyedStreams(KEY, releases=recorder)).counted
     layout, paid = layout_of(counted.groups, table, plan), paid_distances(plan)
     assert layout.by_class
-    assert all(2 <= groups < 30 for groups in layout.feature_cardinalities), "codes are merged"
+    assert all(2 <= groups < 40 for groups in layout.feature_cardinalities), "codes are merged"
     first, second = (int(Purpose.ANCHOR_NOISE), FIRST_ROUND), (int(Purpose.ANCHOR_NOISE), SECOND_ROUND)
     for unit in range(table.units):
         other, heard = without_unit(table, unit), FirstRoundKept(recorder.heard[first].noisy)
