@@ -6,10 +6,14 @@ Both need the engine, which is installed with ``understudy[offline]``. They cost
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from understudy.asking import Answer
 from understudy.errors import library_missing
 from understudy.rules import RulesCheck
+
+if TYPE_CHECKING:
+    from understudy.local.predicting import Predictor
 
 
 def ask(bundle: Path | str | bytes, question: str) -> Answer:
@@ -45,6 +49,23 @@ def check_rules(bundle: Path | str | bytes) -> RulesCheck:
     with _needing("checking rules"):
         from understudy.local.asking import checked_rules
     return RulesCheck.from_json(checked_rules(bundle))
+
+
+def predictor(bundle: Path | str | bytes) -> "Predictor":
+    """Make a linear classifier of the target from the noisy counts of a bundle, offline.
+
+    Args:
+        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
+
+    Raises:
+        InputUnusable: there is no such bundle.
+        InvalidInput: the bundle is damaged.
+        Conflict: the bundle holds no counts, its domain no target, or too little was counted with it.
+        NotInstalled: the engine is missing.
+    """
+    with _needing("predicting"):
+        from understudy.local.predicting import predictor_from
+    return predictor_from(bundle)
 
 
 @contextmanager

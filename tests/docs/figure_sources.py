@@ -8,6 +8,7 @@ from benchmarks.results_file import RESULTS
 from docs.peer_figures import summary
 
 SOURCES = {
+    "asking.md": ("linear_predictor",),
     "idpgan.md": ("images", "adult", "degenerate"),
     "rules-study.md": ("rules_study", "adult", "cost", "expected_error"),
     "reports.md": ("charged",),

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 import understudy
 from core.artifacts.packing import pack
+from core.artifacts.sampling.samples import open_samples
 from tests.core.artifacts.certified import certified
 from tests.core.artifacts.stand_in import bundle as stand_in
 from understudy.cli import app
@@ -38,6 +40,16 @@ def test_a_file_and_its_content_are_asked(file: Path) -> None:
     assert answer.columns == ("ward", "sick")
     assert [row.values for row in answer.rows][:2] == [("A", "no"), ("A", "yes")]
     assert all(row.low <= row.estimate <= row.high for row in answer.rows if row.estimate is not None)
+
+
+def test_a_target_is_predicted_from_the_counts_of_a_file(file: Path) -> None:
+    predictor = understudy.predictor(file)
+    rows = parquet.read_table(io.BytesIO(b"".join(open_samples(PACKED).write(20, "parquet", {}))))
+    shares = predictor.probabilities(rows)
+    assert shares.shape == (20, 2)
+    assert predictor.predict(rows) == [predictor.classes[code] for code in shares.argmax(axis=1)]
+    with pytest.raises(InvalidInput, match="ward"):
+        predictor.predict(rows.drop_columns(["ward"]))
 
 
 def test_the_command_writes_a_table_csv_or_json(file: Path) -> None:

@@ -15,14 +15,14 @@ from understudy.errors import InputUnusable, refusal
 
 def answered_from(bundle: Path | str | bytes, question: str) -> dict[str, Any]:
     """Answer a question from a bundle's counts; see `understudy.offline.ask`."""
-    with _refusing():
-        return _opened(bundle).answer(question).to_json()
+    with opened_counts(bundle) as counts:
+        return counts.answer(question).to_json()
 
 
 def checked_rules(bundle: Path | str | bytes) -> dict[str, Any]:
     """Compare a bundle's rules with its counts; see `understudy.offline.check_rules`."""
-    with _refusing():
-        return _opened(bundle).rules_check.to_json()
+    with opened_counts(bundle) as counts:
+        return counts.rules_check.to_json()
 
 
 def _opened(bundle: Path | str | bytes) -> OpenedCounts:
@@ -36,10 +36,10 @@ def _opened(bundle: Path | str | bytes) -> OpenedCounts:
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """Raise the engine's refusals as the errors of the client."""
+def opened_counts(bundle: Path | str | bytes) -> Iterator[OpenedCounts]:
+    """Open the counts of a bundle, and raise the engine's refusals as the errors of the client."""
     try:
-        yield
+        yield _opened(bundle)
     except EngineError as error:
         problem = {"code": error.code, "title": error.title, "detail": error.detail, "remedy": error.remedy}
         raise refusal(error.status, problem | {"facts": error.facts}) from None

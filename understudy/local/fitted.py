@@ -13,6 +13,7 @@ from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
 from understudy.local.conditions import drawn_where, split
+from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
 from understudy.tables import drawn, in_form, require_form
 
@@ -79,6 +80,11 @@ class Fitted:
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `understudy.ask`."""
         return Answer.from_json(answered_from(self.bundle, question))
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """A linear classifier of the target, from the noisy counts. It costs nothing; see `understudy.predictor`."""
+        return predictor_from(self.bundle)
 
     def check_rules(self) -> RulesCheck:
         """Compare the declared rules with the noisy counts. It costs nothing; see `understudy.check_rules`."""

@@ -34,6 +34,7 @@ from core.artifacts.asking.assumed import (
 from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
 from core.artifacts.asking.estimates import DEVIATIONS, Estimates, Weights
 from core.artifacts.asking.precision import ColumnPrecision, column_precisions
+from core.artifacts.asking.predictor import LinearPredictor
 from core.artifacts.asking.question import Condition, Question, read_question
 from core.artifacts.asking.result import Answer, Basis, Row
 from core.artifacts.asking.rules_check import RulesCheck, check_rules
@@ -92,6 +93,15 @@ class OpenedCounts:
     def precision(self) -> tuple[ColumnPrecision, ...]:
         """Return the precision of the counts of every column."""
         return column_precisions(self.domain, self.estimates)
+
+    @cached_property
+    def predictor(self) -> LinearPredictor:
+        """Return the linear predictor of the target.
+
+        Raises:
+            NotCounted: there is no target, or too much or too little was counted.
+        """
+        return LinearPredictor.of(self.domain, self.estimates)
 
     @cached_property
     def rules_check(self) -> RulesCheck:
