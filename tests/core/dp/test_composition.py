@@ -16,7 +16,7 @@ def single() -> Losses:
     return connect_dots(sampled(0.1, 2.0), Direction.REMOVED, 2.0**-5, reach=10.0)
 
 
-@pytest.mark.parametrize("doublings", [0, 3, 9])
+@pytest.mark.parametrize("doublings", [0, 3, 7, pytest.param(9, marks=pytest.mark.long)])
 def test_the_stated_error_covers_what_the_transform_does(doublings: int):
     one, delta = single(), 1e-10
     runs = [(one, 2**doublings)]

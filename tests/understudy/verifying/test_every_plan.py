@@ -60,7 +60,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "refreshed always": {"acts": True, "acts_interval": 1, "grouping": "rows", "row_blocks": 64},
     **ABLATIONS,
 }
-GUARANTEES = ((0.05, 1e-12), (1.0, 1e-2), (4.0, 1e-6), (20.0, 1e-2), (100.0, 1e-12), (100.0, 1e-2))
+GUARANTEES = ((0.05, 1e-12), (4.0, 1e-6), (100.0, 1e-2))
 DAILY = (
     *itertools.product(["table"], ["both", "critic", "dpba+acts+wc"], GUARANTEES),
     *itertools.product(["digits"], ["default", "critic", "acts"], GUARANTEES),
