@@ -1,21 +1,26 @@
 """The result of a training on this machine: a generator to draw from, save and share, with its certificate."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
 from understudy.asking import Answer
 from understudy.documents import Json
-from understudy.errors import InputUnusable
+from understudy.errors import InputUnusable, library_missing
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
 from understudy.local.conditions import drawn_where, split
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
 from understudy.tables import drawn, in_form, require_form
+
+if TYPE_CHECKING:
+    from understudy.local.plots import Plot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +127,34 @@ class Fitted:
         write_report(self.bundle, frame, file, target=target)
         return file
 
+    def plot_marginals(self, columns: Sequence[str] | None = None, *, real: object | None = None) -> "Plot":
+        """Plot the share of each bin or word of synthetic rows, one panel for a column.
+
+        Args:
+            columns: which ones; None for the first 24.
+            real: the rows that it was trained on, to show beside: NOT differentially private, for their owner alone.
+
+        Returns:
+            A figure of matplotlib; a notebook shows it, `savefig("marginals.png")` writes it.
+
+        Raises:
+            InputUnusable: no modelled column is called so, or the frame cannot be used.
+            InvalidInput: the generator is one of images.
+            NotInstalled: matplotlib is not installed.
+        """
+        plots = _plots()
+        return plots.plot_marginals(plots.shown_of(self.bundle, real), columns)
+
+    def plot_pair(self, first: str, second: str, *, real: object | None = None) -> "Plot":
+        """Plot the joint shares of two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
+        plots = _plots()
+        return plots.plot_pair(plots.shown_of(self.bundle, real), first, second)
+
+    def plot_associations(self, *, real: object | None = None) -> "Plot":
+        """Plot Cramér's V of every two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
+        plots = _plots()
+        return plots.plot_associations(plots.shown_of(self.bundle, real))
+
     def save(self, target: Path | str) -> Path:
         """Write the bundle to a file, for `understudy sample --bundle` and `understudy verify`.
 
@@ -133,3 +166,11 @@ class Fitted:
         partial.write_bytes(self.bundle)
         partial.replace(file)
         return file
+
+
+def _plots() -> ModuleType:
+    try:
+        from understudy.local import plots
+    except ModuleNotFoundError as error:
+        raise library_missing("plotting", error.name) from None
+    return plots

@@ -1,4 +1,4 @@
-"""an owner report of a training on this machine: what the service makes for owners, from the frame that they hold."""
+"""An owner report of a training on this machine: what the service makes for owners, from the frame that they hold."""
 
 import os
 from pathlib import Path
@@ -11,10 +11,26 @@ from core.artifacts.reports.owner_page import Subject, render
 from core.artifacts.sampling.sampler import Sampler
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from models.encoding import PrivateTable
 from understudy.local.accounts import answered
 from understudy.local.frames import clean_frame
 from understudy.local.intake import taken_in
+
+
+def owner_records(frame: object, domain: TableDomain) -> PrivateTable:
+    """Code the owner's rows for a comparison that the owner alone sees.
+
+    Args:
+        frame: the rows; see `understudy.local.fit`.
+        domain: of the generator.
+
+    Raises:
+        InputUnusable: the frame cannot be used.
+    """
+    rows = taken_in([clean_frame(frame, domain)], domain, declared_size=None).records
+    assert isinstance(rows, PrivateTable), "a table's records"
+    return rows
 
 
 def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None) -> None:
@@ -36,8 +52,7 @@ def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None
         if isinstance(domain, ImageDomain):
             raise ReportForTablesOnly
         chosen = target_of(domain, target)
-        rows = taken_in([clean_frame(frame, domain)], domain, declared_size=None).records
-    assert isinstance(rows, PrivateTable), "a table's records"
+        rows = owner_records(frame, domain)
     contents = measure(
         rows.codes, rows.unit_of_record, Sampler(opened).codes, columns_of(domain), target=chosen
     )
