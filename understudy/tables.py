@@ -4,7 +4,7 @@ import io
 from collections.abc import Mapping
 from typing import Any, Final
 
-from understudy.errors import InputUnusable, NotInstalled
+from understudy.errors import InputUnusable, NotInstalled, library_missing
 
 FILE_FORMATS: Final[Mapping[str, str]] = {
     "pandas": "arrow",
@@ -79,6 +79,6 @@ def require_form(form: str) -> str:
             __import__(name)
         except ModuleNotFoundError:
             otherwise = '; or ask for form="arrow"' if name in {"pandas", "polars"} else ""
-            message = f"records as {form} need {name}: pip install {' '.join(_NEEDED[form])}{otherwise}"
-            raise NotInstalled(message) from None
+            missing = library_missing(f"a sample in the form {form}", name)
+            raise NotInstalled(f"{missing}{otherwise}") from None
     return FILE_FORMATS[form]

@@ -23,7 +23,7 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # A role: the extras that it installs, and the packages and modules that its processes start from.
     "service": (("service", "backup"), ("service", "migrations", "workers.upkeep", "workers.backup")),
     "workers": (("workers", "graphical"), ("workers.app", "workers.runner", "workers.training_child", "workers.counting_child", "workers.owner_report_child")),
-    CLIENT: (("client", "offline", "frames", "polars", "audit", "embedded"), ("understudy",)),
+    CLIENT: (("client", "offline", "frames", "polars", "plots", "audit", "embedded"), ("understudy",)),
 }  # fmt: skip
 BY_NAME = {
     # A distribution that no import statement names: the file that uses it, and the words there that do.
@@ -161,7 +161,7 @@ def test_every_extra_belongs_to_a_role() -> None:
 
 def test_all_is_what_one_machine_needs() -> None:
     (line,) = EXTRAS["all"]
-    needed = set(EXTRAS) - NOT_SHIPPED - {"backup", CLIENT, "graphical", "polars"}
+    needed = set(EXTRAS) - NOT_SHIPPED - {"backup", CLIENT, "graphical"}
     assert Requirement(line).extras == needed
 
 

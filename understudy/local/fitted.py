@@ -1,10 +1,10 @@
 """The result of a training on this machine: a generator to draw from, save and share, with its certificate."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.artifacts.bundle import unpack
@@ -20,10 +20,10 @@ from understudy.rules import RulesCheck
 from understudy.tables import drawn, in_form, require_form
 
 if TYPE_CHECKING:
-    from understudy.local.plots import Plot
+    from understudy.local.plots import Plot, Plots
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Fitted:
     """A trained generator. Drawing from it, saving it and sharing the bundle cost no more budget.
 
@@ -34,10 +34,10 @@ class Fitted:
         refusals: why, with counts. For the owner only.
     """
 
-    bundle: bytes = field(repr=False)
-    certificate: Json = field(repr=False)
-    rows_refused: int = field(repr=False)
-    refusals: Json = field(repr=False)
+    bundle: bytes
+    certificate: Json
+    rows_refused: int
+    refusals: Json
 
     @cached_property
     def _samples(self) -> Samples:
@@ -76,6 +76,23 @@ class Fitted:
                 return drawn(b"".join(self._samples.write(number, file_format, fixed)), form="arrow")
 
             return in_form(drawn_where(draw, rows, wide, self.domain) if wide else draw(rows), form=form)
+
+    def __repr__(self) -> str:
+        """What matters to whoever uses it: the guarantee, whom it protects, and what is generated."""
+        return f"Fitted({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return html_table(("Fitted", ""), self._facts())
+
+    def _facts(self) -> list[tuple[str, ...]]:
+        promised, found = self.certificate["privacy_parameters"], self.certificate["data_domain"]
+        facts: list[tuple[str, ...]] = [
+            ("guarantee", f"epsilon {promised['epsilon']:g}, delta {promised['delta']:g}"),
+            ("protects", self.certificate["privacy_unit"]["description"]),
+            ("synthesizer", self.certificate["plan"]["synthesizer"]),
+            ("declared size", str(self.certificate["declared_size"])),
+        ]
+        return facts if self._of_images else [*facts, ("columns", str(found["columns"]))]
 
     @cached_property
     def domain(self) -> Json:
@@ -142,18 +159,22 @@ class Fitted:
             InvalidInput: the generator is one of images.
             NotInstalled: matplotlib is not installed.
         """
-        plots = _plots()
-        return plots.plot_marginals(plots.shown_of(self.bundle, real), columns)
+        return self._plots(real).marginals(columns)
 
     def plot_pair(self, first: str, second: str, *, real: object | None = None) -> "Plot":
         """Plot the joint shares of two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
-        plots = _plots()
-        return plots.plot_pair(plots.shown_of(self.bundle, real), first, second)
+        return self._plots(real).pair(first, second)
 
     def plot_associations(self, *, real: object | None = None) -> "Plot":
         """Plot Cramér's V of every two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
-        plots = _plots()
-        return plots.plot_associations(plots.shown_of(self.bundle, real))
+        return self._plots(real).associations()
+
+    def _plots(self, real: object | None) -> "Plots":
+        try:
+            from understudy.local.plots import plots_of
+        except ModuleNotFoundError as error:
+            raise library_missing("plotting", error.name) from None
+        return plots_of(self.bundle, real)
 
     def save(self, target: Path | str) -> Path:
         """Write the bundle to a file, for `understudy sample --bundle` and `understudy verify`.
@@ -168,9 +189,15 @@ class Fitted:
         return file
 
 
-def _plots() -> ModuleType:
-    try:
-        from understudy.local import plots
-    except ModuleNotFoundError as error:
-        raise library_missing("plotting", error.name) from None
-    return plots
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = "") -> str:
+    """Return a table for a notebook, with a note above it.
+
+    Args:
+        head: titles of the columns.
+        rows: cells, as plain text.
+        note: a sentence; none where it is empty.
+    """
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    above = f"<p>{escape(note)}</p>" if note else ""
+    return f"{above}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"

@@ -40,7 +40,7 @@ _ACROSS: Final = 3
 _SYNTHETIC, _REAL, _WARNING = "#2b6cb0", "#a0aec0", "#c53030"
 
 
-class Plot(Figure):  # type: ignore[misc] # matplotlib has no types here
+class Plot(Figure):
     """A figure of matplotlib that a notebook shows as it is; `savefig` writes it."""
 
     def _repr_png_(self) -> bytes:
@@ -50,8 +50,8 @@ class Plot(Figure):  # type: ignore[misc] # matplotlib has no types here
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shown:
-    """What plots are made of.
+class Plots:
+    """Rows to be plotted, one plot a method.
 
     Attributes:
         columns: the modelled columns.
@@ -73,8 +73,84 @@ class Shown:
             raise InputUnusable(message)
         return names.index(name)
 
+    def marginals(self, names: Sequence[str] | None) -> Plot:
+        """Plot the share of each bin or word, one panel for a column.
 
-def shown_of(bundle: bytes, real: object | None) -> Shown:
+        Args:
+            names: the columns; None for the first `MOST_PANELS`.
+
+        Raises:
+            InputUnusable: no modelled column is called so.
+        """
+        chosen = [*range(len(self.columns))][:MOST_PANELS] if names is None else [*map(self.position, names)]
+        if not chosen:
+            raise InputUnusable("name at least one column")
+        across = min(_ACROSS, len(chosen))
+        down = -(-len(chosen) // across)
+        figure = _figure(self, 3.6 * across, 2.7 * down)
+        panels = [*figure.subplots(down, across, squeeze=False).flat]
+        for axes, position in zip(panels, chosen, strict=False):
+            _draw_marginal(axes, self, position)
+        for axes in panels[len(chosen) :]:
+            axes.axis("off")
+        if len(self.tables) > 1:
+            figure.axes[0].legend(fontsize=7, frameon=False)
+        return figure
+
+    def pair(self, first: str, second: str) -> Plot:
+        """Plot the joint shares of two columns as a heat map.
+
+        Args:
+            first: the column of the horizontal axis.
+            second: the column of the vertical axis.
+
+        Raises:
+            InputUnusable: no modelled column is called so.
+        """
+        positions = [self.position(name) for name in (first, second)]
+        across, up = (_groups(self, position) for position in positions)
+        maps = {
+            name: joint_counts(
+                np.stack([across.group[codes[:, positions[0]]], up.group[codes[:, positions[1]]]], axis=1),
+                0,
+                1,
+                (len(across.labels), len(up.labels)),
+            ).T
+            / max(1, len(codes))
+            for name, codes in self.tables.items()
+        }
+        figure, panels = _maps(self, maps, 4.6, 3.9, largest=max(found.max() for found in maps.values()))
+        for axes in panels:
+            axes.set_xlabel(first)
+            axes.set_ylabel(second)
+            if up.upright:
+                axes.invert_yaxis()
+            axes.set_xticks(across.ticks, [across.labels[at] for at in across.ticks], rotation=45, ha="right")
+            axes.set_yticks(up.ticks, [up.labels[at] for at in up.ticks])
+        return figure
+
+    def associations(self) -> Plot:
+        """Plot how strongly every two columns go together: Cramér's V, from 0 (independent) to 1 (one determines the other).
+
+        Of more than `MAPPED` columns the first are shown.
+        """
+        columns = self.columns[:MAPPED]
+        cells = tuple(column.codes for column in columns)
+        maps = {name: associations(codes, cells) for name, codes in self.tables.items()}
+        side = max(3.4, 0.38 * len(columns) + 1.6)
+        figure, panels = _maps(self, maps, side + 0.6, side, largest=1.0)
+        names = [_short(column.name) for column in columns]
+        for axes, found in zip(panels, maps.values(), strict=True):
+            axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+            axes.set_yticks(range(len(names)), names)
+            if len(names) <= _MOST_NUMBERS:
+                for (row, column), value in np.ndenumerate(found):
+                    colour = "white" if value > 0.6 else "black"  # noqa: PLR2004 - dark cells
+                    axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=colour)
+        return figure
+
+
+def plots_of(bundle: bytes, real: object | None) -> Plots:
     """Draw as many rows as an owner report does, with its fixed seed, and code the owner's rows.
 
     Args:
@@ -92,92 +168,10 @@ def shown_of(bundle: bytes, real: object | None) -> Shown:
             raise ReportForTablesOnly
         tables = {} if real is None else {"real": owner_records(real, domain).codes}
     rng = np.random.default_rng(SEED)
-    return Shown(
+    return Plots(
         columns=columns_of(domain),
         tables=tables | {"synthetic": Sampler(opened).codes(SYNTHETIC_ROWS, rng)},
     )
-
-
-def plot_marginals(shown: Shown, names: Sequence[str] | None) -> Plot:
-    """Plot the share of each bin or word, one panel for a column.
-
-    Args:
-        shown: the rows.
-        names: the columns; None for the first `MOST_PANELS`.
-
-    Raises:
-        InputUnusable: no modelled column is called so.
-    """
-    chosen = [*range(len(shown.columns))][:MOST_PANELS] if names is None else [*map(shown.position, names)]
-    if not chosen:
-        raise InputUnusable("name at least one column")
-    across = min(_ACROSS, len(chosen))
-    down = -(-len(chosen) // across)
-    figure = _figure(shown, 3.6 * across, 2.7 * down)
-    panels = [*figure.subplots(down, across, squeeze=False).flat]
-    for axes, position in zip(panels, chosen, strict=False):
-        _draw_marginal(axes, shown, position)
-    for axes in panels[len(chosen) :]:
-        axes.axis("off")
-    if len(shown.tables) > 1:
-        figure.axes[0].legend(fontsize=7, frameon=False)
-    return figure
-
-
-def plot_pair(shown: Shown, first: str, second: str) -> Plot:
-    """Plot the joint shares of two columns as a heat map.
-
-    Args:
-        shown: the rows.
-        first: the column of the horizontal axis.
-        second: the column of the vertical axis.
-
-    Raises:
-        InputUnusable: no modelled column is called so.
-    """
-    positions = [shown.position(name) for name in (first, second)]
-    across, up = (_groups(shown, position) for position in positions)
-    maps = {
-        name: joint_counts(
-            np.stack([across.group[codes[:, positions[0]]], up.group[codes[:, positions[1]]]], axis=1),
-            0,
-            1,
-            (len(across.labels), len(up.labels)),
-        ).T
-        / max(1, len(codes))
-        for name, codes in shown.tables.items()
-    }
-    figure, panels = _maps(shown, maps, 4.6, 3.9, largest=max(found.max() for found in maps.values()))
-    for axes in panels:
-        axes.set_xlabel(first)
-        axes.set_ylabel(second)
-        if up.upright:
-            axes.invert_yaxis()
-        axes.set_xticks(across.ticks, [across.labels[at] for at in across.ticks], rotation=45, ha="right")
-        axes.set_yticks(up.ticks, [up.labels[at] for at in up.ticks])
-    return figure
-
-
-def plot_associations(shown: Shown) -> Plot:
-    """Plot how strongly every two columns go together: Cramér's V, from 0 (independent) to 1 (one determines the other).
-
-    Args:
-        shown: the rows; of more than `MAPPED` columns the first are shown.
-    """
-    columns = shown.columns[:MAPPED]
-    cells = tuple(column.codes for column in columns)
-    maps = {name: associations(codes, cells) for name, codes in shown.tables.items()}
-    side = max(3.4, 0.38 * len(columns) + 1.6)
-    figure, panels = _maps(shown, maps, side + 0.6, side, largest=1.0)
-    names = [_short(column.name) for column in columns]
-    for axes, found in zip(panels, maps.values(), strict=True):
-        axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-        axes.set_yticks(range(len(names)), names)
-        if len(names) <= _MOST_NUMBERS:
-            for (row, column), value in np.ndenumerate(found):
-                colour = "white" if value > 0.6 else "black"  # noqa: PLR2004 - dark cells
-                axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=colour)
-    return figure
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,9 +191,9 @@ class _Groups:
     upright: bool
 
 
-def _groups(shown: Shown, position: int) -> _Groups:
+def _groups(plots: Plots, position: int) -> _Groups:
     """Neighbouring bins of a scale are joined, special values stay; of words the most frequent synthetic ones stay."""
-    column = shown.columns[position]
+    column = plots.columns[position]
     group = np.zeros(column.codes, dtype=np.int64)
     placed = np.flatnonzero(np.isfinite(column.places))
     if column.is_ordered and column.codes > SHOWN_VALUES:
@@ -216,7 +210,7 @@ def _groups(shown: Shown, position: int) -> _Groups:
         )
     order = np.arange(column.codes)
     if not column.is_ordered:
-        order = np.argsort(-shares(shown.tables["synthetic"][:, position], column.codes), kind="stable")
+        order = np.argsort(-shares(plots.tables["synthetic"][:, position], column.codes), kind="stable")
     group[order] = np.minimum(np.arange(column.codes), SHOWN_VALUES)
     labels = [_short(column.words[code]) for code in order[:SHOWN_VALUES]]
     if column.codes > SHOWN_VALUES:
@@ -224,14 +218,14 @@ def _groups(shown: Shown, position: int) -> _Groups:
     return _Groups(labels=labels, group=group, ticks=[*range(len(labels))], upright=False)
 
 
-def _draw_marginal(axes: Any, shown: Shown, position: int) -> None:  # noqa: ANN401 - matplotlib has no types here
-    groups = _groups(shown, position)
+def _draw_marginal(axes: Any, plots: Plots, position: int) -> None:  # noqa: ANN401 - matplotlib has no types here
+    groups = _groups(plots, position)
     places = np.arange(len(groups.labels))
-    width = 0.86 / len(shown.tables)
+    width = 0.86 / len(plots.tables)
     bars = axes.bar if groups.upright else axes.barh
-    for number, (name, codes) in enumerate(shown.tables.items()):
+    for number, (name, codes) in enumerate(plots.tables.items()):
         law = shares(groups.group[codes[:, position]], len(places))
-        moved = places + (number - (len(shown.tables) - 1) / 2) * width
+        moved = places + (number - (len(plots.tables) - 1) / 2) * width
         bars(moved, law, width, label=name, color=_SYNTHETIC if name == "synthetic" else _REAL)
     labels = [groups.labels[at] for at in groups.ticks]
     share = PercentFormatter(1, decimals=None)
@@ -242,13 +236,13 @@ def _draw_marginal(axes: Any, shown: Shown, position: int) -> None:  # noqa: ANN
         axes.set_yticks(groups.ticks, labels)
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(share)
-    axes.set_title(_short(shown.columns[position].name), fontsize=9, loc="left")
+    axes.set_title(_short(plots.columns[position].name), fontsize=9, loc="left")
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _figure(shown: Shown, width: float, height: float) -> Plot:
-    private = "real" in shown.tables
+def _figure(plots: Plots, width: float, height: float) -> Plot:
+    private = "real" in plots.tables
     figure = Plot(figsize=(width, height + 0.4 * private), layout="constrained")
     if private:
         figure.suptitle(MARK, color=_WARNING, fontsize=11, fontweight="bold")
@@ -256,16 +250,18 @@ def _figure(shown: Shown, width: float, height: float) -> Plot:
 
 
 def _maps(
-    shown: Shown, maps: dict[str, Matrix], width: float, height: float, *, largest: float
+    plots: Plots, maps: dict[str, Matrix], width: float, height: float, *, largest: float
 ) -> tuple[Plot, list[Any]]:
     """One heat map a table, on one scale of colours."""
-    figure = _figure(shown, width * len(maps), height)
+    figure = _figure(plots, width * len(maps), height)
     panels = [*figure.subplots(1, len(maps), squeeze=False)[0]]
     for axes, (name, found) in zip(panels, maps.items(), strict=True):
-        image = axes.imshow(found, cmap="Blues", vmin=0, vmax=largest, aspect="auto")
+        axes.imshow(found, cmap="Blues", vmin=0, vmax=largest, aspect="auto")
         axes.set_title(name, fontsize=9, loc="left")
         axes.tick_params(labelsize=7)
-    bar = figure.colorbar(image, ax=panels, format=PercentFormatter(1) if largest < 1 else None)
+    bar = figure.colorbar(
+        panels[-1].images[0], ax=panels, format=PercentFormatter(1) if largest < 1 else None
+    )
     bar.ax.tick_params(labelsize=7)
     return figure, panels
 

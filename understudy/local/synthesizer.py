@@ -10,11 +10,10 @@ It adds nothing to `understudy.local.fit`, which plans, pays, trains and certifi
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
@@ -25,11 +24,14 @@ from understudy.domain_draft import NOTE, draft_frame
 from understudy.draft_confirmation import Mark, accept_kinds, change
 from understudy.errors import Conflict, DraftNotAccepted, InputUnusable
 from understudy.local.accounts import Account, read_account, set_cap
-from understudy.local.fitted import Fitted
+from understudy.local.fitted import Fitted, html_table
 from understudy.local.fitting import Watch, fit
 from understudy.near_names import suggestion
 from understudy.rules import RulesCheck
 from understudy.table_files import DECLARED_SIZE, MARK, without_notes
+
+if TYPE_CHECKING:
+    from understudy.local.plots import Plot
 
 DRAFT: Final = "draft"
 _FORMS: Final = ("pandas", "polars")
@@ -51,9 +53,8 @@ class Draft:
         return "\n".join([head, *(f"  {' | '.join(row)}" for row in self._rows())])
 
     def _repr_html_(self) -> str:
-        return f"<p>Draft, to be accepted. {escape(self._unit())}</p>" + _table(
-            ("column", "kind", "declared", "why"), self._rows()
-        )
+        note = f"Draft, to be accepted. {self._unit()}"
+        return html_table(("column", "kind", "declared", "why"), self._rows(), note=note)
 
     def _unit(self) -> str:
         """Why the privacy unit is what it is: the last sentences of the document's note."""
@@ -236,6 +237,22 @@ class Synthesizer:
         """Compare the declared rules with the noisy counts; see `understudy.check_rules`."""
         return self._trained().check_rules()
 
+    def plot_marginals(self, columns: Sequence[str] | None = None, *, real: object | None = None) -> "Plot":
+        """Plot the columns of synthetic rows, beside the owner's `real` rows if given; see `Fitted.plot_marginals`."""
+        return self._trained().plot_marginals(columns, real=real)
+
+    def plot_pair(self, first: str, second: str, *, real: object | None = None) -> "Plot":
+        """Plot two columns of synthetic rows as a heat map; see `Fitted.plot_pair`."""
+        return self._trained().plot_pair(first, second, real=real)
+
+    def plot_associations(self, *, real: object | None = None) -> "Plot":
+        """Plot how strongly columns of synthetic rows go together; see `Fitted.plot_associations`."""
+        return self._trained().plot_associations(real=real)
+
+    def report(self, frame: object, target_file: Path | str, *, target: str | None = None) -> Path:
+        """Compare the generator with the rows, for their owner alone; see `Fitted.report`."""
+        return self._trained().report(frame, target_file, target=target)
+
     def save(self, target: Path | str) -> Path:
         """Write the bundle: generator, counts and certificate, which may be passed on."""
         return self._trained().save(target)
@@ -250,7 +267,7 @@ class Synthesizer:
         return f"Synthesizer({', '.join(f'{name}: {value}' for name, value in self._facts())})"
 
     def _repr_html_(self) -> str:
-        return _table(("Synthesizer", ""), self._facts())
+        return html_table(("Synthesizer", ""), self._facts())
 
     def _facts(self) -> list[tuple[str, ...]]:
         facts = [
@@ -363,12 +380,6 @@ def _declared(column: Mapping[str, Any]) -> str:
     if words == "learn":
         return "learnt"
     return f"{len(words)} words" if words else {"boolean": "2 words"}.get(kind, "")
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The front door of Python: parameters, a draft that is accepted, a training, rows in the caller's own kind of frame."""
 
+import sys
 from datetime import date
 from operator import methodcaller
 from pathlib import Path
@@ -13,8 +14,17 @@ import pytest
 from sklearn.base import clone
 
 import understudy
+from core.artifacts.reports.owner_page import MARK
 from tests.understudy.local.test_fitting import SMALL
-from understudy import BudgetRefused, Conflict, DraftNotAccepted, InputUnusable, InvalidInput, Synthesizer
+from understudy import (
+    BudgetRefused,
+    Conflict,
+    DraftNotAccepted,
+    InputUnusable,
+    InvalidInput,
+    NotInstalled,
+    Synthesizer,
+)
 from understudy.local import read_account, synthesizer
 
 ROWS = 400
@@ -144,6 +154,54 @@ def test_it_shows_what_was_spent_and_what_is_left(fitted: Synthesizer) -> None:
         assert said in text
     assert "<td>wards</td>" in html(fitted)
     assert "<td>epsilon 1 of 2</td>" in html(fitted)
+    assert "guarantee: epsilon 1, delta 1e-06" in repr(fitted.fitted_)
+    assert "<td>one record, present in one dataset" in html(fitted.fitted_)
+
+
+def test_plots_show_synthetic_rows_alone_unless_their_owner_gives_the_real_ones(fitted: Synthesizer) -> None:
+    plot = fitted.plot_marginals()
+    assert [axes.get_title("left") for axes in plot.axes[:5]] == table().column_names
+    for axes in plot.axes[:5]:
+        assert sum(max(bar.get_width(), bar.get_height()) for bar in axes.patches) > 0.99
+    assert plot.get_suptitle() == ""
+    assert methodcaller("_repr_png_")(plot).startswith(b"\x89PNG"), "a notebook shows it"
+    real = fitted.plot_marginals(["died"], real=table())
+    assert real.get_suptitle() == MARK
+    assert [bars.get_label() for bars in real.axes[0].containers] == ["real", "synthetic"]
+    died = dict(
+        zip(
+            [label.get_text() for label in real.axes[0].get_yticklabels()],
+            real.axes[0].containers[0],
+            strict=True,
+        )
+    )
+    assert died["yes"].get_width() == pytest.approx(
+        sum(word == "yes" for word in table()["died"].to_pylist()) / ROWS
+    )
+
+
+def test_pairs_and_associations_are_heat_maps(fitted: Synthesizer) -> None:
+    (drawn,) = fitted.plot_pair("age", "ward").axes[0].images
+    assert drawn.get_array().shape[0] == 3
+    assert drawn.get_array().sum() == pytest.approx(1)
+    plot = fitted.plot_associations(real=table())
+    assert [axes.get_title("left") for axes in plot.axes[:2]] == ["real", "synthetic"]
+    assert np.diag(plot.axes[1].images[0].get_array()).tolist() == [1] * 5
+    assert plot.get_suptitle() == MARK
+
+
+def test_a_plot_that_cannot_be_made_says_why(fitted: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputUnusable, match="no modelled column 'wards'; did you mean 'ward'"):
+        fitted.plot_pair("wards", "age")
+    with pytest.raises(InputUnusable, match="at least one column"):
+        fitted.plot_marginals([])
+    monkeypatch.delitem(sys.modules, "understudy.local.plots")
+    monkeypatch.delattr("understudy.local.plots")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(
+        NotInstalled, match=r"plotting needs matplotlib.figure: pip install 'understudy\[all\]'"
+    ):
+        fitted.plot_marginals()
 
 
 def test_counts_rules_and_the_bundle_are_those_of_the_training(fitted: Synthesizer, tmp_path: Path) -> None:
