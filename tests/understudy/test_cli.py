@@ -1,6 +1,7 @@
 """The command as words in and words out; what needs a service is in tests/system."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,30 @@ def test_demo_with_half_of_a_table_is_refused(
 ) -> None:
     assert run(monkeypatch, "demo", "--table", tmp_path / "rows.csv", "--out", tmp_path) == 1
     assert "both --table ROWS and --domain" in capsys.readouterr().err
+
+
+def test_the_demo_of_a_light_client_goes_on_with_uv_or_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "understudy.simulation", None)
+    monkeypatch.delenv("UV", raising=False)
+    words = ["demo", "--rows", "100", "--out", str(tmp_path)]
+    assert run(monkeypatch, *words) == 1
+    assert "pip install 'understudy[all]'" in capsys.readouterr().err
+
+    class Replaced(Exception):
+        """What `os.execv` does not come back from."""
+
+    def replaced(program: str, given: list[str]) -> None:
+        raise Replaced(program, given)
+
+    monkeypatch.setenv("UV", "/bin/uv")
+    monkeypatch.setattr("os.execv", replaced)
+    monkeypatch.setattr("sys.argv", ["understudy", *words])
+    with pytest.raises(Replaced) as caught:
+        main()
+    program, given = caught.value.args
+    assert program == "/bin/uv"
+    assert given[:4] == ["/bin/uv", "tool", "run", "--from"]
+    assert given[4].startswith("understudy[all]")
+    assert given[5:] == ["understudy", *words]

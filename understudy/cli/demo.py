@@ -1,6 +1,10 @@
 """``understudy demo``: publish the simulated hospital admissions, or your own table, at epsilon 1."""
 
+import json
+import os
 import secrets
+import sys
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Annotated
 
@@ -111,11 +115,28 @@ def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Pa
         screen: says that no real person is in it.
 
     Raises:
-        NotInstalled: if numpy is missing.
+        NotInstalled: if numpy is missing, and uv did not start this.
     """
     try:
         from understudy.simulation import NOTE, write_table
     except ImportError as error:
+        if uv := os.environ.get("UV"):
+            screen.say(
+                "The light client has no engine: uv fetches understudy[all], whose torch is large. UV_TORCH_BACKEND=cpu takes its smaller build."
+            )
+            _again_with_all(uv)
         raise library_missing("the simulated table", error.name) from None
     screen.say(NOTE)
     return write_table(folder, rows=rows)
+
+
+def _again_with_all(uv: str) -> None:
+    """Replace this process by the same command with everything installed, so that `uvx understudy demo` needs no more words.
+
+    Args:
+        uv: the program that started this one; it names itself in the environment.
+    """
+    ours = distribution("understudy")
+    origin = json.loads(ours.read_text("direct_url.json") or "{}").get("url")
+    everything = f"understudy[all] @ {origin}" if origin else f"understudy[all]=={ours.version}"
+    os.execv(uv, [uv, "tool", "run", "--from", everything, "understudy", *sys.argv[1:]])  # noqa: S606 - no shell

