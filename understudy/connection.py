@@ -150,7 +150,9 @@ def announced_connection(data_folder: Path) -> Connection | None:
         raise InputUnusable(message) from None
 
 
-def existing_connection(*, url: str | None, key: str | None, data_folder: Path | None) -> Connection | None:
+def existing_connection(
+    *, url: str | None = None, key: str | None = None, data_folder: Path | None = None
+) -> Connection | None:
     """Return the connection that is named, else that of the running local stack, or None if there is neither.
 
     Args:
@@ -165,8 +167,10 @@ def existing_connection(*, url: str | None, key: str | None, data_folder: Path |
     return None if found is None else found.acting_with(key, data_folder=data_folder)
 
 
-def find_connection(*, url: str | None, key: str | None, data_folder: Path | None) -> Connection:
-    """Find the service to talk to.
+def find_connection(
+    *, url: str | None = None, key: str | None = None, data_folder: Path | None = None
+) -> Connection:
+    """Find the service to talk to; without arguments the one that the environment names or that runs on this machine.
 
     Args:
         url: address from the command line.

@@ -1,5 +1,6 @@
-"""The code blocks of the documentation, as a reader sees them."""
+"""The code blocks of the documentation, as a reader sees them: of its pages, and the cells of its notebooks."""
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,11 @@ _EXCUSE = re.compile(r"<!-- not run: (?P<why>(?:(?!-->).)+) -->\n\Z", re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block.
+    """One fenced block, or one cell of code.
 
     Attributes:
         page: the file.
-        line: of its first line of code, from 1 on.
+        line: of its first line of code, from 1 on; in a notebook the number of its cell.
         language: as its fence says.
         text: the code.
         excuse: why it is not run, from a comment right above it; None where it is.
@@ -40,8 +41,9 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """The README, then every page that a person wrote."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """The README, then every page that a person wrote, then the notebooks."""
+    docs = ROOT / "docs"
+    return [ROOT / "README.md", *sorted(docs.rglob("*.md")), *sorted(docs.rglob("*.ipynb"))]
 
 
 def name_of(page: Path) -> str:
@@ -52,6 +54,12 @@ def name_of(page: Path) -> str:
 def blocks_of(page: Path) -> list[Block]:
     """The blocks of one page, in order."""
     text = page.read_text()
+    if page.suffix == ".ipynb":
+        return [
+            Block(page=page, line=number, language="python", text="".join(cell["source"]), excuse=None)
+            for number, cell in enumerate(json.loads(text)["cells"], 1)
+            if cell["cell_type"] == "code"
+        ]
     found = []
     for match in _FENCE.finditer(text):
         excuse = _EXCUSE.search(text[: match.start()])

@@ -1,5 +1,6 @@
 """A real service with something on it, on which the code blocks of the documentation play."""
 
+import ast
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +124,19 @@ class Stage:
         code = block.text.replace(ADDRESS, self.up.connection.url)
         for written, role in KEYS.items():
             code = code.replace(written, self.up.connection.keys[role])
-        lines = "\n" * (block.line - 1)  # so that a traceback names the page's own line
-        exec(compile(lines + code, str(block.page), "exec"), names)
+        tree = ast.increment_lineno(ast.parse(code), block.line - 1)  # a traceback names the page's own line
+        last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None  # type: ignore[attr-defined]
+        exec(compile(tree, str(block.page), "exec"), names)
+        if last is not None:
+            show(eval(compile(last, str(block.page), "eval"), names))
+
+
+def show(value: object) -> None:
+    """Have a value drawn as a notebook does."""
+    for way in ("_repr_png_", "_repr_html_", "__repr__"):
+        if hasattr(value, way):
+            assert methodcaller(way)(value)
+            return
 
 
 @contextmanager

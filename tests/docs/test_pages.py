@@ -13,6 +13,7 @@ from docs.reference import REFERENCE
 ROOT = Path(__file__).parents[2]
 PAGES_BY_HAND = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
 PAGES_BY_HAND += sorted((ROOT / "docs").rglob("*.md"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 PROOFS = [*sorted((ROOT / "docs" / "mechanisms").glob("*.md")), ROOT / "docs" / "privacy-promise.md"]
 DECISIONS_ASKED_FOR = {
@@ -63,9 +64,19 @@ def test_a_link_that_leads_nowhere_is_found():
     assert _broken(text, ROOT / "docs" / "reference") == ["absent.md"]
 
 
-@pytest.mark.parametrize("page", PAGES_BY_HAND, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [*PAGES_BY_HAND, *NOTEBOOKS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     assert not _broken(page.read_text(), page.parent)
+
+
+def test_every_chair_has_a_notebook_that_the_first_page_links_to():
+    assert [notebook.stem for notebook in NOTEBOOKS] == ["admin", "analyst", "owner", "protection-officer"]
+    start = (ROOT / "docs" / "start.md").read_text()
+    for notebook in NOTEBOOKS:
+        assert f"(notebooks/{notebook.name})" in start
+        cells = json.loads(notebook.read_text())["cells"]
+        assert len({cell["id"] for cell in cells}) == len(cells)
+        assert not any(cell.get("outputs") for cell in cells), "outputs are made where it is run"
 
 
 def test_every_decision_asked_for_is_recorded():

@@ -37,6 +37,10 @@ def test_every_page_is_built_and_can_be_found(site: Path) -> None:
     index = (site / "search" / "search_index.json").read_text()
     written = [page.relative_to(ROOT / "docs") for page in sorted((ROOT / "docs").rglob("*.md"))]
     made = [Path("reference") / name for name in REFERENCE if name.endswith(".md")]
+    made += [
+        notebook.relative_to(ROOT / "docs").with_suffix(".md")
+        for notebook in (ROOT / "docs").rglob("*.ipynb")
+    ]
     for page in written + made:
         place = page.with_suffix(".html").as_posix().replace("README", "index")
         assert (site / place).exists(), place
@@ -57,6 +61,12 @@ def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
     assert len(documents) == 5
     for name in documents:
         assert (site / "reference" / name).read_text() == REFERENCE[name]()
+
+
+def test_a_link_to_a_notebook_leads_to_its_page_which_offers_the_file(site: Path) -> None:
+    assert 'href="notebooks/owner.html"' in (site / "start.html").read_text()
+    assert '<a download href="owner.ipynb">' in (site / "notebooks" / "owner.html").read_text()
+    assert (site / "notebooks" / "owner.ipynb").is_file()
 
 
 def test_a_screenshot_is_shown_as_its_reader_would_have_it(site: Path) -> None:

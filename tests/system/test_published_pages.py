@@ -1,4 +1,4 @@
-"""What the pages of the documentation show is run: every shell and Python block that does not say why it is not.
+"""What the pages of the documentation show is run: every shell and Python block that does not say why it is not, and every notebook.
 
 Shell blocks run in bash with the real command, Python blocks in this process, page by page in the page's order and in one folder, on the stack
 that the tests beside this file share. Where a block names an id as `$DATASET` or `dataset_id`, it has the newest that the pages have made.
@@ -12,6 +12,7 @@ import pytest
 from tests.docs.code_blocks import RUN, blocks_of, name_of, pages
 from tests.docs.stage import Stage, few_steps, images_folder, page_folder, staged
 from tests.system.conftest import Up
+from understudy import Client
 
 # The first page trains a generator and starts everything; a busy machine takes its time for it.
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
@@ -40,12 +41,18 @@ def test_the_blocks_of_a_page_run(
     if name == "README.md":
         assert (stage.published / "folder" / "synthetic.csv").exists(), "the stage played it"
         return
-    folder = images_folder(stage, tmp_path) if name in OF_IMAGES else page_folder(stage, tmp_path)
+    alone = name.endswith(".ipynb")  # a notebook makes all that it names, and talks to the running stack
+    folder = tmp_path
+    if not alone:
+        folder = images_folder(stage, tmp_path) if name in OF_IMAGES else page_folder(stage, tmp_path)
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("UNDERSTUDY_DATA_FOLDER", str(tmp_path / "own"))
-    names = {} if name in OF_IMAGES else stage.given(folder)
+    monkeypatch.setenv("UNDERSTUDY_DATA_FOLDER", str(stage.up.data_folder if alone else tmp_path / "own"))
+    names = {} if alone or name in OF_IMAGES else stage.given(folder)
     try:
         for block in PLAYED[name]:
             stage.run(block, folder, names)
     finally:
+        for left in names.values():
+            if isinstance(left, Client):
+                left.close()
         stage.tidy()
