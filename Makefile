@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -109,6 +109,12 @@ docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas th
 
 site: $(DEV_INSTALLED) ## build the documentation site, with reference pages from the code, into build/site, strictly and offline
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: $(DEV_INSTALLED) ## build the wheel of HEAD into dist; the same commit gives the same bytes
+	$(BIN)/python -m docs.release wheel
+
+release: $(DEV_INSTALLED) ## build the wheel, write dist/release-notes.md from CHANGELOG.md and tag vX.Y.Z; pushes nothing
+	$(BIN)/python -m docs.release tag
 
 bench-critic: $(DEV_INSTALLED) ## the private critic step against the ordinary one and against vmap(grad)
 	$(BIN)/python -m benchmarks.critic_step --out benchmarks/results/critic_step.json
