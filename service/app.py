@@ -36,6 +36,7 @@ from core.platform.access.errors import (
 )
 from core.platform.access.keys import Entropy, pepper_from
 from core.platform.access.sessions import BrowserSessions
+from core.platform.access.sign_in_links import SignInLinks
 from core.platform.access.throttle import LoginThrottle
 from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
@@ -45,6 +46,7 @@ from service.auditing import dataset_trail
 from service.auditing import endpoints as auditing
 from service.auth.authenticator import Authenticator
 from service.auth.issuer import Issuer
+from service.auth.provider_sign_in import Client, ProviderSignIn
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
 from service.context import Access, AppContext, Limits, Sampling
@@ -254,6 +256,7 @@ def _make_context(
     database = database or Database(settings.database_url)
     store = store or open_store(settings.storage_url)
     keys = KeyDirectory(pepper=pepper, clock=clock, entropy=entropy)
+    issuer = _issuer(settings, clock)
     sessions = BrowserSessions(
         pepper=pepper,
         clock=clock,
@@ -293,9 +296,11 @@ def _make_context(
                 hold=timedelta(hours=settings.recovery_hold_hours),
             ),
             sessions=sessions,
+            links=SignInLinks(pepper=pepper, clock=clock),
+            provider=_provider(settings, issuer, pepper=pepper, clock=clock, entropy=entropy),
             throttle=LoginThrottle(pepper=pepper, clock=clock),
             authenticator=Authenticator(
-                database, keys=keys, sessions=sessions, tokens=_tokens(settings, clock), clock=clock
+                database, keys=keys, sessions=sessions, tokens=_tokens(settings, issuer, clock), clock=clock
             ),
             rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
         ),
@@ -312,16 +317,51 @@ def _make_context(
     )
 
 
-def _tokens(settings: Settings, clock: Clock) -> Tokens | None:
+def _issuer(settings: Settings, clock: Clock) -> Issuer | None:
+    """The identity provider, if one is configured."""
+    if settings.oidc_issuer is None:
+        return None
+    return Issuer(settings.oidc_issuer, clock=clock, plain_allowed=settings.is_alone)
+
+
+def _tokens(settings: Settings, issuer: Issuer | None, clock: Clock) -> Tokens | None:
     """The verifier of bearer tokens, if an identity provider is configured."""
-    if settings.oidc_issuer is None or settings.oidc_audience is None:
+    if issuer is None or settings.oidc_audience is None:
         return None
     return Tokens(
-        Issuer(settings.oidc_issuer, clock=clock, plain_allowed=settings.is_alone),
+        issuer,
         audience=settings.oidc_audience,
         roles_claim=settings.oidc_roles_claim,
         role_map=settings.oidc_role_map,
         clock=clock,
+    )
+
+
+def _provider(
+    settings: Settings, issuer: Issuer | None, *, pepper: bytes, clock: Clock, entropy: Entropy
+) -> ProviderSignIn | None:
+    """Sign-in of browsers at the identity provider, if this service is registered there as a client."""
+    if issuer is None or settings.oidc_client_id is None or settings.oidc_redirect_url is None:
+        return None
+    secret = settings.oidc_client_secret
+    return ProviderSignIn(
+        issuer,
+        client=Client(
+            id=settings.oidc_client_id,
+            secret=None if secret is None else secret.get_secret_value(),
+            redirect_url=settings.oidc_redirect_url,
+            scopes=settings.oidc_scopes,
+        ),
+        tokens=Tokens(
+            issuer,
+            audience=settings.oidc_client_id,
+            roles_claim=settings.oidc_roles_claim,
+            role_map=settings.oidc_role_map,
+            clock=clock,
+        ),
+        pepper=pepper,
+        clock=clock,
+        entropy=entropy,
     )
 
 

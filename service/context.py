@@ -14,10 +14,12 @@ from core.platform.access.directory import KeyDirectory
 from core.platform.access.enrolments import Enrolments
 from core.platform.access.keys import Entropy
 from core.platform.access.sessions import BrowserSessions
+from core.platform.access.sign_in_links import SignInLinks
 from core.platform.access.throttle import LoginThrottle
 from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from service.auth.authenticator import Authenticator
+from service.auth.provider_sign_in import ProviderSignIn
 from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits
 from service.edge.recording import Recorder
@@ -33,6 +35,8 @@ class Access:
 
     Args:
         enrolments: Invitations of people, and the tokens with which they create their first key.
+        links: Sign-in links of the embedded stack.
+        provider: Sign-in of browsers at the identity provider; None where it is not configured.
         throttle: Delays after failed logins.
         authenticator: Maps credentials to principals.
         rates: Rate limits per key.
@@ -41,6 +45,8 @@ class Access:
     keys: KeyDirectory
     enrolments: Enrolments
     sessions: BrowserSessions
+    links: SignInLinks
+    provider: ProviderSignIn | None
     throttle: LoginThrottle
     authenticator: Authenticator
     rates: RateLimits

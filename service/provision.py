@@ -1,7 +1,7 @@
-"""Register the embedded stack's own keys: ``python -m service.provision --keys FILE``.
+"""Register the embedded stack's own keys: ``python -m service.provision --keys FILE [--link FILE]``.
 
 FILE is JSON, ``{"owner": "us_...", "analyst": "us_...", "admin": "us_..."}``, written by the supervisor and readable
-only by its user. Running the command again changes nothing. Production refuses it; there
+only by its user. ``--link`` names a file with the token of a sign-in link, which then works once, for ten minutes. Running the command again changes nothing. Production refuses it; there
 ``python -m service.provision --first-admin`` creates the first admin key and prints it once.
 """
 
@@ -11,13 +11,19 @@ import os
 import sys
 from pathlib import Path
 
-from core.clock import SystemClock
+from core.clock import Clock, SystemClock
 from core.db.session import Database
+from core.ledger.audit import log
+from core.ledger.audit.repository import DONE
 from core.platform.access.directory import KeyDirectory
-from core.platform.access.keys import KeyText, parse_key
+from core.platform.access.keys import KeyText, parse_key, parse_link_token
 from core.platform.access.pepper import kept_pepper
 from core.platform.access.roles import Role
+from core.platform.access.sign_in_links import SignInLinks
 from core.platform.settings import Settings, read_settings
+
+ACTOR = "provision"
+"""The actor of the audit log: a program that a person with the data folder started."""
 
 
 class KeysFileInvalid(ValueError):
@@ -43,8 +49,34 @@ def read_keys(path: Path) -> dict[Role, KeyText]:
     return {role: key for role, key in keys.items() if key is not None}
 
 
-def provision(database: Database, directory: KeyDirectory, keys: dict[Role, KeyText], *, mode: str) -> None:
-    """Register each key for its role; registered keys are left unchanged.
+def read_link(path: Path) -> KeyText:
+    """Read the token of a sign-in link.
+
+    Raises:
+        KeysFileInvalid: The file is not readable or holds no token.
+    """
+    try:
+        token = parse_link_token(path.read_text().strip())
+    except (OSError, ValueError):
+        token = None
+    if token is None:
+        raise KeysFileInvalid("the file of the link holds no token")
+    return token
+
+
+def provision(
+    database: Database,
+    directory: KeyDirectory,
+    keys: dict[Role, KeyText],
+    *,
+    mode: str,
+    link: KeyText | None = None,
+    links: SignInLinks,
+    clock: Clock,
+) -> None:
+    """Register each key for its role, and a sign-in link if one is given; registered keys are left unchanged.
+
+    The link signs the owner in with the roles of all keys, so that one person sees all pages.
 
     Raises:
         KeysFileInvalid: The service is not in embedded mode.
@@ -52,8 +84,24 @@ def provision(database: Database, directory: KeyDirectory, keys: dict[Role, KeyT
     if mode != "embedded":
         raise KeysFileInvalid("keys generated elsewhere can be registered in embedded mode only")
     with database.transaction() as session:
-        for role, key in keys.items():
-            directory.register(session, key, name=f"embedded {role.value}", roles=[role])
+        rows = {
+            role: directory.register(session, key, name=f"embedded {role.value}", roles=[role])
+            for role, key in keys.items()
+        }
+        if link is None:
+            return
+        if Role.OWNER not in rows:
+            raise KeysFileInvalid("a sign-in link needs the owner's key")
+        known = directory.key_of_all_roles(session, rows[Role.OWNER], rows)
+        made = links.register(session, link, known=known)
+        log.append(
+            session,
+            actor=ACTOR,
+            action="sign-in-link.make",
+            object=str(made.id),
+            outcome=DONE,
+            at=clock.now(),
+        )
 
 
 def first_admin(database: Database, directory: KeyDirectory) -> KeyText:
@@ -76,18 +124,29 @@ def main(arguments: list[str] | None = None, *, settings: Settings | None = None
     parser = argparse.ArgumentParser(prog="python -m service.provision", description=__doc__)
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("--keys", type=Path, help="register the keys in this file (embedded mode only)")
+    parser.add_argument("--link", type=Path, help="with --keys: the token of a sign-in link to make valid")
     choice.add_argument("--first-admin", action="store_true", help="create and print the first admin key")
     options = parser.parse_args(arguments)
+    if options.link is not None and options.keys is None:
+        parser.error("--link needs --keys")
     settings = settings or read_settings()
-    database = Database(settings.database_url)
+    database, clock = Database(settings.database_url), SystemClock()
     try:
         with database.transaction() as session:
-            pepper = kept_pepper(session, master_keys=settings.master_keys, clock=SystemClock())
-        directory = KeyDirectory(pepper=pepper, clock=SystemClock(), entropy=os.urandom)
+            pepper = kept_pepper(session, master_keys=settings.master_keys, clock=clock)
+        directory = KeyDirectory(pepper=pepper, clock=clock, entropy=os.urandom)
         if options.first_admin:
             sys.stdout.write(first_admin(database, directory).text + "\n")
         else:
-            provision(database, directory, read_keys(options.keys), mode=settings.mode)
+            provision(
+                database,
+                directory,
+                read_keys(options.keys),
+                mode=settings.mode,
+                link=None if options.link is None else read_link(options.link),
+                links=SignInLinks(pepper=pepper, clock=clock),
+                clock=clock,
+            )
     except KeysFileInvalid as refusal:
         sys.stderr.write(f"provision: {refusal}\n")
         return 2

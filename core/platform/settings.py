@@ -24,6 +24,7 @@ from core.platform.secrets import (
 )
 
 MASTER_KEY_HEX_LENGTH = 64
+CALLBACK_PATH = "/sign-in/callback"
 
 
 class Settings(BaseSettings):
@@ -319,13 +320,40 @@ class Settings(BaseSettings):
         {}, description='Mapping from provider roles to roles here, JSON: {"statistics-office": "owner"}.'
     )
 
+    oidc_client_id: str | None = Field(
+        None,
+        min_length=1,
+        description="The id under which this service is registered at the identity provider; with it people sign in"
+        " with their account in the browser.",
+    )
+    oidc_client_secret: SecretStr | None = Field(
+        None,
+        min_length=1,
+        description="The secret of oidc_client_id; without one it is a public client, protected by PKCE alone.",
+    )
+    oidc_client_secret_file: Path | None = Field(
+        None,
+        description="A file with the secret, instead of the variable; mode 0600 or 0400, or below /run/secrets.",
+    )
+    oidc_redirect_url: str | None = Field(
+        None,
+        description="Where the identity provider sends browsers back to, as registered there:"
+        " https://.../sign-in/callback.",
+    )
+    oidc_scopes: str = Field(
+        "openid",
+        pattern=r"^([!#-\[\]-~]+ )*openid( [!#-\[\]-~]+)*$",
+        description="What a sign-in asks the identity provider for; add the scope that brings the roles claim, if"
+        " it needs one.",
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _secrets_may_come_from_files(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's signature
         if not isinstance(values, dict):
             return values
         read = dict(values)
-        for name in ("master_key", "smtp_password"):
+        for name in ("master_key", "smtp_password", "oidc_client_secret"):
             file = values.get(f"{name}_file")
             if not file:
                 continue
@@ -355,6 +383,23 @@ class Settings(BaseSettings):
     def _tokens_are_for_us(self) -> "Settings":
         if self.oidc_issuer is not None and not (self.oidc_audience and self.oidc_role_map):
             msg = "oidc_issuer needs oidc_audience and oidc_role_map; otherwise any token of the provider would be accepted, or none"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _browsers_come_back_to_us(self) -> "Settings":
+        if self.oidc_client_id is None:
+            if self.oidc_client_secret is not None or self.oidc_redirect_url is not None:
+                msg = "oidc_client_secret and oidc_redirect_url need oidc_client_id"
+                raise ValueError(msg)
+            return self
+        if self.oidc_issuer is None or self.oidc_redirect_url is None:
+            msg = "oidc_client_id needs oidc_issuer and oidc_redirect_url"
+            raise ValueError(msg)
+        parts = urlsplit(self.oidc_redirect_url)
+        plain = parts.scheme == "http" and self.is_alone
+        if not (parts.scheme == "https" or plain) or parts[2:] != (CALLBACK_PATH, "", ""):
+            msg = f"oidc_redirect_url must be an https URL that ends in {CALLBACK_PATH}"
             raise ValueError(msg)
         return self
 

@@ -1,4 +1,4 @@
-"""The session cookie, and the checks that a browser's request comes from our own pages."""
+"""The cookies of sessions and of sign-ins under way, and the checks that a browser's request comes from our own pages."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,6 +12,8 @@ from core.platform.settings import Settings
 COOKIE: Final = "__Host-understudy-session"
 # The embedded stack serves plain HTTP on the loopback address.
 LOOPBACK_COOKIE: Final = "understudy-session"
+ATTEMPT_COOKIE: Final = "__Host-understudy-sign-in"
+LOOPBACK_ATTEMPT_COOKIE: Final = "understudy-sign-in"
 TOKEN_HEADER: Final = "X-CSRF-Token"  # noqa: S105 - a header name
 # Browsers omit the default port from an origin; a proxy may add it to the host.
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
@@ -40,6 +42,31 @@ def clear_cookie(response: Response, settings: Settings) -> None:
     """Delete the session cookie."""
     response.delete_cookie(
         _name(settings), path="/", secure=not settings.is_alone, httponly=True, samesite="strict"
+    )
+
+
+def presented_attempt(request: Request, settings: Settings) -> str | None:
+    """The cookie of a sign-in at the identity provider that is under way."""
+    return request.cookies.get(_attempt_name(settings)) or None
+
+
+def set_attempt(response: Response, cookie: str, settings: Settings, *, seconds: int) -> None:
+    """Set the cookie of a sign-in: SameSite=Lax, because the provider's redirect back is a navigation from another site."""
+    response.set_cookie(
+        _attempt_name(settings),
+        cookie,
+        max_age=seconds,
+        path="/",
+        secure=not settings.is_alone,
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def clear_attempt(response: Response, settings: Settings) -> None:
+    """Delete the cookie of a sign-in, which answers once."""
+    response.delete_cookie(
+        _attempt_name(settings), path="/", secure=not settings.is_alone, httponly=True, samesite="lax"
     )
 
 
@@ -79,3 +106,7 @@ def _is_own(origin: str, request: Request, settings: Settings) -> bool:
 
 def _name(settings: Settings) -> str:
     return LOOPBACK_COOKIE if settings.is_alone else COOKIE
+
+
+def _attempt_name(settings: Settings) -> str:
+    return LOOPBACK_ATTEMPT_COOKIE if settings.is_alone else ATTEMPT_COOKIE

@@ -1,4 +1,4 @@
-"""The public keys of an identity provider, fetched by OpenID Connect discovery and cached.
+"""An identity provider: its public keys and endpoints, fetched by OpenID Connect discovery and cached.
 
 Keys are fetched again when they are stale or a token names an unknown one, but at most once a minute: neither a
 provider that rotates its keys nor a caller who invents key ids causes more requests. While the provider is unreachable,
@@ -8,7 +8,7 @@ known keys keep working for an hour.
 import json
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -36,6 +36,15 @@ MIN_RSA_BITS: Final = 2048
 Keys = Mapping[str, jwt.PyJWK]
 
 
+class Endpoints(NamedTuple):
+    """What a browser's sign-in needs of the provider."""
+
+    authorization: str
+    token: str
+    takes_secret_in_body: bool
+    """Whether the token endpoint knows `client_secret_post` only, not `client_secret_basic`."""
+
+
 Connect = Callable[[], httpx.Client]
 
 
@@ -46,6 +55,10 @@ def open_http() -> httpx.Client:
 
 class IssuerUnusable(Exception):
     """The provider's answer does not conform to OpenID Connect."""
+
+
+class CodeRefused(Exception):
+    """The provider's token endpoint refused: the code is unknown, used or expired, or the client is."""
 
 
 class Issuer:
@@ -67,6 +80,7 @@ class Issuer:
         self._plain_allowed = plain_allowed
         self._lock = threading.Lock()
         self._keys: Keys = {}
+        self._endpoints: Endpoints | None = None
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
         self._failed = False
@@ -93,6 +107,39 @@ class Issuer:
             raise IssuerUnavailable
         return None
 
+    def endpoints(self) -> Endpoints:
+        """The endpoints of the authorization code flow.
+
+        Raises:
+            IssuerUnavailable: The provider does not answer, or has no such endpoints.
+        """
+        now = self._clock.now().timestamp()
+        if self._endpoints is None or now - self._fetched_at >= FRESH_SECONDS:
+            with self._lock:
+                if self._may_fetch(now):
+                    self._fetch(now)
+        if self._endpoints is None or now - self._fetched_at >= KEPT_SECONDS:
+            raise IssuerUnavailable
+        return self._endpoints
+
+    def redeem(self, form: Mapping[str, str], *, auth: tuple[str, str] | None) -> Mapping[str, Any]:
+        """Exchange an authorization code for tokens (RFC 6749, section 4.1.3).
+
+        Args:
+            form: The fields of the request.
+            auth: User and password of HTTP Basic; None where the form says who asks.
+
+        Raises:
+            CodeRefused: The provider answered, and refused.
+            IssuerUnavailable: It does not answer, or not in JSON.
+        """
+        address = self.endpoints().token
+        try:
+            return self._document(address, form=form, auth=auth)
+        except (httpx.HTTPError, httpx.InvalidURL, IssuerUnusable, ValueError, RecursionError) as error:
+            get_logger().warning("issuer-unavailable", kind=type(error).__name__)
+            raise IssuerUnavailable from None
+
     def _may_fetch(self, now: float) -> bool:
         pause = RETRY_SECONDS if self._failed else PAUSE_SECONDS
         return not 0 <= now - self._tried_at < pause
@@ -100,7 +147,9 @@ class Issuer:
     def _fetch(self, now: float) -> None:
         self._tried_at = now
         try:
-            self._keys = _usable_keys(self._document(self._address_of_keys()))
+            found = self._discovered()
+            self._keys = _usable_keys(self._document(str(found.get("jwks_uri", ""))))
+            self._endpoints = _endpoints_of(found)
         except (httpx.HTTPError, httpx.InvalidURL, IssuerUnusable, ValueError, RecursionError) as error:
             self._failed = True
             get_logger().warning("issuer-unavailable", kind=type(error).__name__)
@@ -108,21 +157,36 @@ class Issuer:
         self._failed = False
         self._fetched_at = now
 
-    def _address_of_keys(self) -> str:
-        found = self._document(f"{self.address.rstrip('/')}/.well-known/openid-configuration")
-        if found.get("issuer") != self.address:
-            raise IssuerUnusable
-        return str(found.get("jwks_uri", ""))
-
-    def _document(self, address: str) -> Mapping[str, Any]:
+    def _require_secure(self, address: str) -> None:
         scheme = urlsplit(address).scheme
         if scheme != "https" and not (scheme == "http" and self._plain_allowed):
             raise IssuerUnusable
+
+    def _discovered(self) -> Mapping[str, Any]:
+        found = self._document(f"{self.address.rstrip('/')}/.well-known/openid-configuration")
+        if found.get("issuer") != self.address:
+            raise IssuerUnusable
+        if found.get("authorization_endpoint"):
+            self._require_secure(str(found["authorization_endpoint"]))
+        return found
+
+    def _document(
+        self, address: str, *, form: Mapping[str, str] | None = None, auth: tuple[str, str] | None = None
+    ) -> Mapping[str, Any]:
+        self._require_secure(address)
         body = bytearray()
         with (
             self._connect() as http,
-            http.stream("GET", address, headers={"Accept": "application/json"}) as answer,
+            http.stream(
+                "GET" if form is None else "POST",
+                address,
+                headers={"Accept": "application/json"},
+                data=form,
+                auth=auth,
+            ) as answer,
         ):
+            if form is not None and answer.is_client_error:
+                raise CodeRefused
             if answer.status_code != httpx.codes.OK:
                 raise IssuerUnusable
             for piece in answer.iter_bytes():
@@ -133,6 +197,16 @@ class Issuer:
         if not isinstance(document, dict):
             raise IssuerUnusable
         return document
+
+
+def _endpoints_of(document: Mapping[str, Any]) -> Endpoints | None:
+    """The endpoints of a discovery document; None where one is missing: the provider serves bearer tokens only."""
+    addresses = [document.get(name) for name in ("authorization_endpoint", "token_endpoint")]
+    methods = document.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+    if not all(isinstance(address, str) and address for address in addresses):
+        return None
+    takes_basic = isinstance(methods, list) and "client_secret_basic" in methods
+    return Endpoints(str(addresses[0]), str(addresses[1]), takes_secret_in_body=not takes_basic)
 
 
 def _usable_keys(document: Mapping[str, Any]) -> Keys:

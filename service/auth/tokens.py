@@ -1,10 +1,11 @@
-"""Bearer tokens of an OpenID Connect provider: signed JSON Web Tokens, verified with its published keys.
+"""Tokens of an OpenID Connect provider: signed JSON Web Tokens, verified with its published keys.
 
 Claims are trusted only after the signature was verified with a key of the provider, under the one algorithm that this
 service accepts for that key type. So a token cannot choose "none", nor have a public key treated as a shared secret. All
 refusals look the same: knowing which check failed would help only a forger.
 """
 
+import hmac
 from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID, uuid5
@@ -73,12 +74,36 @@ class Tokens:
             TokenRefused: Not a token of the provider for this service, or not valid at this time.
             IssuerUnavailable: The provider's keys are not available.
         """
+        return self._principal(self._claims(token))
+
+    def verify_sign_in(self, token: str, *, nonce: str) -> Principal:
+        """The principal of an ID token, which answers one sign-in (OpenID Connect Core 1.0, section 3.1.3.7).
+
+        Args:
+            nonce: What this sign-in asked with.
+
+        Raises:
+            TokenRefused: As `verify`, or it answers another sign-in, or it was issued to another client.
+            IssuerUnavailable: The provider's keys are not available.
+        """
+        claims = self._claims(token)
+        given, audience = claims.get("nonce"), claims["aud"]
+        if not isinstance(given, str) or not hmac.compare_digest(
+            given.encode("utf-8", "surrogatepass"), nonce.encode()
+        ):
+            raise TokenRefused
+        is_ours_alone = isinstance(audience, str) or len(audience) == 1
+        if claims.get("azp", self._audience if is_ours_alone else None) != self._audience:
+            raise TokenRefused
+        return self._principal(claims)
+
+    def _claims(self, token: str) -> Mapping[str, Any]:
         if len(token) > MAX_TOKEN_LENGTH:
             raise TokenRefused
         try:
             header = jwt.get_unverified_header(token)
             key = self._key(header)
-            claims = jwt.decode(
+            claims: dict[str, Any] = jwt.decode(
                 token,
                 key.key,
                 algorithms=[key.algorithm_name],
@@ -89,6 +114,9 @@ class Tokens:
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
             raise TokenRefused from None
         self._require_timely(claims)
+        return claims
+
+    def _principal(self, claims: Mapping[str, Any]) -> Principal:
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
             raise TokenRefused

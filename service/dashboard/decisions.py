@@ -22,6 +22,7 @@ from service.requests.endpoints import (
     approve_budget_request,
     deny_budget_request,
     file_budget_request,
+    is_only_person,
     list_budget_requests,
     read_budget_request,
     withdraw_budget_request,
@@ -126,6 +127,7 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
         thought = WhatIf(epsilon=asked.epsilon, delta=asked.delta, grant_id=None)
         outlook = visit.ask(ask_what_if, dataset_id=asked.dataset_id, order=thought)
     is_mine = asked.requested_by == visit.principal.id
+    is_alone = is_only_person(visit.context, visit.principal)
     return page(
         visit,
         "request.html",
@@ -135,7 +137,8 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
         budget=budget,
         outlook=outlook,
         once=uuid4(),
-        decides=visit.may(approve_budget_request) and not is_mine,
+        decides=visit.may(approve_budget_request) and (not is_mine or is_alone),
+        waives=is_mine and is_alone,
         may_withdraw=visit.may(withdraw_budget_request) and is_mine,
     )
 

@@ -6,6 +6,7 @@ from urllib.parse import quote, unquote, urlsplit
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from core.errors import UnderstudyError
 from core.platform.access.errors import KeyRefused, LoginThrottled
 from service.auth.cookie import presented_cookie, require_proof_of_origin
 from service.current_request import current_trail
@@ -20,6 +21,7 @@ from service.wording import labels
 
 HOME: Final = "/overview"
 SIGN_IN: Final = "/sign-in"
+OK: Final = 200
 _LONGEST_NEXT: Final = 2000
 
 router = APIRouter(include_in_schema=False)
@@ -50,6 +52,27 @@ def way_in(back_to: str) -> str:
     return SIGN_IN if path == HOME else f"{SIGN_IN}?next={quote(path, safe='/')}"
 
 
+def sign_in_page(
+    request: Request, *, back_to: str, done: str | None = None, problem: UnderstudyError | None = None
+) -> Response:
+    """The ways to sign in, with the reason why an attempt was refused."""
+    settings = context_of(request).settings
+    shown = open_page(
+        request,
+        "sign_in.html",
+        status=OK if problem is None else problem.status,
+        back_to=back_to,
+        done=done,
+        problem=problem,
+        has_provider=context_of(request).access.provider is not None,
+        provider_host=urlsplit(settings.oidc_issuer or "").netloc,
+        is_alone=settings.is_alone,
+    )
+    if isinstance(problem, LoginThrottled):
+        shown.headers["Retry-After"] = str(problem.retry_after_seconds)
+    return shown
+
+
 @router.get("/")
 def root(request: Request) -> Response:
     """Redirect to the home page, or to the sign-in form."""
@@ -59,10 +82,8 @@ def root(request: Request) -> Response:
 
 @router.get(SIGN_IN)
 def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query parameter's name
-    """Show the form for an API key."""
-    return open_page(
-        request, "sign_in.html", back_to=own_path(next), done=labels.DONE.get(done), problem=None
-    )
+    """Show the ways to sign in."""
+    return sign_in_page(request, back_to=own_path(next), done=labels.DONE.get(done))
 
 
 @router.post(SIGN_IN)
@@ -77,10 +98,7 @@ async def sign_in(request: Request, context: InjectedContext) -> Response:
         await run_in_threadpool(create_session, login, request, answer, context)
     except (KeyRefused, LoginThrottled, FormInvalid) as refusal:
         current_trail().refusal = refusal
-        shown = open_page(request, "sign_in.html", status=refusal.status, back_to=back_to, problem=refusal)
-        if isinstance(refusal, LoginThrottled):
-            shown.headers["Retry-After"] = str(refusal.retry_after_seconds)
-        return shown
+        return sign_in_page(request, back_to=back_to, problem=refusal)
     return answer
 
 

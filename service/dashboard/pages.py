@@ -13,11 +13,13 @@ from service.dashboard import (
     help_page,
     job_pages,
     ledger_file,
+    link_pages,
     notification_pages,
     overview,
     owner_report_pages,
     people_pages,
     plain_upload,
+    provider_pages,
     release_pages,
     system_pages,
     trail_page,
@@ -29,6 +31,8 @@ from service.dashboard.release_pictures import PictureCache
 GROUPS = (
     assets,
     entrance,
+    link_pages,
+    provider_pages,
     overview,
     ledger_file,
     declaring_pages,  # before the pages of one dataset, which would parse “new” as an id

@@ -1,8 +1,8 @@
 """Keeps the trail of each request (`service.current_request`), and logs refused attempts.
 
 An action is logged in the transaction that performs it (``service.audit``). A refused attempt has no such transaction,
-so it is logged here in a separate one, before the refusal is sent: changes answered 401, 403 or 404, and every refusal
-of budget. Refused reads are not audited: they reveal nothing, and the operator's log has them.
+so it is logged here in a separate one, before the refusal is sent: changes answered 401, 403 or 404, sign-ins that the
+identity provider's redirect brings, and every refusal of budget. Other refused reads are not audited: they reveal nothing, and the operator's log has them.
 
 Anyone without a valid key can cause refusals at will. Each process logs them at a bounded rate; the number left out is
 logged with the next one.
@@ -29,6 +29,7 @@ ANONYMOUS: Final = "anonymous"
 NO_OBJECT: Final = "-"
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _REFUSALS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
+_SIGN_IN_BY_REDIRECT: Final = "provider_answer"
 ANONYMOUS_BURST: Final = 100
 ANONYMOUS_PER_SECOND: Final = 1.0
 
@@ -90,7 +91,8 @@ class AuditTrail:
 
     async def _log_refusal(self, scope: Scope, trail: Trail, refusal: UnderstudyError) -> None:
         route = getattr(scope.get("route"), "name", None)
-        attempt = scope["method"] not in _SAFE and refusal.status in _REFUSALS
+        changes = scope["method"] not in _SAFE or route == _SIGN_IN_BY_REDIRECT
+        attempt = changes and refusal.status in _REFUSALS
         if route is None or not (attempt or isinstance(refusal, BudgetRefused)):
             return
         skipped = 0

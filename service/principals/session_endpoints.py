@@ -1,13 +1,16 @@
 """Browser sessions: opened with an API key, read, closed."""
 
 from fastapi import APIRouter, Request, Response
+from sqlalchemy.orm import Session
 
 from core.db.session import on_commit
+from core.platform.access.directory import Known
 from core.platform.access.errors import CsrfRefused, KeyRefused, LoginThrottled
 from core.platform.access.keys import parse_key
 from core.platform.access.roles import Via
 from service.audit import record
 from service.auth.cookie import clear_cookie, presented_cookie, require_own_page, set_cookie
+from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.principals.key_schemas import Login, SessionView
 from service.problem import problems
@@ -40,12 +43,18 @@ def create_session(
         raise KeyRefused
     with context.database.transaction() as session:
         known = context.access.keys.find(session, key)
-        row, cookie = context.access.sessions.open(session, known)
+        cookie = open_session(session, context, known)
         context.access.throttle.succeed(session, subjects)
-        record(session, known.principal, action="session.open", object_id=row.id, clock=context.clock)
         principal = context.access.sessions.find(session, cookie).principal
     set_cookie(response, cookie, context.settings)
     return SessionView.of(principal, csrf_token=context.access.sessions.csrf_token(cookie))
+
+
+def open_session(session: Session, context: AppContext, known: Known, *, action: str = "session.open") -> str:
+    """Open a browser session and log it in the same transaction. Returns the cookie."""
+    row, cookie = context.access.sessions.open(session, known)
+    record(session, known.principal, action=action, object_id=row.id, clock=context.clock)
+    return cookie
 
 
 @router.get("", summary="Who am I")

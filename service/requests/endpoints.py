@@ -15,7 +15,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.errors import BudgetNotSet, PopulationFrozen
 from core.platform.access.enrolments import require_enrolled
 from core.platform.access.errors import PersonNotEnrolled, RecoveryHold
-from core.platform.access.roles import Principal, Via
+from core.platform.access.roles import Principal, Role, Via
 from core.platform.budget_requests import errors, requests
 from core.platform.budget_requests.states import RequestState
 from service import idempotency
@@ -166,6 +166,7 @@ def approve_budget_request(
     if idempotency_key is None:
         raise IdempotencyKeyMissing
     found = repository.governed(session, request_id, principal)
+    decides_alone = found.requested_by == principal.id and is_only_person(context, principal)
 
     def work() -> Answer:
         now = context.clock.now()
@@ -177,9 +178,13 @@ def approve_budget_request(
             amounts=order.amounts(found),
             note=order.note,
             expires_at=order.expires_at or now + timedelta(days=context.settings.grant_days),
-            two_person_rule=context.settings.two_person_rule,
+            two_person_rule=context.settings.two_person_rule and not decides_alone,
             clock=context.clock,
         )
+        if decides_alone and context.settings.two_person_rule:
+            record(
+                session, principal, action="two-person-rule.waive", object_id=request_id, clock=context.clock
+            )
         record(session, principal, action="budget-request.approve", object_id=request_id, clock=context.clock)
         return Answer(status=OK, body=_view(session, request).model_dump(mode="json"))
 
@@ -231,11 +236,22 @@ def withdraw_budget_request(
     return _view(session, request)
 
 
+def is_only_person(context: AppContext, principal: Principal) -> bool:
+    """Whether the caller is the one person of the embedded stack, signed in with all its roles by a sign-in link.
+
+    The data folder gives its user the keys of all roles, so the two-person rule cannot separate them there; others
+    who were enrolled on the stack stay under it, and so does every other deployment.
+    """
+    is_provisioned = principal.enrolment_id == principal.id
+    all_roles = {Role.OWNER, Role.ANALYST, Role.ADMIN} <= principal.roles
+    return context.settings.is_alone and principal.via is Via.SESSION and is_provisioned and all_roles
+
+
 def _require_person(session: Session, context: AppContext, principal: Principal, *, whose: str) -> None:
     """Enforce the two-person rule: only people who enrolled themselves, or who sign in through the identity provider, count."""
     if not context.settings.two_person_rule:
         return
-    if principal.via is Via.TOKEN:
+    if not principal.has_key:
         context.access.enrolments.note_token(session, principal)
     require_enrolled(principal, whose=whose)
 

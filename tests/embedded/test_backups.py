@@ -18,12 +18,13 @@ from tests.conftest import upgrade
 from understudy.embedded import backups
 from understudy.embedded.errors import FolderInUse, FolderUnusable, ServerFailed
 from understudy.embedded.folder import DataFolder
+from understudy.embedded.tasks import postgres_of
 
 
 @contextmanager
 def database_of(folder: DataFolder) -> Iterator[Database]:
     # private: the very server that a backup starts, with its own options
-    postgres = backups._postgres(folder)
+    postgres = postgres_of(folder)
     with backups._started(postgres):  # private: likewise
         upgrade(postgres.url())
         database = Database(postgres.url())

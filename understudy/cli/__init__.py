@@ -37,6 +37,7 @@ app = Commands(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("up")(stack.up)
+app.command("sign-in")(stack.sign_in)
 app.command("backup")(stack.backup)
 app.command("restore")(stack.restore)
 app.command("publish")(publish.publish)

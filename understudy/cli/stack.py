@@ -1,4 +1,4 @@
-"""``understudy up``, ``backup`` and ``restore``: the whole stack on this machine."""
+"""``understudy up``, ``sign-in``, ``backup`` and ``restore``: the whole stack on this machine."""
 
 import os
 from pathlib import Path
@@ -12,6 +12,7 @@ from understudy.connection import default_data_folder
 from understudy.embedded import backups
 from understudy.embedded.__main__ import stop_on_signals, under_nohup
 from understudy.embedded.folder import DataFolder
+from understudy.embedded.sign_in import new_link
 from understudy.embedded.supervisor import Supervisor
 
 DEFAULT_PORT = 8321
@@ -28,7 +29,7 @@ def up(
         typer.Option("--port", min=0, max=65535, help="Port of the API on this machine; 0 for a free one."),
     ] = DEFAULT_PORT,
 ) -> None:
-    """Run Postgres, Redis, the API, a worker and upkeep on this machine until Ctrl-C.
+    """Run Postgres, Redis, the API, a worker and upkeep on this machine until Ctrl-C, and print a link that signs you in.
 
     It also stops when its terminal closes or its parent process dies, unless it runs under nohup.
     """
@@ -38,11 +39,25 @@ def up(
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     folder = DataFolder.prepare(data_folder or default_data_folder())
-    supervisor = Supervisor(folder, port, notice=say, parent=None if under_nohup() else os.getppid())
+    supervisor = Supervisor(
+        folder,
+        port,
+        notice=say,
+        parent=None if under_nohup() else os.getppid(),
+        with_link=console.is_terminal,
+    )
     stop_on_signals(supervisor)
     say("Starting ...")
     supervisor.run(announce=lambda ready: say(announcement(ready, with_keys=console.is_terminal)))
     say("Stopped.")
+
+
+def sign_in(data_folder: DataFolderPath = None) -> None:
+    """Print a link that signs you in to the local stack's pages, as owner, analyst and admin at once.
+
+    It works once, for ten minutes, on this machine.
+    """
+    typer.echo(new_link(DataFolder.prepare(data_folder or default_data_folder())))
 
 
 def backup(
@@ -75,7 +90,7 @@ def announcement(supervisor: Supervisor, *, with_keys: bool) -> str:
 
     Args:
         supervisor: the running supervisor.
-        with_keys: show the API keys; a log is no place for them.
+        with_keys: show the API keys; a log is no place for them, nor for a link.
     """
     folder = supervisor.folder
     place = f"API keys (also in {folder.connection_file.name}, which the understudy command finds)"
@@ -86,7 +101,8 @@ def announcement(supervisor: Supervisor, *, with_keys: bool) -> str:
         else f"API keys     {folder.connection_file}, which the understudy command finds"
     )
     return (
-        f"understudy is up at {supervisor.url} (open it in a browser, and sign in with a key)\n"
+        f"understudy is up at {supervisor.url}\n"
+        f"sign in      {supervisor.link or 'understudy sign-in prints a link for your browser'}\n"
         f"data folder  {folder.path}\n"
         f"logs         {folder.path / 'logs'}\n"
         f"{keys}\n"

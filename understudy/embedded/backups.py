@@ -4,18 +4,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from understudy.embedded import roles
-from understudy.embedded.child import Child, Command, log_tail
+from understudy.embedded.child import log_tail
 from understudy.embedded.errors import FolderInUse, FolderUnusable, ServerFailed
 from understudy.embedded.folder import DataFolder
 from understudy.embedded.postgres import PostgresServer
-from understudy.embedded.redis import RedisServer
+from understudy.embedded.tasks import postgres_of, run
 
 Notice = Callable[[str], None]
 _UPGRADE_FIRST = 3
 """Exit status of workers.restore for a backup of another release."""
-_UNUSED_PORT = 1
-"""The settings require a port; no process of a backup listens."""
 
 
 def back_up(folder: DataFolder, target: Path) -> None:
@@ -28,16 +25,16 @@ def back_up(folder: DataFolder, target: Path) -> None:
     Raises:
         ServerFailed: if it could not be made; the message says why.
     """
-    postgres = _postgres(folder)
+    postgres = postgres_of(folder)
     try:
         lock = folder.lock()
     except FolderInUse:
         # A supervisor keeps Postgres running, and a backup needs nothing else.
-        _run(folder, postgres, "backup", "workers.backup", str(target))
+        run(folder, postgres, "backup", "workers.backup", str(target))
         return
     try:
         with _started(postgres):
-            _run(folder, postgres, "backup", "workers.backup", str(target))
+            run(folder, postgres, "backup", "workers.backup", str(target))
     finally:
         lock.release()
 
@@ -58,20 +55,20 @@ def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
     if not (folder.path / "master.key").exists():
         message = f"{folder.path} has no master.key: put the one there that the backup was made with"
         raise FolderUnusable(message)
-    postgres = _postgres(folder)
+    postgres = postgres_of(folder)
     lock = folder.lock()
     try:
         with _started(postgres):
             # Restoring compares the backup's schema with the one of this release.
-            _run(folder, postgres, "migrations", "migrations.upgrade")
+            run(folder, postgres, "migrations", "migrations.upgrade")
             log = folder.log("restore")
             log.unlink(missing_ok=True)
-            status = _run(
+            status = run(
                 folder, postgres, "restore", "workers.restore", str(source), accepted={0, 1, _UPGRADE_FIRST}
             )
             if status == _UPGRADE_FIRST:
-                _run(folder, postgres, "migrations", "migrations.upgrade")
-                status = _run(folder, postgres, "restore", "workers.ledger_audit", accepted={0, 1})
+                run(folder, postgres, "migrations", "migrations.upgrade")
+                status = run(folder, postgres, "restore", "workers.ledger_audit", accepted={0, 1})
     finally:
         lock.release()
     verdicts = [line for line in log.read_text().splitlines() if line.startswith(("ledger ", "audit log"))]
@@ -83,10 +80,6 @@ def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
     return status == 0
 
 
-def _postgres(folder: DataFolder) -> PostgresServer:
-    return PostgresServer(folder.path / "postgres", run_folder=folder.run_folder, log=folder.log("postgres"))
-
-
 @contextmanager
 def _started(postgres: PostgresServer) -> Iterator[None]:
     postgres.start()
@@ -94,26 +87,3 @@ def _started(postgres: PostgresServer) -> Iterator[None]:
         yield
     finally:
         postgres.stop()
-
-
-def _run(
-    folder: DataFolder,
-    postgres: PostgresServer,
-    name: str,
-    module: str,
-    *words: str,
-    accepted: frozenset[int] | set[int] = frozenset({0}),
-) -> int:
-    redis = RedisServer(folder.path / "redis", run_folder=folder.run_folder, log=folder.log("redis"))
-    environment = roles.role_environment(
-        folder, database_url=postgres.url(), broker_url=redis.broker_url, port=_UNUSED_PORT
-    )
-    command: Command = roles.once(folder, environment, name, module, *words)
-    child = Child(command)
-    while child.exit_status is None:
-        child.wait(60.0)
-    status = child.stop()
-    if status not in accepted:
-        message = f"{name} failed; the end of its log says:\n{log_tail(command.log)}"
-        raise ServerFailed(message)
-    return status

@@ -5,6 +5,7 @@
   supervisor.lock   held (flock) while a supervisor lives; the kernel lets go of it however that process ends
   master.key        wraps every data key; without it the stored rows, checkpoints and API keys are useless
   keys.json         the API keys of the three roles
+  sign-in-link      the token of a sign-in link, for the moment in which it is made valid
   connection.json   where the running service listens and the keys: what the client looks for
   postgres/ redis/  the servers' files;  objects/  sealed rows, checkpoints, bundles;  scratch/  spool files
   logs/             one log per role;  run/  sockets
@@ -14,6 +15,8 @@ import fcntl
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +90,11 @@ class DataFolder:
         """The API keys in plain text, for the provisioning of the database."""
         return self.path / "keys.json"
 
+    @property
+    def link_file(self) -> Path:
+        """The token of a new sign-in link in plain text, for the provisioning of the database."""
+        return self.path / "sign-in-link"
+
     def log(self, role: str) -> Path:
         """Return the log file of a role.
 
@@ -109,6 +117,16 @@ class DataFolder:
             write_private(self.keys_file, json.dumps(made, indent=2) + "\n")
         keys: dict[str, str] = json.loads(self.keys_file.read_text())
         return keys
+
+    @contextmanager
+    def new_link(self) -> Iterator[str]:
+        """Yield the token of a new sign-in link (``ul_``, 8 hexadecimal digits, 256 random bits), which `link_file` holds meanwhile."""
+        token = f"ul_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
+        write_private(self.link_file, token + "\n")
+        try:
+            yield token
+        finally:
+            self.link_file.unlink(missing_ok=True)
 
     def clear_scratch(self) -> None:
         """Remove leftovers of interrupted uploads. The caller holds the lock, and no role is running yet."""

@@ -45,10 +45,19 @@ def migrations(folder: DataFolder, environment: Mapping[str, str]) -> Command:
 
 
 def provision(folder: DataFolder, environment: Mapping[str, str]) -> Command:
-    """Register the API keys of the data folder; runs once and ends."""
-    return _python(
-        folder, environment, "provision", ["-m", "service.provision", "--keys", str(folder.keys_file)]
-    )
+    """Register the API keys of the data folder, and its sign-in link if there is one; runs once and ends."""
+    return _python(folder, environment, "provision", ["-m", "service.provision", *provision_words(folder)])
+
+
+def provision_words(folder: DataFolder) -> list[str]:
+    """What to register: the API keys of the data folder, and its sign-in link if there is one."""
+    words = ["--keys", str(folder.keys_file)]
+    return [*words, "--link", str(folder.link_file)] if folder.link_file.exists() else words
+
+
+def link_address(url: str, token: str) -> str:
+    """The address that signs in. Browsers send no fragment, so the token is in no request line and no log."""
+    return f"{url}/sign-in/link#{token}"
 
 
 def api(folder: DataFolder, environment: Mapping[str, str]) -> Command:

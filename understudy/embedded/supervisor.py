@@ -11,6 +11,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from understudy.embedded import roles
@@ -59,12 +60,16 @@ class Supervisor:
         port: port of the API; 0 chooses a free one.
         notice: receives progress messages.
         parent: process id of the parent whose death stops the stack, or None.
+        with_link: make a sign-in link valid at the start.
+        link: the address that signs in, once the API answers; None without `with_link`.
     """
 
     folder: DataFolder
     port: int = 0
     notice: Notice = print
     parent: int | None = None
+    with_link: bool = False
+    link: str | None = field(default=None, init=False)
     stopping: bool = field(default=False, init=False)
     _watched: list[Watched] = field(default_factory=list, init=False)
 
@@ -112,9 +117,10 @@ class Supervisor:
         environment = roles.role_environment(
             self.folder, database_url=postgres.url(), broker_url=redis.broker_url, port=self.port
         )
-        for once in (roles.migrations, roles.provision):
-            if not self.stopping:
-                self._run_once(once(self.folder, environment))
+        self._run_once(roles.migrations(self.folder, environment))
+        with self.folder.new_link() if self.with_link else nullcontext() as token:
+            self._run_once(roles.provision(self.folder, environment))
+        self.link = None if token is None else roles.link_address(self.url, token)
         for role in (roles.api, roles.worker, roles.upkeep):
             if not self.stopping:
                 command = role(self.folder, environment)
@@ -127,6 +133,8 @@ class Supervisor:
         self._watched.append(watched)
 
     def _run_once(self, command: Command) -> None:
+        if self.stopping:
+            return
         child = Child(command)
         while child.exit_status is None and not self.stopping:
             time.sleep(0.02)

@@ -24,6 +24,7 @@ from core.db.tables.person import Person
 from core.db.tables.principal_name import PrincipalName
 from core.db.tables.release import Release
 from core.db.tables.service_secret import ServiceSecret
+from core.db.tables.sign_in_link import SignInLink
 from core.db.tables.signing_key import SigningKey
 from core.db.tables.upload import Upload
 from core.db.tables.upload_part import UploadPart
@@ -56,6 +57,7 @@ __all__ = [
     "PrincipalName",
     "Release",
     "ServiceSecret",
+    "SignInLink",
     "SigningKey",
     "Upload",
     "UploadPart",

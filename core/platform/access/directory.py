@@ -22,7 +22,7 @@ from core.platform.access.errors import (
     TokenMakesNoKeys,
 )
 from core.platform.access.keys import Entropy, KeyText, digest_of, digests_equal, make_key, parse_key
-from core.platform.access.roles import Principal, Role, Via
+from core.platform.access.roles import Principal, Role
 from core.platform.access.scopes import Scope
 
 LONGEST_DAYS: Final = 3650
@@ -100,6 +100,24 @@ class KeyDirectory:
             session.flush()
         return known
 
+    def key_of_all_roles(self, session: Session, first: ApiKey, roles: Iterable[Role]) -> Known:
+        """The key behind the browser sessions of an embedded stack's one person, made at the first call.
+
+        It belongs to the principal of `first`, so that the person owns what that key declared. Nobody keeps its secret.
+        """
+        wanted = sorted(roles)
+        for row in self.list_keys(session, principal_id=first.principal_id):
+            if row.roles == wanted and row.enrolment_id == first.principal_id and self.is_live(row):
+                return Known(principal=principal_of(row), expires_at=row.expires_at)
+        repository.widen_roles(session, first.principal_id, wanted)
+        row, _ = self.issue(
+            session,
+            name="sign-in links",
+            roles=[Role(role) for role in wanted],
+            principal_id=first.principal_id,
+        )
+        return Known(principal=principal_of(row), expires_at=row.expires_at)
+
     def first_key(
         self, session: Session, person: Person, *, enrolment_id: UUID, name: str, expires_at: datetime | None
     ) -> tuple[ApiKey, KeyText]:
@@ -142,12 +160,12 @@ class KeyDirectory:
             shortened: Whether a key that would outlive the key in use expires with it; otherwise it is refused.
 
         Raises:
-            TokenMakesNoKeys: A bearer token was used.
+            TokenMakesNoKeys: A bearer token, or an account at the identity provider, was used.
             KeyRefused: The key in use has just ended.
             KeyBeyondMaker: It would have more rights, or a longer lifetime, than the key in use.
             ExpiryRefused: It would expire in the past or in more than ten years.
         """
-        if by.via is Via.TOKEN:
+        if not by.has_key:
             raise TokenMakesNoKeys
         maker = repository.key_for_update(session, by.key_id)
         if maker is None or not self.is_live(maker):

@@ -7,9 +7,13 @@ Unauthenticated
   * TokenRefused       401  a bearer token that is not valid here; the answer does not say why
   * EnrolmentRefused   401  an enrolment token that is unknown, used, cancelled or expired; the answer does
   not say which
+  * LinkRefused        401  a sign-in link that is unknown, used or expired; the answer does not say which
+  * SignInExpired      401  a sign-in at the identity provider that this browser did not begin, or not lately
+  * SignInRefused      401  the identity provider refused, or its answer is not valid here
 Forbidden
   * RoleMissing        403  a valid key without one of the roles the endpoint asks for
   * ScopeMissing       403  a valid key whose scopes do not include this use
+  * AccountWithoutRole 403  an account at the identity provider that has no role here
   * KeyNarrowed        403  a key with scopes where one without scopes is required
   * CsrfRefused        403  a session request that another site may have forged
   * KeyForAnother      403  a request for a key of another principal
@@ -138,6 +142,54 @@ class EnrolmentRefused(Unauthenticated):
         super().__init__(
             "The enrolment token is not valid.",
             remedy="A token works once and for a limited time; ask an administrator for a new enrolment.",
+        )
+
+
+class LinkRefused(Unauthenticated):
+    """The sign-in link is malformed, unknown, used or expired; the answer is the same for each."""
+
+    code = "link-refused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The sign-in link is not valid.",
+            remedy="A link works once and for ten minutes. Print a new one with: understudy sign-in",
+        )
+
+
+class SignInExpired(Unauthenticated):
+    """The answer of the identity provider belongs to no sign-in that this browser began within ten minutes."""
+
+    code = "sign-in-expired"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This sign-in was completed already, took longer than ten minutes, or began in another browser.",
+            remedy="Begin again on this page.",
+        )
+
+
+class SignInRefused(Unauthenticated):
+    """The identity provider did not sign the person in, or its answer does not verify; the answer does not say why."""
+
+    code = "sign-in-refused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The identity provider did not confirm the sign-in.",
+            remedy="Begin again on this page. If it happens again, ask the operator of this service.",
+        )
+
+
+class AccountWithoutRole(Forbidden):
+    """The identity provider knows the person, but none of the account's roles is mapped to a role here."""
+
+    code = "account-without-role"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Your account is known to the identity provider, but has no role in this service.",
+            remedy="Ask the operator to give the account a role that this service maps.",
         )
 
 

@@ -19,13 +19,14 @@ PREFIX_BYTES = 4
 
 _SHAPE = re.compile(r"us_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _ENROLMENT_SHAPE = re.compile(r"ue_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
+_LINK_SHAPE = re.compile(r"ul_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 
 Entropy = Callable[[int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyText:
-    """A well-formed key or enrolment token in plain text; never stored, never logged."""
+    """A well-formed key, enrolment token or link token in plain text; never stored, never logged."""
 
     text: str
 
@@ -51,6 +52,11 @@ def make_enrolment_token(entropy: Entropy) -> KeyText:
 def parse_enrolment_token(text: str) -> KeyText | None:
     """Parse an enrolment token; None if the text is malformed."""
     return KeyText(text) if _ENROLMENT_SHAPE.fullmatch(text) else None
+
+
+def parse_link_token(text: str) -> KeyText | None:
+    """Parse the token of a sign-in link, made by the embedded stack's supervisor; None if the text is malformed."""
+    return KeyText(text) if _LINK_SHAPE.fullmatch(text) else None
 
 
 def parse_key(text: str) -> KeyText | None:

@@ -1,4 +1,4 @@
-"""All SQL on the tables of API keys, people and their names, enrolments, browser sessions and failed logins."""
+"""All SQL on the tables of API keys, people and their names, enrolments, browser sessions, sign-in links and failed logins."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -15,9 +15,10 @@ from core.db.tables.enrolment import Enrolment
 from core.db.tables.login_throttle import LoginThrottle
 from core.db.tables.person import Person
 from core.db.tables.principal_name import PrincipalName
+from core.db.tables.sign_in_link import SignInLink
 
 
-def add(session: Session, row: ApiKey | BrowserSession | Enrolment | Person) -> None:
+def add(session: Session, row: ApiKey | BrowserSession | Enrolment | Person | SignInLink) -> None:
     """Insert a row."""
     session.add(row)
     session.flush()
@@ -38,6 +39,13 @@ def live_with_prefix(
     query = select(ApiKey, Person.held_until).outerjoin(Person, Person.principal_id == ApiKey.principal_id)
     found = session.execute(query.where(ApiKey.prefix == prefix, live_at(at)))
     return [(key, held_until) for key, held_until in found]
+
+
+def live_key(session: Session, key_id: UUID, *, at: datetime) -> tuple[ApiKey, datetime | None] | None:
+    """A living key, with until when its principal is held."""
+    query = select(ApiKey, Person.held_until).outerjoin(Person, Person.principal_id == ApiKey.principal_id)
+    found = session.execute(query.where(ApiKey.id == key_id, live_at(at))).one_or_none()
+    return None if found is None else (found[0], found[1])
 
 
 def by_digest(session: Session, digest: bytes) -> ApiKey | None:
@@ -79,6 +87,14 @@ def put_person(session: Session, row: Person) -> None:
     session.execute(
         change.on_conflict_do_update(index_elements=[Person.principal_id], set_={"enrolled_at": first})
     )
+
+
+def widen_roles(session: Session, principal_id: UUID, roles: Collection[str]) -> None:
+    """Let a person's keys have further roles."""
+    row = person_for_update(session, principal_id)
+    assert row is not None, "the person was just put"
+    row.roles = sorted({*row.roles, *roles})
+    session.flush()
 
 
 def put_person_of_keys(session: Session, principal_id: UUID, *, at: datetime) -> None:
@@ -155,18 +171,19 @@ def names_of(session: Session, principal_ids: Collection[UUID]) -> Mapping[UUID,
 
 def session_with_digest(
     session: Session, digest: bytes, *, at: datetime, seen_after: datetime
-) -> tuple[BrowserSession, ApiKey, datetime | None] | None:
-    """A live browser session with its live key and the end of the principal's hold."""
+) -> tuple[BrowserSession, ApiKey | None, datetime | None] | None:
+    """A live browser session with its live key, if it has one, and the end of the principal's hold."""
+    principal_id = func.coalesce(ApiKey.principal_id, BrowserSession.principal_id)
     query = (
         select(BrowserSession, ApiKey, Person.held_until)
-        .join(ApiKey, ApiKey.id == BrowserSession.key_id)
-        .outerjoin(Person, Person.principal_id == ApiKey.principal_id)
+        .outerjoin(ApiKey, ApiKey.id == BrowserSession.key_id)
+        .outerjoin(Person, Person.principal_id == principal_id)
         .where(
             BrowserSession.digest == digest,
             BrowserSession.ended_at.is_(None),
             BrowserSession.expires_at > at,
             BrowserSession.seen_at > seen_after,
-            live_at(at),
+            or_(BrowserSession.key_id.is_(None), live_at(at)),
         )
     )
     found = session.execute(query).one_or_none()
@@ -182,6 +199,17 @@ def end_session(session: Session, digest: bytes, *, at: datetime) -> None:
 def forget_sessions(session: Session, *, expired_before: datetime) -> None:
     """Delete sessions that expired long ago."""
     session.execute(delete(BrowserSession).where(BrowserSession.expires_at < expired_before))
+
+
+def take_link(session: Session, digest: bytes, *, at: datetime) -> UUID | None:
+    """Mark a sign-in link that waits as used, in one statement. Returns its key's id, or None if no such link waits."""
+    waits = (SignInLink.digest == digest, SignInLink.used_at.is_(None), SignInLink.expires_at > at)
+    return session.scalar(update(SignInLink).where(*waits).values(used_at=at).returning(SignInLink.key_id))
+
+
+def forget_links(session: Session, *, expired_before: datetime) -> None:
+    """Delete sign-in links that have expired."""
+    session.execute(delete(SignInLink).where(SignInLink.expires_at < expired_before))
 
 
 def note_use_of_key(session: Session, key_id: UUID, *, at: datetime, before: datetime) -> bool:

@@ -37,13 +37,13 @@ class Principal:
 
     Args:
         id: Identifies the owner of datasets and the author of jobs.
-        key_id: The key in use, also behind a browser session, or ``id`` if a bearer token was used. The audit
-            log names it and the rate limit counts it.
+        key_id: The key in use, also behind a browser session, or ``id`` for an account at the identity provider.
+            The audit log names it and the rate limit counts it.
         roles: The roles of that key, not the union over the principal's keys.
         scopes: Uses that the key is restricted to; empty for all that its roles allow.
         via: How the principal authenticated.
         enrolment_id: The enrolment that the key descends from; None for a key that an admin handed out before
-            enrolments existed. The principal's own id if a token was used.
+            enrolments existed. The principal's own id for an account at the identity provider.
         held_until: Until when a recovery blocks access to what is sealed to the principal; None without a hold.
     """
 
@@ -58,6 +58,11 @@ class Principal:
     def has(self, *roles: Role) -> bool:
         """Whether the key has at least one of these roles."""
         return not self.roles.isdisjoint(roles)
+
+    @property
+    def has_key(self) -> bool:
+        """Whether an API key stands behind the request; False for a bearer token and for the session of an account."""
+        return self.key_id != self.id
 
     def within(self, scope: Scope) -> bool:
         """Whether the key's scopes allow this use."""

@@ -1,4 +1,4 @@
-"""Browser sessions: opened with an API key, authenticated by a cookie, ended by logout, idleness or age.
+"""Browser sessions: opened with an API key or an account, authenticated by a cookie, ended by logout, idleness or age.
 
 The cookie holds 256 random bits; the table holds their keyed digest. The CSRF token is another keyed digest
 of the same bits: bound to the session, never stored, and useless without the cookie.
@@ -7,19 +7,20 @@ of the same bits: bound to the session, never stored, and useless without the co
 import base64
 import hmac
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import uuid4
 
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
+from core.db.tables.api_key import ApiKey
 from core.db.tables.browser_session import BrowserSession
 from core.platform.access import repository
 from core.platform.access.directory import Known, principal_of
 from core.platform.access.errors import SessionRefused
 from core.platform.access.keys import SECRET_BYTES, Entropy, digests_equal, subkey_of
-from core.platform.access.roles import Via
+from core.platform.access.roles import Principal, Role, Via
 
 KEPT_AFTER_EXPIRY: Final = timedelta(days=1)
 
@@ -44,13 +45,16 @@ class BrowserSessions:
         self._idle = idle
 
     def open(self, session: Session, known: Known) -> tuple[BrowserSession, str]:
-        """Open a session for a key's principal. The cookie is returned once and not stored."""
+        """Open a session for a principal, with its key or with its present roles. The cookie is returned once and not stored."""
         now = self._clock.now()
         expires_at = now + self._longest
         cookie = base64.urlsafe_b64encode(self._entropy(SECRET_BYTES)).rstrip(b"=").decode("ascii")
+        principal = known.principal
         row = BrowserSession(
             id=uuid4(),
-            key_id=known.principal.key_id,
+            key_id=principal.key_id if principal.has_key else None,
+            principal_id=None if principal.has_key else principal.id,
+            roles=None if principal.has_key else sorted(principal.roles),
             digest=self.digest(cookie),
             created_at=now,
             seen_at=now,
@@ -73,9 +77,10 @@ class BrowserSessions:
         if found is None:
             raise SessionRefused
         row, key, held_until = found
-        principal = replace(principal_of(key, held_until=held_until), via=Via.SESSION)
-        ends = row.expires_at if key.expires_at is None else min(row.expires_at, key.expires_at)
-        return Known(principal=principal, expires_at=ends, session_id=row.id)
+        ends = row.expires_at
+        if key is not None and key.expires_at is not None:
+            ends = min(ends, key.expires_at)
+        return Known(principal=_principal(row, key, held_until), expires_at=ends, session_id=row.id)
 
     def end(self, session: Session, cookie: str) -> None:
         """End the session of this cookie; ending it again changes nothing."""
@@ -95,3 +100,17 @@ class BrowserSessions:
         return digests_equal(
             self.csrf_token(cookie).encode("ascii"), token.encode("utf-8", "surrogateescape")
         )
+
+
+def _principal(row: BrowserSession, key: ApiKey | None, held_until: datetime | None) -> Principal:
+    if key is not None:
+        return replace(principal_of(key, held_until=held_until), via=Via.SESSION)
+    assert row.principal_id is not None, "the table's check: a session without a key has an account"
+    return Principal(
+        id=row.principal_id,
+        key_id=row.principal_id,
+        roles=frozenset(Role(role) for role in row.roles or ()),
+        via=Via.SESSION,
+        enrolment_id=row.principal_id,
+        held_until=held_until,
+    )

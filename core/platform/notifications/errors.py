@@ -46,7 +46,7 @@ class KeyNeeded(Forbidden):
     def __init__(self) -> None:
         super().__init__(
             "Notifications need an API key: the rights of a bearer token cannot be checked again later.",
-            remedy="Register the endpoint with an API key, or in a browser session.",
+            remedy="Register the endpoint with an API key, or in a browser session opened with one.",
         )
 
 

@@ -14,7 +14,7 @@ from core.data.master_keys import MasterKeys
 from core.db.outbox import Kind, add_event
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
-from core.platform.access.roles import Principal, Via
+from core.platform.access.roles import Principal
 from core.platform.notifications import repository
 from core.platform.notifications.details import CODE_LIFETIME, CODE_TRIES, SECRET_BYTES, Details, code_matches
 from core.platform.notifications.errors import (
@@ -59,7 +59,7 @@ class Registry:
             KeyNeeded: The principal presented a bearer token.
             QuotaExceeded: The limit is reached, or twice as many were made within a day.
         """
-        if principal.via is Via.TOKEN:
+        if not principal.has_key:
             raise KeyNeeded
         now = self.clock.now()
         require_endpoint(session, principal.id, limit=self.limit, since=now - timedelta(days=1))
@@ -181,7 +181,7 @@ class Registry:
         row = self.found(session, principal, endpoint_id, for_update=True)
         if row.state != "paused":
             raise EndpointNotReady(f"The endpoint is {row.state}.", remedy="There is nothing to resume.")
-        if principal.via is Via.TOKEN:
+        if not principal.has_key:
             raise KeyNeeded
         row.state, row.paused_because, row.key_id = "active", None, principal.key_id
         session.flush()
