@@ -88,3 +88,21 @@ def test_roles_are_translated_and_never_taken_over(provider, clock, claim, value
         provider.token(claims(provider, **changes))
     )
     assert principal.roles == roles
+
+
+def test_an_id_token_answers_one_question_of_this_client(provider, tokens) -> None:
+    right = {"nonce": "asked"}
+    assert tokens.verify_sign_in(provider.token(claims(provider, **right)), nonce="asked").roles
+    for changes in ({"azp": AUDIENCE}, {"aud": [AUDIENCE]}, {"aud": [AUDIENCE, "b"], "azp": AUDIENCE}):
+        assert tokens.verify_sign_in(provider.token(claims(provider, **right, **changes)), nonce="asked")
+    for changes in (
+        {"nonce": "another"},
+        {"nonce": None},
+        {"nonce": 7},
+        {"nonce": "\ud800"},
+        {"nonce": "asked", "azp": "another"},
+        {"nonce": "asked", "azp": None, "aud": [AUDIENCE, "b"]},
+        {"nonce": "asked", "aud": "b", "azp": AUDIENCE},
+    ):
+        with pytest.raises(TokenRefused):
+            tokens.verify_sign_in(provider.token(claims(provider, **changes)), nonce="asked")
