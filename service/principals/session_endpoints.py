@@ -43,14 +43,14 @@ def create_session(
         raise KeyRefused
     with context.database.transaction() as session:
         known = context.access.keys.find(session, key)
-        cookie = open_session(session, context, known)
+        cookie = open_session(session, context, known, action="session.open")
         context.access.throttle.succeed(session, subjects)
         principal = context.access.sessions.find(session, cookie).principal
     set_cookie(response, cookie, context.settings)
     return SessionView.of(principal, csrf_token=context.access.sessions.csrf_token(cookie))
 
 
-def open_session(session: Session, context: AppContext, known: Known, *, action: str = "session.open") -> str:
+def open_session(session: Session, context: AppContext, known: Known, *, action: str) -> str:
     """Open a browser session and log it in the same transaction. Returns the cookie."""
     row, cookie = context.access.sessions.open(session, known)
     record(session, known.principal, action=action, object_id=row.id, clock=context.clock)

@@ -1,15 +1,17 @@
 import json
 import os
+import secrets
 from pathlib import Path
 
 import pytest
 
 from core.clock import SystemClock
-from core.db.tables import ApiKey
+from core.db.tables import ApiKey, Person
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.errors import KeyRefused
 from core.platform.access.keys import make_key, pepper_from
 from core.platform.access.roles import Role
+from core.platform.access.sign_in_links import SignInLinks
 from service.provision import main
 
 
@@ -74,3 +76,25 @@ def test_the_first_admin_key_is_made_once(settings, database, capsys) -> None:
     assert recognise(settings, database, key).roles == {Role.ADMIN}
     assert main(["--first-admin"], settings=production) == 2
     assert capsys.readouterr().out == ""
+
+
+def test_a_link_is_of_the_owner_with_all_roles(settings, database, keys, keys_file, tmp_path, capsys) -> None:
+    """Also where the stack was made by an earlier release, and once for all links."""
+    assert main(["--keys", str(keys_file)], settings=settings) == 0
+    link = tmp_path / "link"
+    for _ in range(2):
+        link.write_text(f"ul_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}\n")
+        assert main(["--keys", str(keys_file), "--link", str(link)], settings=settings) == 0
+    owner = recognise(settings, database, keys["owner"])
+    links = SignInLinks(pepper=pepper_from(settings.master_key_bytes), clock=SystemClock())
+    with database.transaction() as session:
+        principal = links.take(session, link.read_text().strip()).principal
+        assert (principal.id, principal.roles) == (owner.id, set(Role))
+        assert session.query(ApiKey).count() == len(Role) + 1
+        assert set(session.get_one(Person, owner.id).roles) == set(Role)
+    link.write_text("us_short")
+    assert main(["--keys", str(keys_file), "--link", str(link)], settings=settings) == 2
+    assert main(["--keys", str(keys_file), "--link", str(tmp_path / "nowhere")], settings=settings) == 2
+    assert "us_short" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["--first-admin", "--link", str(link)], settings=settings)

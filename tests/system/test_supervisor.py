@@ -132,3 +132,22 @@ def test_logs_hold_no_key(shared_up: Up) -> None:
     for log in (shared_up.data_folder / "logs").iterdir():
         text = log.read_text(errors="replace")
         assert [secret for secret in secrets if secret in text] == [], log.name
+
+
+def test_a_new_link_signs_in_once_and_is_written_nowhere(shared_up: Up, tmp_path: Path) -> None:
+    printed = understudy("sign-in", "--data-folder", shared_up.data_folder)
+    assert printed.returncode == 0, printed.stderr
+    page, token = printed.stdout.strip().split("#")
+    assert page == f"{shared_up.connection.url}/sign-in/link"
+    headers = {"Origin": shared_up.connection.url}
+    first, second = (
+        httpx.post(page, data={"token": token}, headers=headers, trust_env=False) for _ in range(2)
+    )
+    assert (first.status_code, second.status_code) == (303, 401)
+    for file in shared_up.data_folder.glob("*"):
+        assert not file.is_file() or token not in file.read_text(errors="replace"), file.name
+    for log in (shared_up.data_folder / "logs").iterdir():
+        assert token not in log.read_text(errors="replace"), log.name
+    elsewhere = understudy("sign-in", "--data-folder", tmp_path / "nothing")
+    assert elsewhere.returncode == 1
+    assert "no stack runs" in elsewhere.stderr
