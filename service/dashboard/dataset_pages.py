@@ -22,7 +22,7 @@ from service.budgets.endpoints import (
     set_budget,
     unfreeze_dataset,
 )
-from service.budgets.schemas import WhatIf
+from service.budgets.schemas import WhatIf, WhatIfView
 from service.dashboard.forms import order
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
@@ -43,6 +43,7 @@ from service.wording.labels import principal_in, short
 NEWEST_JOBS: Final = 20
 REQUESTS: Final = 20
 ENTRIES: Final = 50
+TYPICAL: Final = (0.1, 0.5, 1.0, 2.0, 4.0)
 
 BeforeEntry = Annotated[int | None, Query(ge=1, lt=2**31)]
 
@@ -88,7 +89,17 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         may_file=visit.may(file_budget_request) and dataset.deleted_at is None,
         may_order=visit.may(create_job) and dataset.deleted_at is None,
         may_upload=visit.may(upload_rows) and dataset.state == "declared",
+        typical=_typical_orders(visit, dataset) if budget.cap else [],
     )
+
+
+def _typical_orders(visit: Visit, dataset: DatasetView) -> Sequence[WhatIfView]:
+    """Orders of usual sizes and whether the analyst's grant and the cap admit them; empty for other visitors."""
+    if not (visit.may(create_job) and visit.may(ask_what_if)) or dataset.deleted_at is not None:
+        return []
+    return [
+        visit.ask(ask_what_if, dataset_id=dataset.id, order=WhatIf(epsilon=epsilon)) for epsilon in TYPICAL
+    ]
 
 
 @router.post("/what-if")

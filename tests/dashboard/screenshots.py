@@ -20,9 +20,11 @@ MOST_BYTES = 60_000
 SIZES = {"desktop": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
 PAGES = {
     "sign-in": (None, "/sign-in"),
+    "sign-in-link": (None, "/sign-in/link"),
     "overview": ("admin", "/overview"),
     "orderable": ("analyst", "/overview"),
     "dataset": ("owner", "/datasets/{dataset_id}"),
+    "analyst-dataset": ("analyst", "/datasets/{dataset_id}"),
     "request": ("owner", "/requests/{request_id}"),
     "people": ("owner", "/datasets/{dataset_id}/people"),
     "ledger": ("auditor", "/datasets/{dataset_id}/ledger?check=true"),
