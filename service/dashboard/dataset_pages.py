@@ -95,10 +95,13 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 def _typical_orders(visit: Visit, dataset: DatasetView) -> Sequence[WhatIfView]:
     """Orders of usual sizes and whether the analyst's grant and the cap admit them; empty for other visitors."""
-    if not (visit.may(create_job) and visit.may(ask_what_if)) or dataset.deleted_at is not None:
+    if not (visit.may(create_job) and visit.may(ask_what_if)) or dataset.state != "ready":
         return []
     return [
-        visit.ask(ask_what_if, dataset_id=dataset.id, order=WhatIf(epsilon=epsilon)) for epsilon in TYPICAL
+        visit.ask(
+            ask_what_if, dataset_id=dataset.id, order=WhatIf(epsilon=epsilon, delta=None, grant_id=None)
+        )
+        for epsilon in TYPICAL
     ]
 
 

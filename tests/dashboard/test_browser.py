@@ -18,6 +18,7 @@ from tests.dashboard import newer_journeys
 from tests.dashboard.browsing import browser_path, chromium, served
 from tests.dashboard.newer_scene import Newer, enrich
 from tests.dashboard.scene import Scene, lived_in
+from tests.dashboard.visitor import new_link
 from tests.service.world import CSV, World
 
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
@@ -58,11 +59,11 @@ PAGES = {
         "/notifications", "/notifications/{endpoint_id}", "/releases/{release_id}", "/datasets/{declared_id}/upload", "/jobs/00000000-0000-4000-8000-000000000000",
     ),
     "analyst": (
-        "/overview", "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}", "/releases/{release_id}?question=ward%20by%20sick",
+        "/overview", "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}", "/releases/{release_id}?question=ward%20by%20sick",
         "/charged-reports/{charged_id}",
     ),
     "admin": ("/overview", "/help", "/keys", "/people", "/system", "/requests", "/grants", "/grants/{grant_id}"),
-    "auditor": ("/grants/{revoked_id}", "/audit?check=true", "/datasets/{dataset_id}/ledger?check=true", "/releases"),
+    "auditor": ("/sign-in", "/sign-in/link", "/grants/{revoked_id}", "/audit?check=true", "/datasets/{dataset_id}/ledger?check=true", "/releases"),
 }  # fmt: skip
 
 
@@ -136,6 +137,7 @@ def test_pages_and_journeys(here: tuple[World, Scene, Newer, str, Any], tmp_path
             _hold_to_the_bars(seen, path.format_map(places))
         assert seen.complaints == []
         seen.tab.context.close()
+    _person(browser.new_context(viewport=PHONE).new_page(), f"{address}/sign-in/link#{new_link(world)}")
     owner = _open(browser, address, keys["owner"], viewport=DESKTOP)
     newer_journeys.reports(world, owner.tab, owner.go, scene)
     newer_journeys.notifications(world, owner.tab, owner.go)
@@ -177,6 +179,25 @@ def _hold_to_the_bars(seen: Watched, path: str) -> None:
     assert widths[0] <= widths[1], f"{path} scrolls sideways"
     assert tab.evaluate(BROKEN) == [], f"{path} breaks words"
     tab.set_viewport_size(DESKTOP)
+
+
+def _person(tab: Any, link: str) -> None:
+    """On a phone: opens the link of `understudy up`, sees a page of each role, and that the link is used up."""
+    tab.goto(link)
+    assert tab.evaluate("location.hash") == "", "the token is not left in the address"
+    assert not tab.get_by_label("Link token").is_visible()
+    tab.get_by_role("button", name="Sign in").click()
+    tab.get_by_role("heading", name="Overview").wait_for()
+    tops = {tab.get_by_text(text, exact=True).bounding_box()["y"] // 40 for text in ("understudy", "Help")}
+    assert len(tops) == 1, "help stands beside the name"
+    for page in ("System", "Keys", "Requests"):
+        tab.get_by_role("link", name=page, exact=True).click()
+        tab.locator(f'nav a[aria-current="page"]:text-is("{page}")').wait_for()
+    tab.get_by_role("button", name="Sign out").click()
+    tab.goto(link)
+    tab.get_by_role("button", name="Sign in").click()
+    tab.get_by_text("The sign-in link is not valid.").wait_for()
+    tab.context.close()
 
 
 def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:

@@ -10,36 +10,21 @@ import pytest
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from core.db.tables import ApiKey, BrowserSession
+from core.db.tables import BrowserSession
 from core.jobs.queue import MemoryQueue
 from core.platform.access.errors import LinkRefused
-from core.platform.access.keys import parse_link_token
-from core.platform.access.roles import Role
 from service.app import create_app
-from tests.dashboard.visitor import BROWSER, ORIGIN, Visitor, require_page
+from tests.dashboard.visitor import ALL_ROLES, BROWSER, ORIGIN, Visitor, new_link, require_page
 from tests.service.conftest import log_text
 from tests.service.world import Caller, World
 
 __all__ = ["log_text"]
 
-ROLES = (Role.OWNER, Role.ANALYST, Role.ADMIN)
-
 
 @pytest.fixture
 def link(world: World) -> Callable[[], str]:
-    """Makes a link of the world's owner valid, as `service.provision` does, and returns its token."""
-
-    def made() -> str:
-        token = parse_link_token(f"ul_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}")
-        assert token is not None
-        with world.database.transaction() as session:
-            first = session.query(ApiKey).filter_by(principal_id=world.owner.principal_id).first()
-            assert first is not None
-            known = world.directory.key_of_all_roles(session, first, ROLES)
-            world.app.state.context.access.links.register(session, token, known=known)
-        return token.text
-
-    return made
+    """Makes links of the world's owner valid."""
+    return lambda: new_link(world)
 
 
 @pytest.fixture
@@ -151,7 +136,7 @@ def test_every_other_key_with_all_roles_needs_a_second_person(world: World) -> N
     """Also in the embedded stack: only the session of a sign-in link waives the rule."""
     dataset_id = world.declare()
     world.set_budget(dataset_id)
-    mighty: Caller = world.caller(*ROLES)
+    mighty: Caller = world.caller(*ALL_ROLES)
     world.admit(dataset_id, mighty)
     order = {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
     filed = mighty.post(f"/v1/datasets/{dataset_id}/budget-requests", order).json()["id"]

@@ -1,16 +1,21 @@
 """Somebody with a browser, without the browser: a cookie jar, forms with their token, and a look at what came."""
 
 import re
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
+from core.db.tables import ApiKey
+from core.platform.access.keys import parse_link_token
+from core.platform.access.roles import Role
 from service.dashboard.rendering import CONTENT_POLICY
 from tests.service.world import Caller, World
 
 ORIGIN = "http://testserver"
+ALL_ROLES = (Role.OWNER, Role.ANALYST, Role.ADMIN)
 BROWSER = {"Accept": "text/html,*/*;q=0.8", "Sec-Fetch-Site": "same-origin", "Origin": ORIGIN}
 _TOKEN = re.compile(r'name="csrf_token" value="([^"]+)"')
 
@@ -63,6 +68,18 @@ def enter(world: World, caller: Caller) -> Visitor:
     assert answer.status_code == 303, answer.text
     assert answer.headers["location"] == "/overview"
     return visitor
+
+
+def new_link(world: World) -> str:
+    """Make a sign-in link of the world's owner valid, as `service.provision` does. Returns its token."""
+    token = parse_link_token(f"ul_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}")
+    assert token is not None
+    with world.database.transaction() as session:
+        first = session.query(ApiKey).filter_by(principal_id=world.owner.principal_id).first()
+        assert first is not None
+        known = world.directory.key_of_all_roles(session, first, ALL_ROLES)
+        world.app.state.context.access.links.register(session, token, known=known)
+    return token.text
 
 
 def require_page(answer: Response) -> None:
