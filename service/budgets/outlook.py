@@ -3,6 +3,7 @@
 Nothing is locked or reserved, so another order may still come first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,11 +13,14 @@ from sqlalchemy.orm import Session
 
 from core.db.tables.grant import Grant
 from core.dp.charge import Charge
-from core.dp.filters import Admission, AdmissionRule, Cap
-from core.dp.remaining import remaining_epsilon
-from core.errors import Conflict
+from core.dp.filters import Admission, AdmissionRule, Cap, admit
+from core.dp.remaining import gaussian_charge, remaining_epsilon
+from core.errors import BudgetRefused, Conflict
 from core.ledger import ledger_queries, repository
+from core.ledger.errors import GrantRefused, PopulationFrozen
+from core.ledger.ledger_queries import Summary
 from core.platform.access.roles import Principal, Role
+from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
 from service.grants.choosing import choose
 
 
@@ -107,6 +111,47 @@ def look(
         cap=cap,
         grant=None if grant is None else _bound(session, grant, summary.rule, charge, found.grant_after),
         grant_id=None if grant is None else grant.id,
+    )
+
+
+def look_at_sizes(
+    session: Session, population_id: UUID, principal: Principal, epsilons: Sequence[float], *, at: datetime
+) -> Sequence[tuple[float, Outlook]]:
+    """Evaluate one more job of each size with the default delta, as `look` does, at the statements of one."""
+    summary = ledger_queries.summary(session, population_id)
+    if summary.cap is None:
+        return []
+    usable = ledger_queries.open_grants(session, population_id, holder=principal.id, at=at)
+    grant = usable[0] if len(usable) == 1 else None
+    drawn = None if grant is None else repository.grant_balance(session, grant.id).in_force
+    return [(epsilon, _of_size(epsilon, summary, usable, drawn)) for epsilon in epsilons]
+
+
+def _of_size(epsilon: float, summary: Summary, usable: Sequence[Grant], drawn: Charge | None) -> Outlook:
+    assert summary.cap is not None, "sizes are looked at under a cap"
+    charge = gaussian_charge(epsilon, summary.cap.default_job_delta())
+    standing = summary.balance.in_force
+    under_cap = Bound(
+        cap=summary.cap, standing=standing, charge=charge, after=admit(summary.cap, [standing, charge])
+    )
+    under_grant = None
+    if drawn is not None:
+        cap = Cap(epsilon=usable[0].epsilon, delta=usable[0].delta, rule=AdmissionRule(summary.rule))
+        under_grant = Bound(cap=cap, standing=drawn, charge=charge, after=admit(cap, [drawn, charge]))
+    refusal = None
+    if summary.frozen_at is not None:
+        refusal = PopulationFrozen.code
+    elif not under_cap.after.admitted:
+        refusal = BudgetRefused.code
+    elif under_grant is None:
+        refusal = GrantAmbiguous.code if usable else NoGrant.code
+    elif not under_grant.after.admitted:
+        refusal = GrantRefused.code
+    return Outlook(
+        refusal=refusal,
+        cap=under_cap,
+        grant=under_grant,
+        grant_id=None if under_grant is None else usable[0].id,
     )
 
 

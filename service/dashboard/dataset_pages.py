@@ -22,7 +22,8 @@ from service.budgets.endpoints import (
     set_budget,
     unfreeze_dataset,
 )
-from service.budgets.schemas import WhatIf, WhatIfView
+from service.budgets.outlook import look_at_sizes
+from service.budgets.schemas import WhatIf
 from service.dashboard.forms import order
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
@@ -93,16 +94,15 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
     )
 
 
-def _typical_orders(visit: Visit, dataset: DatasetView) -> Sequence[WhatIfView]:
+def _typical_orders(visit: Visit, dataset: DatasetView) -> Sequence[tuple[float, dict[str, Any]]]:
     """Orders of usual sizes and whether the analyst's grant and the cap admit them; empty for other visitors."""
     if not (visit.may(create_job) and visit.may(ask_what_if)) or dataset.state != "ready":
         return []
-    return [
-        visit.ask(
-            ask_what_if, dataset_id=dataset.id, order=WhatIf(epsilon=epsilon, delta=None, grant_id=None)
-        )
-        for epsilon in TYPICAL
-    ]
+    now = visit.context.clock.now()
+    found = visit.read(
+        lambda session: look_at_sizes(session, dataset.population_id, visit.principal, TYPICAL, at=now)
+    )
+    return [(epsilon, outlook.to_json()) for epsilon, outlook in found]
 
 
 @router.post("/what-if")

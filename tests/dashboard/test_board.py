@@ -11,14 +11,15 @@ import pytest
 
 from core.platform.access.roles import Role
 from core.platform.access.scopes import Scope
+from service.dashboard.dataset_pages import TYPICAL
 from service.dashboard.sparkline import HEIGHT, WIDTH, sparkline_of
 from service.overview.schemas import CourseView, DatasetBudget
-from service.wording import domain_text
+from service.wording import domain_text, labels
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.dashboard.newer_scene import enrich
 from tests.dashboard.scene import Scene, lived_in
 from tests.dashboard.visitor import Visitor, enter
-from tests.service.world import World
+from tests.service.world import Caller, World
 
 CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
 HELP = Path(__file__).parents[2] / "service" / "dashboard" / "templates" / "help.html"
@@ -159,3 +160,51 @@ def test_a_file_is_compared_with_the_declared_columns() -> None:
     other = domain_text.declared_columns({"columns": [learnt, bounded], "csv": {"delimiter": ";"}})
     assert [(one["words"], one["lower"]) for one in other["columns"]] == [(None, None)] * 2
     assert other["dialect"]["delimiter"] == ";"
+
+
+def test_what_may_still_be_ordered_is_what_the_outlook_of_each_order_says(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    dataset_id = world.ready()
+    analyst, stranger = sign_in("analyst"), world.caller(Role.ANALYST)
+    world.admit(dataset_id, stranger)
+    assert world.order(dataset_id, epsilon=0.5).status_code == 202
+
+    def rows(visitor: Visitor) -> list[list[str]]:
+        table = visitor.page(f"/datasets/{dataset_id}").partition(
+            '<table class="stack" role="table" aria-labelledby="typical">'
+        )
+        body = table[2].partition("</table>")[0].partition("<tbody")[2]
+        cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in body.split("<tr")[1:]]
+        return [[" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in row] for row in cells]
+
+    def expected(caller: Caller) -> list[list[str]]:
+        looks = [
+            caller.post(f"/v1/datasets/{dataset_id}/budget/what-if", {"epsilon": size}).json()
+            for size in TYPICAL
+        ]
+        return [
+            [
+                f"ε {labels.epsilon(look['epsilon'])}",
+                "fits" if look["fits"] else f"does not fit {labels.refusal(look['refusal'])}",
+                labels.epsilon(look["grant"]["remaining_epsilon_after"]) if look["fits"] else "–",
+                labels.epsilon(look["cap"]["remaining_epsilon_after"]) if look["fits"] else "–",
+            ]
+            for look in looks
+        ]
+
+    def agree() -> set[str]:
+        found = rows(analyst)
+        assert found == expected(world.analyst)
+        assert rows(enter(world, stranger)) == expected(stranger)
+        return {row[1] for row in found}
+
+    assert agree() == {"fits", "does not fit It would exceed the cap."}
+    world.give(dataset_id, epsilon=0.2)
+    assert agree() == {
+        "does not fit You have several grants; choose the one to charge.",
+        "does not fit It would exceed the cap.",
+    }
+    assert world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"}).status_code == 200
+    assert agree() == {"does not fit The dataset is frozen."}
+    assert "What you may still order" not in sign_in("owner").page(f"/datasets/{dataset_id}")

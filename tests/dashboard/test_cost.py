@@ -15,7 +15,7 @@ from tests.service.world import World
 ENTRIES = 10_000
 JOBS = 1_000
 DATASETS = 1_000
-PAGE, BOARD = 12, 16
+PAGE, BOARD = 17, 16
 """Statements of a page, and of the overview, which lists what seven pages list."""
 
 
