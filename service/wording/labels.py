@@ -119,7 +119,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "budget-refused": "It would exceed the cap.",
     "grant-refused": "It would exceed what is left of your grant.",
     "budget-not-set": "No cap is set yet.",
-    "population-frozen": "The dataset is frozen.",
+    "dataset-frozen": "The dataset is frozen.",
     "no-grant": "You have no open grant on this dataset; request one first.",
     "grant-ambiguous": "You have several grants; choose the one to charge.",
     "grant-closed": "That grant is closed.",
