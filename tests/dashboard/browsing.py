@@ -42,10 +42,10 @@ def browser_path() -> str:
 
 
 @contextmanager
-def served(app: Any) -> Iterator[str]:
-    """Serve an application on a free port of the loopback address. Yields its address."""
+def served(app: Any, *, port: int = 0) -> Iterator[str]:
+    """Serve an application on a port of the loopback address, 0 for a free one. Yields its address."""
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+    listener.bind(("127.0.0.1", port))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

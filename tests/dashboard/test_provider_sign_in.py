@@ -1,6 +1,7 @@
 """Sign-in at the identity provider, against a provider that runs here: every part of its answer is checked."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -8,6 +9,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
 from pydantic import SecretStr
@@ -17,10 +19,12 @@ from core.platform.settings import Settings
 from service.app import create_app
 from service.auth.cookie import LOOPBACK_ATTEMPT_COOKIE
 from service.auth.tokens import principal_of
+from tests.dashboard.browsing import browser_path, chromium, served
 from tests.dashboard.visitor import BROWSER, ORIGIN, Visitor, require_page
 from tests.service.oidc import Provider
 from tests.service.oidc import served as provided
 from tests.service.world import World
+from understudy.embedded.supervisor import free_port
 
 ROLE_MAP = {"stats": "owner", "research": "analyst"}
 
@@ -39,6 +43,7 @@ class Scene:
     world: World
     provider: Provider
     visitor: Visitor
+    app: FastAPI
 
     def leave(self, back_to: str = "/jobs") -> dict[str, str]:
         """Go to the provider and sign in there. Returns the parameters that it sends the browser back with."""
@@ -67,12 +72,13 @@ def scene_of(world: World, settings: Settings, provider: Provider, **changes: An
     )
     client = TestClient(app, base_url=ORIGIN)
     client.portal = world.client.portal
-    return Scene(world, provider, Visitor(client))
+    return Scene(world, provider, Visitor(client), app)
 
 
 @pytest.fixture
 def scene(world: World, settings: Settings, running: Provider) -> Scene:
     now = int(world.clock.now().timestamp())
+    running.address = running.address.replace("localhost", "127.0.0.1")
     running.account = {"sub": "ada", "iat": now, "exp": now + 300, "roles": ["stats", "research"]}
     running.client, running.error, running.status, running.discovery = ("understudy", None), None, 200, {}
     return scene_of(world, settings, running)
@@ -205,6 +211,28 @@ def test_guessing_waits(scene: Scene) -> None:
     assert statuses[0] == 401
     assert statuses[-1] == 429
     assert int(scene.come_back(state="wrong").headers["retry-after"]) >= 1
+
+
+def test_a_browser_goes_there_and_comes_back(world: World, settings: Settings, scene: Scene) -> None:
+    """Chromium applies SameSite and the content policy: the provider is another site, `localhost`."""
+    browser_path()
+    scene.provider.address = scene.provider.address.replace("127.0.0.1", "localhost")
+    with ExitStack() as open_things:
+        port = free_port(0)
+        address = f"http://127.0.0.1:{port}"
+        there = scene_of(
+            world, settings, scene.provider, oidc_redirect_url=f"{address}/sign-in/callback", port=port
+        )
+        open_things.enter_context(served(there.app, port=port))
+        tab = open_things.enter_context(chromium()).new_page(viewport={"width": 360, "height": 740})
+        tab.goto(f"{address}/jobs")
+        tab.get_by_role("link", name="Sign in with your organisation").click()
+        tab.wait_for_url(f"{address}/jobs")
+        tab.get_by_role("button", name="Sign out").click()
+        scene.provider.account["roles"] = []
+        tab.get_by_role("link", name="Sign in with your organisation").click()
+        tab.get_by_text("has no role in this service").wait_for()
+        assert tab.context.cookies() == []
 
 
 def test_without_a_client_there_is_no_way(world: World) -> None:
