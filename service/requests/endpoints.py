@@ -242,7 +242,8 @@ def is_only_person(context: AppContext, principal: Principal) -> bool:
     The data folder gives its user the keys of all roles, so the two-person rule cannot separate them there; others
     who were enrolled on the stack stay under it, and so does every other deployment.
     """
-    is_provisioned = principal.enrolment_id == principal.id
+    # An account at an identity provider has no key: it may have all roles too, and is not the machine's user.
+    is_provisioned = principal.has_key and principal.enrolment_id == principal.id
     all_roles = {Role.OWNER, Role.ANALYST, Role.ADMIN} <= principal.roles
     return context.settings.is_alone and principal.via is Via.SESSION and is_provisioned and all_roles
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -129,6 +130,26 @@ def test_people_of_the_provider_count_for_the_two_person_rule(scene: Scene) -> N
         f"/v1/budget-requests/{request_id}/approve", {}, headers={"Idempotency-Key": "once-and-for-all"}
     )
     assert answer.status_code == 200, answer.text
+
+
+def test_an_account_with_all_roles_is_not_the_one_person_of_the_machine(
+    world: World, settings: Settings, scene: Scene
+) -> None:
+    """Reproduced: its session has all roles and no key, and an embedded stack waived the two-person rule for it."""
+    roles = ROLE_MAP | {"it": "admin"}
+    scene = scene_of(world, settings, scene.provider, oidc_role_map=roles)
+    scene.provider.account["roles"] = list(roles)
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    scene.come_back(**scene.leave())
+    ada = principal_of(scene.provider.address, "ada")
+    world.owner.put(f"/v1/datasets/{dataset_id}/members/{ada}", None)
+    wanted = {"epsilon": "0.5", "delta": "1e-6", "purpose": "a test"}
+    filed = (
+        scene.visitor.send(f"/datasets/{dataset_id}/requests", **wanted).headers["location"].partition("?")[0]
+    )
+    approval = {"decision": "approve", "epsilon": "0.5", "delta": "1e-6", "once": str(uuid4())}
+    assert "second-person-needed" in scene.visitor.send(f"{filed}/decide", **approval).text
 
 
 def test_a_client_with_a_secret_proves_it(world: World, settings: Settings, scene: Scene) -> None:
