@@ -99,7 +99,7 @@ mutants: $(DEV_INSTALLED) ## put every seeded privacy bug into a copy of the sou
 
 contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybody, longer and from another seed each day
 	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
-	  $(BIN)/python -m pytest -q -o timeout=7200 tests/contracts
+	  $(BIN)/python -m pytest -q -n $(JOBS) -o timeout=7200 tests/contracts
 
 client: $(DEV_INSTALLED) ## write the synchronous client from the asynchronous one
 	$(BIN)/python -m docs.unasync
@@ -227,7 +227,7 @@ laws: $(DEV_INSTALLED) ## the laws of noise and sampling at length, under a fres
 
 accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary; the verifier on every kind of plan
 	$(BIN)/python -m tests.core.dp.long_sweep --save
-	UNDERSTUDY_EVERY_PLAN=1 $(BIN)/python -m pytest -q -o timeout=7200 tests/understudy/verifying/test_every_plan.py
+	UNDERSTUDY_EVERY_PLAN=1 $(BIN)/python -m pytest -q -n $(JOBS) -o timeout=7200 tests/understudy/verifying/test_every_plan.py
 
 clean: ## remove what make created, except data folders
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
