@@ -19,11 +19,11 @@ import core
 import service
 import workers
 from core.artifacts.certificate_schema import schema_text
-from core.artifacts.model_form import model_schema_text
+from core.artifacts.model_form import federated_schema_text, model_schema_text
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.selection_form import selection_schema_text
 from core.errors import UnderstudyError
-from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
+from core.jobs.states import OWNER_WITHDREW, PLAN_ALTERED, TRAINING_FAILED
 from core.platform.settings import Settings
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
@@ -39,6 +39,7 @@ _JOB_FAILURES = f"""## Failure codes of jobs
 | `{TRAINING_FAILED}` | in full | every failure that could depend on rows, whichever it was; also when every attempt's worker fell silent |
 | `{MACHINERY_FAILED}` | the steps begun | the database, the object store or the machine failed at the last attempt |
 | `{REUSED_COUNTS_MISSING}` | nothing, if no row was read | the plan takes over the counts of a release whose bundle is gone or changed; order again |
+| `{OWNER_WITHDREW}` | nothing, in no ledger | an owner of a job over several datasets froze its ledger or revoked its grant before the job was claimed; order again without it |
 | `{PLAN_ALTERED}` | nothing, if unclaimed | the stored plan is not the one that was reserved; it was never run |
 """
 _KINDS = {
@@ -141,6 +142,7 @@ REFERENCE: Final[Mapping[str, Callable[[], str]]] = {
     "certificate.schema.json": schema_text,
     "charged.schema.json": utility_schema_text,
     "model.schema.json": model_schema_text,
+    "federated-model.schema.json": federated_schema_text,
     "selection.schema.json": selection_schema_text,
 }
 """Every file of the site's folder `reference`, and what writes it."""

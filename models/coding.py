@@ -1,6 +1,7 @@
 """Coding: stored rows become the coded table or the images that a synthesizer trains on, each row by itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -75,6 +76,29 @@ def coded_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> Priv
         labels=np.concatenate(labels),
         unit_of_record=np.arange(len(images)) if domain.privacy_unit is None else _numbered(units),
         classes=len(domain.labels),
+    )
+
+
+def joined(parts: Sequence[PrivateTable | PrivateImages]) -> PrivateTable | PrivateImages:
+    """Put the records of several owners into one value, in the order given. A unit of one owner is none of another's.
+
+    Args:
+        parts: at least one, all of the same declared domain.
+    """
+    first = parts[0]
+    firsts = np.cumsum([0, *(part.units for part in parts[:-1])])
+    units = np.concatenate(
+        [part.unit_of_record + start for part, start in zip(parts, firsts, strict=True)]
+    ).astype(np.int64)
+    if isinstance(first, PrivateTable):
+        codes = np.concatenate([part.codes for part in parts if isinstance(part, PrivateTable)])
+        return replace(first, codes=codes, unit_of_record=units)
+    images = [part for part in parts if isinstance(part, PrivateImages)]
+    return replace(
+        first,
+        pixels=np.concatenate([part.pixels for part in images]),
+        labels=np.concatenate([part.labels for part in images]),
+        unit_of_record=units,
     )
 
 

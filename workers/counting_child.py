@@ -50,9 +50,7 @@ def help_counting(
         shard = secrets.choice(missing)
         with storage():
             if shards is None:
-                shards = PrivateShards(
-                    store, work.rows_key, work.data_key, work.domain, shard_bytes=asked.shard_bytes
-                )
+                shards = PrivateShards(store, *work.only_rows, work.domain, shard_bytes=asked.shard_bytes)
             if shards.cut != asked.cut:
                 return done  # another version of this program cuts the rows otherwise: a record could be counted twice
             weights = board.weights(shard) if asked.weighted else None

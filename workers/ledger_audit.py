@@ -43,6 +43,7 @@ from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
+from core.jobs.repository import reads_one_of
 from core.jobs.states import JobState
 from core.ledger import repository as ledger_repository
 from core.ledger.audit import linking
@@ -212,7 +213,7 @@ class LedgerAudit:
             if chain.intact and bundles - found.noted.accepted.jobs:
                 chain = chain.broken(_BUNDLE)
             published = _published(session, population_id)
-            if chain.intact and unpaid(session, published):
+            if chain.intact and unpaid(session, published, population_id=population_id):
                 chain = chain.broken(_UNPAID)
         if not chain.intact:
             problem = chain.problem or ""
@@ -306,9 +307,9 @@ def _certificate(store: ObjectStore, key: str) -> Mapping[str, Any]:
 
 def _published(session: Session, population_id: UUID) -> set[UUID]:
     """The jobs of a population that published a release or a report."""
-    query = select(Job.id).join(Dataset, Dataset.id == Job.dataset_id)
+    of_population = select(Dataset.id).where(Dataset.population_id == population_id)
     found = session.scalars(
-        query.where(Dataset.population_id == population_id, Job.state == JobState.SUCCEEDED.value)
+        select(Job.id).where(reads_one_of(of_population), Job.state == JobState.SUCCEEDED.value)
     )
     return set(found)
 

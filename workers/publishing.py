@@ -18,6 +18,7 @@ from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import SCHEMA, Executed, require_as_planned
 from core.artifacts.model_bundle import model_files, packed_model, unpack_model
 from core.artifacts.model_certificate import (
+    Place,
     Trained,
     described_codes,
     make_model_certificate,
@@ -71,7 +72,7 @@ def certify_bundle(
     report = staged.certificate
     _require_claimed(report, claim)
     with database.transaction() as session:
-        payment = payment_of(session, claim.job_id)
+        payment = payment_of(session, claim.job_id, claim.population_id)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
     assert not isinstance(claim.plan, ReportPlan | ModelPlan), "reports and models are signed elsewhere"
     made = partial(
@@ -125,9 +126,10 @@ def certify_model(
     executed = ModelExecuted.from_json(report["executed"])
     executed.require_as_planned(plan)
     with database.transaction() as session:
-        payment = payment_of(session, claim.job_id)
+        payments = [payment_of(session, claim.job_id, each) for each in claim.population_ids]
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
     domain = domain_from_json(staged.domain)
+    places = [Place(reserved=each[EntryKind.RESERVED], spent=each[EntryKind.SPENT]) for each in payments]
     certificate = make_model_certificate(
         plan=plan,
         trained=Trained(
@@ -138,8 +140,7 @@ def certify_model(
         dataset_id=claim.dataset_id,
         population_id=claim.population_id,
         issued_at=datetime.fromisoformat(report["ordered_at"]),
-        reserved=payment[EntryKind.RESERVED],
-        spent=payment[EntryKind.SPENT],
+        places=places,
         domain_digest=domain.digest(),
         cardinalities=described_codes(domain),
         software=report["software"],
@@ -170,7 +171,7 @@ def sign_utility_report(
     staged = json.loads(store.get_bytes(measurement_key(claim.job_id, claim.fence)))
     _require_claimed(staged, claim)
     with database.transaction() as session:
-        payment = payment_of(session, claim.job_id)
+        payment = payment_of(session, claim.job_id, claim.population_id)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
     report = make_charged_report(
         plan=plan,

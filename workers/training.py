@@ -170,14 +170,15 @@ class Trainer(JobRunner[Claim]):
         A database that is restored afterwards is then found to have forgotten a spend. Every attempt notes it, so a crash
         between claim and note does no harm.
         """
-        try:
-            self._witness.note_spend(claim.population_id, claim.job_id)
-        except PopulationFrozen:
-            get_logger().error("ledger-forgets", population_id=str(claim.population_id))
-            return Outcome.FROZEN
-        except (StoreError, OSError):
-            get_logger().error("spend-not-witnessed", fence=claim.fence, exc_info=True)
-            return Outcome.MACHINERY
+        for population_id in claim.population_ids:
+            try:
+                self._witness.note_spend(population_id, claim.job_id)
+            except PopulationFrozen:
+                get_logger().error("ledger-forgets", population_id=str(population_id))
+                return Outcome.FROZEN
+            except (StoreError, OSError):
+                get_logger().error("spend-not-witnessed", fence=claim.fence, exc_info=True)
+                return Outcome.MACHINERY
         return None
 
     def _renew(self, claim: Claim, show_marks: bool) -> bool:  # noqa: FBT001 - Heartbeat's one question
@@ -260,7 +261,8 @@ class Trainer(JobRunner[Claim]):
                         certificate=staged,
                         clock=clock,
                     )
-                self._witness.note_publication(session, claim.population_id, claim.job_id)
+                for population_id in claim.population_ids:
+                    self._witness.note_publication(session, population_id, claim.job_id)
         except (StoreError, OSError):
             get_logger().error("publication-not-witnessed", fence=claim.fence, exc_info=True)
             return Outcome.MACHINERY

@@ -9,6 +9,7 @@ by the parent, at the next edge (core.jobs.coarse).
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -45,7 +46,7 @@ from core.plan.selection import SelectionPlan
 from core.platform.settings import Settings
 from models.bundle import write_bundle
 from models.classifier.recorder import ModelRecorder
-from models.coding import coded_images, coded_table
+from models.coding import coded_images, coded_table, joined
 from models.counting.streamed import StreamedCounter, only_counts
 from models.counting.units import UNIT_KEY_BYTES
 from models.devices.errors import DeviceDiffers, OtherDevice
@@ -154,9 +155,11 @@ def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectS
         # Not even that it happened is logged here: its time and the class of the error could tell something about rows.
         with suppress(Exception):
             claim = work.claim
-            write_failure_note(
-                store, job_id=claim.job_id, fence=claim.fence, data_key=work.data_key, error=error
-            )
+            # The text may quote rows of any owner, and no owner may read those of another.
+            if len(work.rows) == 1:
+                write_failure_note(
+                    store, job_id=claim.job_id, fence=claim.fence, data_key=work.data_key, error=error
+                )
         raise AttemptEnded(ExitCode.DATA) from None
 
 
@@ -178,7 +181,7 @@ def _model(settings: Settings, work: Assignment, *, database: Database, store: O
     """Train a classifier, and pack it with the record of its training."""
     record = record_of_model(work.claim.plan)
     host = _host(settings, work, record, database=database, store=store)
-    return classified(work, record, partial(_opened, work, store, work.domain), host)
+    return classified(work, record, partial(_together, work, store), host)
 
 
 def _host(
@@ -262,7 +265,7 @@ def _trained(
     if isinstance(plan, Plan) and plan.learning is not None:
         assert isinstance(domain, TableDomain), "only a table's domain is learnt"
         with storage():
-            batches = list(open_private_rows(store, work.rows_key, work.data_key, domain))
+            batches = list(open_private_rows(store, *work.only_rows, domain))
         key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
         domain, table = learnt_records(
             batches,
@@ -278,7 +281,7 @@ def _trained(
         return domain, make(plan.synthesizer).fit(table, plan, streams, host)
     if isinstance(plan, Plan) and isinstance(domain, TableDomain) and only_counts(plan):
         with storage():
-            shards = PrivateShards(store, work.rows_key, work.data_key, domain)
+            shards = PrivateShards(store, *work.only_rows, domain)
         key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
         with closing(_Helpers(settings, work, store)) as helpers:
             counter = helpers.counter(_Shards(shards), domain, key=key, bound=plan.privacy_unit.records)
@@ -415,10 +418,15 @@ def _counts_of(one: ReusedCounts, work: Assignment, database: Database, store: O
 def _opened(work: Assignment, store: ObjectStore, domain: Domain) -> PrivateTable | PrivateImages:
     """Open the rows by the declared domain, and code them by `domain`: a release's, or the declared one."""
     with storage():
-        batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
+        batches = open_private_rows(store, *work.only_rows, work.domain)
         if isinstance(domain, ImageDomain):
             return coded_images(batches, domain)
         return coded_table(batches, domain)
+
+
+def _together(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
+    """Open and code the rows of every owner; all ledgers are spent. Units of different owners are different units."""
+    return joined([_opened(replace(work, rows=(rows,)), store, work.domain) for rows in work.rows])
 
 
 def repeatable(threads: int) -> None:

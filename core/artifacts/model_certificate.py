@@ -10,7 +10,12 @@ from core.artifacts import statements as say
 from core.artifacts.certificate import form_of, link, require_stated, row
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.model_form import SCHEMA, ModelCertificateForm
+from core.artifacts.model_form import (
+    FEDERATED_SCHEMA,
+    SCHEMA,
+    FederatedModelForm,
+    ModelCertificateForm,
+)
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
@@ -41,6 +46,23 @@ class Trained:
     noise_grid: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a ledger says what a job was charged.
+
+    Attributes:
+        reserved: The link that reserved the charge.
+        spent: The link that spent it, the chain's head when the first row was opened.
+    """
+
+    reserved: Head
+    spent: Head
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the member `ledger` of a certificate."""
+        return {"reserved": link(self.reserved), "spent": link(self.spent), "head": link(self.spent)}
+
+
 def make_model_certificate(
     *,
     plan: ModelPlan,
@@ -50,8 +72,7 @@ def make_model_certificate(
     dataset_id: UUID,
     population_id: UUID,
     issued_at: datetime,
-    reserved: Head,
-    spent: Head,
+    places: Sequence[Place],
     domain_digest: str,
     cardinalities: Sequence[int],
     software: Mapping[str, Any],
@@ -60,14 +81,13 @@ def make_model_certificate(
 
     Args:
         issued_at: Date of issue, time-zone aware.
-        reserved: The ledger's link that reserved the charge.
-        spent: The link that spent it, the chain's head when the first row was opened.
+        places: Where each ledger says what it was charged; one, or one for each owner in the plan's order.
         domain_digest: Of the canonical declared domain.
         cardinalities: Codes of every modelled column, or of every number of an image and its label.
     """
     unit = plan.privacy_unit.column
     return {
-        "schema": SCHEMA,
+        "schema": FEDERATED_SCHEMA if plan.owners else SCHEMA,
         "release_id": str(release_id),
         "job_id": str(job_id),
         "dataset_id": str(dataset_id),
@@ -79,7 +99,7 @@ def make_model_certificate(
             "column": unit,
             "description": say.UNIT_OF_RECORD if unit is None else say.UNIT_OF_COLUMN,
         },
-        "privacy_parameters_description": say.MODEL_READING,
+        "privacy_parameters_description": say.FEDERATED_READING if plan.owners else say.MODEL_READING,
         "data_domain": {
             "sha256": domain_digest,
             "columns": len(cardinalities),
@@ -88,21 +108,38 @@ def make_model_certificate(
         "unprotected_quantities": list(say.UNPROTECTED),
         "model": {
             "model_name": "Central",
-            "actors": say.MODEL_ACTORS,
+            "actors": say.FEDERATED_ACTORS if plan.owners else say.MODEL_ACTORS,
             "release_type": "One release",
             "data_source_type": "Static",
             "access_type": "Non-interactive",
         },
         "preprocessing": list(say.MODEL_PREPROCESSING),
         "post_processing": say.MODEL_POST_PROCESSING,
-        "composition": {"within": say.MODEL_WITHIN, "across": say.COMPOSITION_ACROSS},
-        "ledger": {"reserved": link(reserved), "spent": link(spent), "head": link(spent)},
+        "composition": {
+            "within": say.FEDERATED_WITHIN if plan.owners else say.MODEL_WITHIN,
+            "across": say.FEDERATED_ACROSS if plan.owners else say.COMPOSITION_ACROSS,
+        },
+        "ledger": places[0].to_json(),
         "justification": list(say.MODEL_JUSTIFICATION),
         "randomness": {"cipher": say.CIPHER, "key": say.KEY, "addressing": say.ADDRESSING},
         "noise_grid": dict(trained.noise_grid),
         "software": dict(software),
         "not_covered": list(say.NOT_COVERED),
         **_derived(plan, trained.executed, trained.noisy_wrong),
+        **_ledgers(plan, places),
+    }
+
+
+def _ledgers(plan: ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
+    """What each owner's ledger was charged: the whole plan. No member if the plan is on one dataset."""
+    if plan.owners is None:
+        return {}
+    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json()
+    pairs = zip(plan.owners, places, strict=True)
+    return {
+        "ledgers": [
+            {**owner.to_json(), "charge": charge, "ledger": place.to_json()} for owner, place in pairs
+        ]
     }
 
 
@@ -113,7 +150,7 @@ def sign_model_certificate(certificate: Mapping[str, Any], signer: Signer) -> Si
         InvalidCertificate: it is not of the published form.
     """
     signed = signer.sign(certificate, context=CERTIFICATE)
-    form_of(signed.to_json(), ModelCertificateForm)
+    form_of(signed.to_json(), _form(certificate))
     return signed
 
 
@@ -127,13 +164,39 @@ def verify_model_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         InvalidCertificate: a member is missing or altered, the recorded releases are not the plan's, or their epsilon
             is above the stated or promised one.
     """
-    form = form_of(certificate, ModelCertificateForm)
+    form = form_of(certificate, _form(certificate))
     try:
         form.executed.releases.require_as_planned(form.plan)
     except ExecutionDiffers:
         raise InvalidCertificate("the certificate's releases are not those of its plan") from None
+    if isinstance(form, FederatedModelForm):
+        _require_owners(form)
+    elif form.plan.owners is not None:
+        raise InvalidCertificate(
+            "the plan has several owners, and the certificate does not say what each was charged"
+        )
     wrong = None if form.accuracy is None else form.accuracy.noisy_wrong
     return require_stated(certificate, _derived(form.plan, form.executed.releases, wrong), form.plan)
+
+
+def _form(certificate: Mapping[str, Any]) -> type[ModelCertificateForm]:
+    return FederatedModelForm if certificate.get("schema") == FEDERATED_SCHEMA else ModelCertificateForm
+
+
+def _require_owners(form: FederatedModelForm) -> None:
+    """Check that every ledger of the plan was charged the whole plan.
+
+    Raises:
+        InvalidCertificate: an owner is missing, or its ledger was charged something else.
+    """
+    stated = [(one.dataset_id, one.population_id, one.declared_size) for one in form.ledgers]
+    planned = [(one.dataset_id, one.population_id, one.declared_size) for one in form.plan.owners or ()]
+    first = form.ledgers[0]
+    leads = (first.dataset_id, first.population_id, first.ledger)
+    if stated != planned or leads != (form.dataset_id, form.population_id, form.ledger):
+        raise InvalidCertificate("the certificate's owners are not those of its plan")
+    if any(one.charge != form.charge for one in form.ledgers):
+        raise InvalidCertificate("a ledger was not charged what the plan costs")
 
 
 def described_codes(domain: TableDomain | ImageDomain) -> tuple[int, ...]:

@@ -22,9 +22,11 @@ from core.dp.charge import Charge
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.mechanism_forms import ComposedForm
 from core.plan.model_plan import ModelPlan
+from core.plan.owners import MOST_OWNERS
 from core.values import Count, Digest, Identifier, Positive, Share
 
 SCHEMA: Final = "understudy.model-certificate/1"
+FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
 
 Bits = Annotated[int, Field(ge=20, le=52)]
 Finite = Annotated[float, Field(gt=-1e13, lt=1e13, allow_inf_nan=False)]
@@ -140,6 +142,44 @@ class ModelCertificateForm(Form):
     signature: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{86}==$")]
 
 
+class FederatedDeployment(ModelDeployment):
+    """The view of every party where several owners hand in records."""
+
+    actors: Literal[say.FEDERATED_ACTORS]  # type: ignore[valid-type]
+
+
+class FederatedComposition(Form):
+    """Composition of costs, within the job and across the jobs of each ledger."""
+
+    within: Literal[say.FEDERATED_WITHIN]  # type: ignore[valid-type]
+    across: Literal[say.FEDERATED_ACROSS]  # type: ignore[valid-type]
+
+
+class OwnersLedger(Form):
+    """What one owner's ledger was charged, and where it says so."""
+
+    dataset_id: Identifier
+    population_id: Identifier
+    declared_size: Count
+    charge: Charge
+    ledger: Ledger
+
+
+class FederatedModelForm(ModelCertificateForm):
+    """A whole certificate of a model over the datasets of several owners; `dataset_id`, `population_id` and `ledger` are the first owner's."""
+
+    schema_: Literal["understudy.federated-model-certificate/1"] = Field(alias="schema")  # type: ignore[assignment]
+    privacy_parameters_description: Literal[say.FEDERATED_READING]  # type: ignore[valid-type]
+    model: FederatedDeployment
+    composition: FederatedComposition  # type: ignore[assignment]
+    ledgers: Annotated[list[OwnersLedger], Field(min_length=2, max_length=MOST_OWNERS)]
+
+
 def model_schema_text() -> str:
     """Return the file of the published JSON Schema, which is shipped with the client."""
     return schema_text(ModelCertificateForm, name=SCHEMA)
+
+
+def federated_schema_text() -> str:
+    """Return the file of the published JSON Schema of a model over several owners' datasets."""
+    return schema_text(FederatedModelForm, name=FEDERATED_SCHEMA)

@@ -138,6 +138,25 @@ MODEL_JUSTIFICATION: Final = (
     ),
     *JUSTIFICATION[2:],
 )
+FEDERATED_READING: Final = (
+    "For every pair of inputs that differ by all records of one privacy unit of one owner, and every set of outputs, the "
+    "probability of the set under one input is at most exp(epsilon) times that under the other, plus delta. This holds for the "
+    "weights, the accuracy if there is one, and every answer of the model. Owners' units are taken to be different: somebody who is "
+    "a unit of j owners is protected by a bound on j units, which is weaker."
+)
+FEDERATED_ACTORS: Final = (
+    "Every owner hands its records to the service, which is trusted with them; no owner sees records of another, and owners, "
+    "analysts and whoever they pass the model on to are not trusted, also not all of them together."
+)
+FEDERATED_WITHIN: Final = (
+    "The records of all owners are summed before one noise is added. A unit moves the sum by as much whichever owner it belongs to, "
+    "so every owner's ledger is charged all mechanisms of the job, composed with parameters fixed beforehand, by privacy loss "
+    "distributions and by Renyi divergences; the smaller epsilon is reported."
+)
+FEDERATED_ACROSS: Final = (
+    "All ledgers are reserved, spent and settled in one transaction or none is, and all are spent before records of any owner are read. "
+    "Each admits a job only while a filter that is valid under adaptive choice holds for everything spent and reserved in it."
+)
 CIPHER: Final = "ChaCha20 (RFC 8439)"
 KEY: Final = "256 bits from the operating system for this job alone; destroyed when the release was published"
 ADDRESSING: Final = (

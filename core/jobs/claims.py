@@ -15,12 +15,12 @@ from core.jobs import repository
 from core.jobs.endings import end, end_cancelled, give_up, move
 from core.jobs.errors import IllegalMark
 from core.jobs.leases import JOBS
-from core.jobs.states import PLAN_ALTERED, STAGES, TRAINING, JobState
+from core.jobs.states import OWNER_WITHDREW, PLAN_ALTERED, STAGES, TRAINING, JobState
 from core.ledger import ledger, ledger_queries
-from core.ledger.errors import PopulationFrozen
+from core.ledger.errors import OwnerWithdrew, PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
-from core.plan.selection import OrderedPlan, ordered_plan_from_json
+from core.plan.selection import OrderedPlan, ordered_plan_from_json, owners_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,12 @@ class Claim:
     lease_expires_at: datetime
     request_id: str | None = None
     trace_context: str | None = None
+
+    @property
+    def population_ids(self) -> tuple[UUID, ...]:
+        """The populations whose ledgers pay for it, each the whole plan."""
+        owners = owners_of(self.plan)
+        return tuple(UUID(owner.population_id) for owner in owners) or (self.population_id,)
 
 
 def claim(
@@ -192,10 +198,17 @@ def _claim_of(session: Session, job: Job, plan: OrderedPlan) -> Claim:
 
 
 def _spent(session: Session, job: Job, *, clock: Clock) -> bool:
-    """Spend the reservation, unless an earlier claim did. The job of a frozen dataset stays queued instead."""
+    """Spend the reservation, unless an earlier claim did. The job of a frozen dataset stays queued instead.
+
+    A job over several datasets does not keep the other owners' budgets reserved: it ends, and nothing is charged.
+    """
     try:
         ledger.spend(session, job.id, fence=job.fence + 1, clock=clock)
     except PopulationFrozen:
+        return False
+    except OwnerWithdrew:
+        ledger.void(session, job.id, clock=clock)
+        end(job, JobState.FAILED, at=clock.now(), failure_code=OWNER_WITHDREW)
         return False
     return True
 
@@ -206,8 +219,13 @@ def _plan_as_reserved(session: Session, job: Job) -> OrderedPlan | None:
         plan = ordered_plan_from_json(job.plan)
     except UnderstudyError:
         return None
-    paid = ledger_queries.reserved_mechanism(session, job.id)
-    return plan if plan.digest() == job.plan_digest and mechanisms.to_json(plan.mechanism) == paid else None
+    owners = owners_of(plan)
+    payers = [UUID(owner.population_id) for owner in owners] or [
+        repository.population_of(session, job.dataset_id)
+    ]
+    cost = mechanisms.to_json(plan.mechanism)
+    paid = ledger_queries.reserved_mechanisms(session, job.id)
+    return plan if plan.digest() == job.plan_digest and paid == dict.fromkeys(payers, cost) else None
 
 
 def _refuse_altered(session: Session, job: Job, *, clock: Clock) -> None:

@@ -1,6 +1,6 @@
 """Placing an order: reserve budget, insert the job, and tell the workers once both are committed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -23,7 +23,7 @@ from core.logs import current_request_id
 from core.plan.domain.document import LEARN
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
-from core.plan.selection import OrderedPlan
+from core.plan.selection import OrderedPlan, owners_of
 from core.tracing import current_trace_context
 
 LOW_SHARE: Final = 0.2
@@ -41,6 +41,7 @@ def place_order(
     sealed_randomness_key: bytes,
     queue: Queue,
     clock: Clock,
+    further: Sequence[tuple[Dataset, UUID | None]] = (),
 ) -> Job:
     """Order a job: its plan is reserved and the job queued, together or not at all.
 
@@ -54,6 +55,7 @@ def place_order(
         sealed_randomness_key: the job's fresh 256-bit key, sealed.
         queue: where the job is announced.
         clock: stamps the order.
+        further: the datasets of a plan over several owners beside the first, each with the grant on it.
 
     Raises:
         DatasetNotReady: no rows yet.
@@ -62,19 +64,10 @@ def place_order(
         BudgetNotSet, BudgetRefused, AlreadyReserved, PopulationFrozen: the ledger refuses.
         GrantNotFound, GrantClosed, GrantRefused: the grant cannot pay for it.
     """
-    if dataset.state == "deleted":
-        raise DatasetDeleted
-    if dataset.state != "ready":
-        raise DatasetNotReady("The dataset has no rows yet.", remedy="Upload its rows first.")
-    unit = plan.privacy_unit
-    declared = None if isinstance(plan, ReportPlan) else _records(dataset.domain)
-    records = LEARN if isinstance(plan, Plan) and plan.learns_records else unit.records
-    made_for = (plan.declared_size, plan.adjacency.value, unit.column, records)
-    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit, declared):
-        raise PlanDoesNotFit(
-            "The plan was made for another declared size, adjacency or privacy unit than the dataset's.",
-            remedy="Ask for a new quote.",
-        )
+    datasets = [dataset, *(each for each, _ in further)]
+    for each in datasets:
+        _require_readable(each)
+    _require_made_for(plan, datasets)
     # Before any lock: composing a long plan takes a moment.
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     now = clock.now()
@@ -92,21 +85,56 @@ def place_order(
         request_id=current_request_id(),
         trace_context=current_trace_context(),
     )
-    admission = ledger.reserve(
+    admissions = ledger.reserve_all(
         session,
-        population_id=dataset.population_id,
+        [
+            ledger.Payer(population_id=each.population_id, grant_id=grant)
+            for each, grant in ((dataset, grant_id), *further)
+        ],
         job_id=job_id,
         charge=charge,
         mechanism_json=mechanisms.to_json(plan.mechanism),
-        grant_id=grant_id,
         clock=clock,
     )
     repository.add(session, job)
-    carrier = admission.carried_by
-    if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
-        notify_population(session, Kind.BUDGET_LOW, dataset.population_id, at=now)
+    repository.add_members(session, job_id, [each.id for each, _ in further])
+    for population_id, admission in admissions.items():
+        carrier = admission.carried_by
+        if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
+            notify_population(session, Kind.BUDGET_LOW, population_id, at=now)
     on_commit(session, partial(queue.enqueue_training, job_id))
     return job
+
+
+def _require_readable(dataset: Dataset) -> None:
+    if dataset.state == "deleted":
+        raise DatasetDeleted
+    if dataset.state != "ready":
+        raise DatasetNotReady("The dataset has no rows yet.", remedy="Upload its rows first.")
+
+
+def _require_made_for(plan: OrderedPlan, datasets: Sequence[Dataset]) -> None:
+    """Check that a plan was made for the public facts of these datasets.
+
+    Raises:
+        PlanDoesNotFit: it was made for others.
+    """
+    unit, first = plan.privacy_unit, datasets[0]
+    records = LEARN if isinstance(plan, Plan) and plan.learns_records else unit.records
+    made_for = (plan.declared_size, plan.adjacency.value, unit.column, records)
+    size = sum(dataset.declared_size for dataset in datasets)
+    owners = tuple((owner.dataset_id, owner.population_id, owner.declared_size) for owner in owners_of(plan))
+    named = tuple((str(each.id), str(each.population_id), each.declared_size) for each in datasets)
+    fits = owners == (named if len(datasets) > 1 else ())
+    for dataset in datasets:
+        declared = None if isinstance(plan, ReportPlan) else _records(dataset.domain)
+        fits &= made_for == (size, dataset.adjacency, dataset.privacy_unit, declared)
+        fits &= dataset.domain == first.domain
+    if not fits:
+        raise PlanDoesNotFit(
+            "The plan was made for another declared size, adjacency or privacy unit than the dataset's.",
+            remedy="Ask for a new quote.",
+        )
 
 
 def _records(domain: Mapping[str, Any]) -> object:

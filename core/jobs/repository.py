@@ -1,13 +1,15 @@
 """SQL on jobs and releases; what is written under a claim goes through core.jobs.leases."""
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import case, false, select
+from sqlalchemy import ColumnElement, Select, case, false, or_, select
 from sqlalchemy.orm import Session
 
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.db.tables.job_member import JobMember
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
 from core.jobs.states import TRAINING
@@ -41,6 +43,18 @@ def lock(session: Session, job_id: UUID) -> Job:
     if job is None:
         raise JobNotFound("There is no such job.")
     return job
+
+
+def add_members(session: Session, job_id: UUID, dataset_ids: Collection[UUID]) -> None:
+    """Insert the further datasets of a job over several."""
+    session.add_all(JobMember(job_id=job_id, dataset_id=dataset_id) for dataset_id in dataset_ids)
+    session.flush()
+
+
+def reads_one_of(datasets: Select[UUID] | Collection[UUID]) -> ColumnElement[bool]:
+    """SQL condition: jobs that read the rows of one of these datasets, whether the job's row names it or a member's."""
+    members = select(JobMember.job_id).where(JobMember.dataset_id.in_(datasets))
+    return or_(Job.dataset_id.in_(datasets), Job.id.in_(members))
 
 
 def population_of(session: Session, dataset_id: UUID) -> UUID:

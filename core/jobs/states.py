@@ -45,5 +45,8 @@ TRAINING_FAILED: Final = "training-failed"
 """The one code of all failures that could depend on rows, because which of them it was could tell something about rows. A
 job whose workers all fell silent has it too, because the cause is unknown."""
 
+OWNER_WITHDREW: Final = "owner-withdrew"
+"""An owner of a job over several datasets froze its ledger or revoked its grant before the job was claimed; it never ran."""
+
 PLAN_ALTERED: Final = "plan-altered"
 """The stored plan is not the reserved one; it never ran."""

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session, aliased
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.db.tables.job_member import JobMember
 from core.jobs.states import JobState
 
 
@@ -63,8 +64,10 @@ def should_make_room(session: Session, person: UUID, *, now: datetime) -> bool:
 
 def _can_run(now: datetime) -> ColumnElement[bool]:
     """Condition: the job waits without a live worker and may be claimed."""
+    # A job over several ledgers is claimed nevertheless: the claim voids it in all of them.
     frozen = exists().where(
         Dataset.id == Job.dataset_id,
+        ~exists().where(JobMember.job_id == Job.id),
         Budget.population_id == Dataset.population_id,
         Budget.frozen_at.is_not(None),
     )

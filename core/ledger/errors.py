@@ -9,6 +9,7 @@ InvalidInput
 Conflict
   * AlreadyReserved       409  a job has one reservation
   * PopulationFrozen      409  nothing new is reserved or spent
+  * OwnerWithdrew         409  an owner of a job over several ledgers froze its own or revoked the grant
   * GrantClosed           409  expired or revoked
   * BudgetRefused         409
       * BudgetNotSet           there is no cap yet
@@ -86,6 +87,19 @@ class PopulationFrozen(Conflict):
         super().__init__(
             "The dataset is frozen: no job may be ordered or started on it.",
             remedy="The ledger statement says by whom and why; an admin can unfreeze it.",
+        )
+
+
+class OwnerWithdrew(Conflict):
+    """One owner of a job over several ledgers froze its ledger, or revoked its grant, before the job was claimed."""
+
+    code = "owner-withdrew"
+    title = "An owner withdrew before the job began"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "An owner froze its dataset or revoked its grant before the job was claimed. No ledger is charged.",
+            remedy="Order again without that dataset, or once its owner agrees.",
         )
 
 

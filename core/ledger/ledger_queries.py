@@ -23,6 +23,7 @@ from core.ledger.errors import (
     BudgetNotSet,
     GrantNotFound,
     GrantRefused,
+    IllegalFold,
     PopulationFrozen,
     ReservationNotFound,
 )
@@ -248,7 +249,20 @@ def preview_admission(
 
 
 def reservation_of(session: Session, job_id: UUID) -> Reservation:
-    """Return a job's reservation.
+    """Return a job's reservation: of a job over several ledgers the first, since all of them move together.
+
+    Raises:
+        ReservationNotFound: nothing was reserved.
+        IllegalFold: the job's ledgers disagree.
+    """
+    first, *others = reservations_of(session, job_id).values()
+    if any((each.state, each.in_force) != (first.state, first.in_force) for each in others):
+        raise IllegalFold(job_id, "moved in some of its ledgers and not in others")
+    return first
+
+
+def reservations_of(session: Session, job_id: UUID) -> dict[UUID, Reservation]:
+    """Return a job's reservations by population, in the order of the populations' ids.
 
     Raises:
         ReservationNotFound: nothing was reserved.
@@ -256,17 +270,17 @@ def reservation_of(session: Session, job_id: UUID) -> Reservation:
     movements = repository.movements_of_job(session, job_id)
     if not movements:
         raise ReservationNotFound("The ledger has no reservation of this job.")
-    return fold(movements)
+    return {population_id: fold(movements[population_id]) for population_id in sorted(movements)}
 
 
-def reserved_mechanism(session: Session, job_id: UUID) -> dict[str, Any]:
-    """Return the JSON of the mechanism that was reserved for a job; empty without a reservation."""
-    found = session.scalar(
-        select(LedgerEntry.mechanism).where(
+def reserved_mechanisms(session: Session, job_id: UUID) -> dict[UUID, dict[str, Any]]:
+    """Return the JSON of the mechanism that was reserved for a job in each of its ledgers, by population."""
+    found = session.execute(
+        select(LedgerEntry.population_id, LedgerEntry.mechanism).where(
             LedgerEntry.job_id == job_id, LedgerEntry.kind == EntryKind.RESERVED.value
         )
     )
-    return found or {}
+    return {population_id: mechanism or {} for population_id, mechanism in found}
 
 
 def summary(session: Session, population_id: UUID) -> Summary:

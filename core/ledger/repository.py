@@ -29,7 +29,9 @@ _MOVEMENT = (
 _MOVES = LedgerEntry.kind.in_([kind.value for kind in EntryKind])
 # Composed once, because claims and settlements run it under the lock.
 _MOVEMENTS_OF_JOB = (
-    select(*_MOVEMENT).where(LedgerEntry.job_id == bindparam("job_id")).order_by(LedgerEntry.sequence)
+    select(LedgerEntry.population_id, *_MOVEMENT)
+    .where(LedgerEntry.job_id == bindparam("job_id"))
+    .order_by(LedgerEntry.population_id, LedgerEntry.sequence)
 )
 
 
@@ -80,20 +82,20 @@ def set_frozen(session: Session, population_id: UUID, *, frozen_at: datetime | N
     _write(session, population_id, {"frozen_at": frozen_at})
 
 
-def population_of_job(session: Session, job_id: UUID) -> UUID:
-    """Return the population whose ledger has the job's reservation.
+def populations_of_job(session: Session, job_id: UUID) -> list[UUID]:
+    """Return the populations whose ledgers have the job's reservations, in the order in which they are locked.
 
     Raises:
         ReservationNotFound: no ledger has one.
     """
-    population_id = session.scalar(
+    found = session.scalars(
         select(LedgerEntry.population_id).where(
             LedgerEntry.job_id == job_id, LedgerEntry.kind == EntryKind.RESERVED.value
         )
-    )
-    if population_id is None:
+    ).all()
+    if not found:
         raise ReservationNotFound("The ledger has no reservation of this job.")
-    return population_id
+    return sorted(found)
 
 
 def movements(session: Session, population_id: UUID) -> list[Movement]:
@@ -106,10 +108,12 @@ def movements(session: Session, population_id: UUID) -> list[Movement]:
     return [movement_of(*row) for row in rows]
 
 
-def movements_of_job(session: Session, job_id: UUID) -> list[Movement]:
-    """Return the movements of one job in order."""
-    rows = session.execute(_MOVEMENTS_OF_JOB, {"job_id": job_id})
-    return [movement_of(*row) for row in rows]
+def movements_of_job(session: Session, job_id: UUID) -> dict[UUID, list[Movement]]:
+    """Return the movements of one job in order, by population."""
+    found: dict[UUID, list[Movement]] = {}
+    for row in session.execute(_MOVEMENTS_OF_JOB, {"job_id": job_id}):
+        found.setdefault(row[0], []).append(movement_of(*row[1:]))
+    return found
 
 
 def entries(session: Session, population_id: UUID, *, batch_rows: int = 500) -> Generator[Entry, None, None]:
@@ -217,8 +221,8 @@ def grant_cap(row: Grant, budget: BudgetRow) -> Cap:
     return Cap(epsilon=row.epsilon, delta=row.delta, rule=AdmissionRule(budget.rule))
 
 
-def payment_of(session: Session, job_id: UUID) -> dict[EntryKind, Head]:
-    """Return the places and hashes of a job's RESERVED and SPENT entries, which its certificate quotes.
+def payment_of(session: Session, job_id: UUID, population_id: UUID) -> dict[EntryKind, Head]:
+    """Return the places and hashes of a job's RESERVED and SPENT entries in one ledger, which its certificate quotes.
 
     Raises:
         ReservationNotFound: the ledger lacks one of the two.
@@ -226,7 +230,9 @@ def payment_of(session: Session, job_id: UUID) -> dict[EntryKind, Head]:
     kinds = (EntryKind.RESERVED, EntryKind.SPENT)
     rows = session.execute(
         select(LedgerEntry.kind, LedgerEntry.sequence, LedgerEntry.hash).where(
-            LedgerEntry.job_id == job_id, LedgerEntry.kind.in_([kind.value for kind in kinds])
+            LedgerEntry.job_id == job_id,
+            LedgerEntry.population_id == population_id,
+            LedgerEntry.kind.in_([kind.value for kind in kinds]),
         )
     )
     found = {EntryKind(kind): Head(sequence=sequence, hash=link) for kind, sequence, link in rows}
@@ -235,10 +241,12 @@ def payment_of(session: Session, job_id: UUID) -> dict[EntryKind, Head]:
     return found
 
 
-def unpaid(session: Session, job_ids: Collection[UUID]) -> set[UUID]:
-    """Return those of these jobs for which no ledger has a SPENT entry."""
+def unpaid(session: Session, job_ids: Collection[UUID], *, population_id: UUID) -> set[UUID]:
+    """Return those of these jobs for which the population's ledger has no SPENT entry."""
     spent = select(LedgerEntry.job_id).where(
-        LedgerEntry.job_id.in_(job_ids), LedgerEntry.kind == EntryKind.SPENT.value
+        LedgerEntry.population_id == population_id,
+        LedgerEntry.job_id.in_(job_ids),
+        LedgerEntry.kind == EntryKind.SPENT.value,
     )
     return set(job_ids) - {job_id for job_id in session.scalars(spent) if job_id is not None}
 

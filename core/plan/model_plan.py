@@ -22,9 +22,10 @@ from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Rep
 from core.plan.errors import InvalidPlan
 from core.plan.mechanism_forms import ComposedForm
 from core.plan.model_options import ModelOptions
+from core.plan.owners import DataOwner, require_together
 from core.plan.plan_document import ADJACENCY, VERSION, PlanDocument
 from core.plan.report_plan import UnitColumn
-from core.values import Count, CountOrNone, Name, Positive, Published, Share, derived
+from core.values import Count, CountOrNone, Later, Name, Positive, Published, Share, derived
 
 KIND: Final = "model"
 HELD_OUT: Final = 10
@@ -60,9 +61,13 @@ class ModelPlan(PlanDocument):
     pca_noise_multiplier: Positive | None
     accuracy_noise_multiplier: Positive | None
     epsilons: Epsilons
+    owners: Later[tuple[DataOwner, ...]] = None
+    """The datasets of several owners, by population; None if the job is on one dataset."""
 
     def __post_init__(self) -> None:
         options = self.options
+        if self.owners is not None:
+            require_together(self.owners, self.declared_size)
         if not (1 <= options.expected_batch_size <= self.training_size and self.classes > 1):
             raise InvalidPlan("the model's batch is above its number of units, or there is one class")
         if (self.pca_noise_multiplier is None) != (options.pca_share == 0) or (

@@ -22,6 +22,7 @@ from core.plan.errors import InvalidPlan, InvalidSelection
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
 from core.plan.model_plan import KIND as MODEL
 from core.plan.model_plan import ModelPlan
+from core.plan.owners import DataOwner
 from core.plan.plan import Plan
 from core.plan.plan_document import VERSION, PlanDocument
 from core.plan.report_plan import KIND as REPORT
@@ -177,6 +178,11 @@ def part_size(declared_size: int, *, candidates: int) -> int:
 
 OrderedPlan = Plan | SelectionPlan | ReportPlan | ModelPlan
 """The kinds of orders: one training, a selection among several, a utility report about a release, or a classifier."""
+
+
+def owners_of(plan: OrderedPlan) -> tuple[DataOwner, ...]:
+    """The owners of a plan over several datasets, by population; empty if it is on one dataset."""
+    return (plan.owners or ()) if isinstance(plan, ModelPlan) else ()
 
 
 def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:

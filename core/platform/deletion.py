@@ -32,6 +32,7 @@ from core.errors import UnderstudyError
 from core.jobs.endings import cancel
 from core.jobs.errors import JobEnded
 from core.jobs.leases import has_live_worker
+from core.jobs.repository import reads_one_of
 from core.jobs.states import JobState
 from core.logs import get_logger
 
@@ -72,7 +73,7 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
     forget_reports(session, dataset.id)
     session.execute(
         update(Job)
-        .where(Job.dataset_id == dataset.id, Job.state.in_(_LIVE), Job.cancel_requested_at.is_(None))
+        .where(reads_one_of([dataset.id]), Job.state.in_(_LIVE), Job.cancel_requested_at.is_(None))
         .values(cancel_requested_at=now)
         .execution_options(synchronize_session=False)
     )
@@ -100,7 +101,7 @@ def erase_objects(database: Database, store: ObjectStore, dataset_id: UUID) -> b
         DatabaseUnavailable: the database cannot be reached.
     """
     with database.read_only() as session:
-        jobs = session.execute(select(Job.id, Job.fence).where(Job.dataset_id == dataset_id)).all()
+        jobs = session.execute(select(Job.id, Job.fence).where(reads_one_of([dataset_id]))).all()
     keys = [failure_note_key(job_id, attempt) for job_id, fence in jobs for attempt in range(1, fence + 1)]
     try:
         for found in list(store.list(f"datasets/{dataset_id}")):
@@ -124,9 +125,9 @@ def _stop_jobs(database: Database, *, clock: Clock) -> None:
     """
     with database.read_only() as session:
         jobs = session.scalars(
-            select(Job)
-            .join(Dataset, Dataset.id == Job.dataset_id)
-            .where(Dataset.state == DELETED, Job.state.in_(_LIVE))
+            select(Job).where(
+                Job.state.in_(_LIVE), reads_one_of(select(Dataset.id).where(Dataset.state == DELETED))
+            )
         ).all()
         waiting = [
             job.id

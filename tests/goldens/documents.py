@@ -7,6 +7,7 @@ signature cover floats, whose last bits depend on the processor: they are recomp
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,12 +16,13 @@ from core.artifacts.certificate_schema import schema_text
 from core.artifacts.execution import Executed
 from core.artifacts.manifest import ImageManifest, TableManifest
 from core.artifacts.model_certificate import (
+    Place,
     Trained,
     make_model_certificate,
     sign_model_certificate,
 )
 from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.model_form import model_schema_text
+from core.artifacts.model_form import federated_schema_text, model_schema_text
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.sampling.generator_check import GeneratorCheck
@@ -31,6 +33,8 @@ from core.artifacts.signing import contexts
 from core.ledger.hash_chain import Head
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.model_plan import ModelPlan
+from core.plan.owners import DataOwner
 from core.plan.plan import Plan
 from core.plan.selection import ordered_plan_from_json
 from tests.core.plan.domain.ruled import EVERY_RULE
@@ -122,7 +126,9 @@ def certificates() -> dict[str, object]:
         members[name] = _stable(sign_certificate(stated, SIGNER).to_json(), contexts.CERTIFICATE)
     members["selection"] = _selection()
     members["utility report"] = _utility_report()
-    members["private model"] = _private_model()
+    plan = plans.model_plan({"accuracy_share": 0.1})
+    members["private model"] = _private_model(plan)
+    members["private model of two owners"] = _private_model(replace(plan, owners=_owners(plan.declared_size)))
     return members
 
 
@@ -165,8 +171,17 @@ def _utility_report() -> dict[str, Any]:
     return _stable(sign_charged_report(report, SIGNER).to_json(), contexts.CHARGED_REPORT)
 
 
-def _private_model() -> dict[str, Any]:
-    plan = plans.model_plan({"accuracy_share": 0.1})
+def _owners(declared_size: int) -> tuple[DataOwner, DataOwner]:
+    first = DataOwner(dataset_id=str(UUID(int=1)), population_id=str(UUID(int=2)), declared_size=7)
+    second = DataOwner(
+        dataset_id=str(UUID(int=5)), population_id=str(UUID(int=6)), declared_size=declared_size - 7
+    )
+    return first, second
+
+
+def _private_model(plan: ModelPlan) -> dict[str, Any]:
+    links = dict(_LINKS)
+    place = Place(reserved=links.pop("reserved"), spent=links.pop("spent"))
     trained = Trained(
         executed=ModelExecuted.planned(plan),
         noisy_wrong=700.5,
@@ -179,7 +194,8 @@ def _private_model() -> dict[str, Any]:
         domain_digest=digest(plans.DOMAIN),
         cardinalities=TableDomain.from_json(plans.DOMAIN).cardinalities,
         software=_SOFTWARE,
-        **_LINKS,
+        places=[place] * len(plan.owners or [place]),
+        **links,
     )
     files = ("README.md", "domain.json", "manifest.json", "model.onnx", "predict.py", "weights.safetensors")
     return _stable(sign_model_certificate(stated | _artefacts(files), SIGNER).to_json(), contexts.CERTIFICATE)
@@ -237,6 +253,7 @@ def schemas() -> dict[str, object]:
         "selection": selection_schema_text(),
         "utility report": utility_schema_text(),
         "model": model_schema_text(),
+        "federated-model": federated_schema_text(),
     }
     members: dict[str, object] = {}
     for name, text in texts.items():

@@ -18,7 +18,7 @@ from core.db.base import Base
 from core.db.outbox import Kind
 from core.errors import UnderstudyError
 from core.jobs import queue
-from core.jobs.states import PLAN_ALTERED, STAGES, TRAINING_FAILED, JobState
+from core.jobs.states import OWNER_WITHDREW, PLAN_ALTERED, STAGES, TRAINING_FAILED, JobState
 from core.ledger.entries import GrantState
 from core.platform.access.roles import Role, Via
 from core.platform.access.scopes import Scope
@@ -92,7 +92,9 @@ def tasks() -> dict[str, object]:
         "task that counts": queue.COUNTING_TASK,
         "default queue": QUEUE,
         "queue of counting": queue.COUNTING_QUEUE,
-        "failures of jobs": sorted([TRAINING_FAILED, MACHINERY_FAILED, REUSED_COUNTS_MISSING, PLAN_ALTERED]),
+        "failures of jobs": sorted(
+            [TRAINING_FAILED, MACHINERY_FAILED, REUSED_COUNTS_MISSING, OWNER_WITHDREW, PLAN_ALTERED]
+        ),
         "stages of jobs": list(STAGES),
     }
 

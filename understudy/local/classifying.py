@@ -21,7 +21,7 @@ import models
 import understudy
 from core.artifacts.bundle import artefacts_of
 from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
-from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
+from core.artifacts.model_certificate import Place, Trained, described_codes, make_model_certificate
 from core.artifacts.model_readme import render_model_readme
 from core.artifacts.model_script import class_names
 from core.clock import FixedClock, SystemClock
@@ -124,8 +124,7 @@ def fit_classifier(
                 dataset_id=payment.population_id,
                 population_id=payment.population_id,
                 issued_at=clock.now(),
-                reserved=payment.reserved,
-                spent=payment.spent,
+                places=[Place(reserved=payment.reserved, spent=payment.spent)],
                 domain_digest=known.digest(),
                 cardinalities=described_codes(known),
                 software=software_of(core, models, understudy, synthesizers=()),

@@ -13,8 +13,10 @@ from understudy.verifying.closeness import close
 from understudy.verifying.planned import canonical_digest, same
 
 SCHEMA: Final = "understudy.model-certificate/1"
+FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
 LOCAL_SCHEMA: Final = "understudy.local-model-certificate/1"
 MANIFEST_SCHEMA: Final = "understudy.model-bundle/1"
+_OWNER: Final = ("dataset_id", "population_id", "declared_size")
 _DIGESTED: Final = ("domain.json", "model.onnx", "weights.safetensors")
 _MEMBERS: Final = frozenset({"schema", "target", "classes", "image", "cardinalities", "sha256"})
 _HELD_OUT: Final = 10
@@ -66,7 +68,7 @@ def domain_problems(opened: Opened) -> Iterator[str]:
         yield "privacy_unit is not the declared domain's"
 
 
-def plan_problems(plan: Json) -> Iterator[str]:
+def plan_problems(plan: Json, *, federated: bool = False) -> Iterator[str]:
     """Report where a plan's numbers do not follow from its options, or its mechanism from its numbers."""
     options, size, guarantee = plan["options"], plan["declared_size"], plan["guarantee"]
     held_out = size // _HELD_OUT if options["accuracy_share"] else 0
@@ -95,6 +97,8 @@ def plan_problems(plan: Json) -> Iterator[str]:
         options["module"] is not None
     ):
         yield "plan/options"
+    if not federated and "owners" in plan:
+        yield "plan/owners: a certificate that names one ledger"
     if not same(plan["mechanism"], _mechanism(plan)):
         yield "plan/mechanism"
 
@@ -172,6 +176,28 @@ def recompute(certificate: Json) -> accounting.Recomputed:
 def charge_problems(certificate: Json) -> Iterator[str]:
     """Report which amount that the ledger was charged is not what the training costs, rounded up."""
     return accounting.charge_problems(certificate, partial(renyi.divergence, _parts(certificate["plan"])))
+
+
+def owners_problems(certificate: Json) -> Iterator[str]:
+    """Report where the ledgers are not those of the plan's owners, or one was not charged what the training costs.
+
+    Each charge is recomputed here; the places in the ledgers are only compared with each other.
+    """
+    plan, ledgers = certificate["plan"], certificate["ledgers"]
+    owners = plan.get("owners", [])
+    populations = [owner["population_id"] for owner in owners]
+    if len(owners) < 2 or populations != sorted(set(populations)):  # noqa: PLR2004 - one owner has an ordinary certificate
+        yield "plan/owners are not of different populations, in order"
+    if sum(owner["declared_size"] for owner in owners) != plan["declared_size"]:
+        yield "plan/owners: their declared sizes do not add up to the plan's"
+    if [{name: one[name] for name in _OWNER} for one in ledgers] != owners:
+        yield "ledgers are not those of the plan's owners"
+        return
+    if any(certificate[name] != ledgers[0][name] for name in ("dataset_id", "population_id", "ledger")):
+        yield "ledgers/0 is not the certificate's own"
+    for place, one in enumerate(ledgers):
+        charged = charge_problems({**certificate, "charge": one["charge"]})
+        yield from (f"ledgers/{place}/{problem}" for problem in charged)
 
 
 def _parts(plan: Json) -> tuple[Part, ...]:

@@ -122,6 +122,11 @@ def verify_opened(
     elif opened.certificate.get("schema") == private_models.SCHEMA:
         keys = list(public_keys)
         checks += _model_checks(opened, kind="model", signature=lambda stated: _signature(stated, keys))
+    elif opened.certificate.get("schema") == private_models.FEDERATED_SCHEMA:
+        keys = list(public_keys)
+        checks += _model_checks(
+            opened, kind="federated-model", signature=lambda stated: _signature(stated, keys)
+        )
     elif opened.certificate.get("schema") == private_models.LOCAL_SCHEMA:
         checks += _model_checks(
             opened, kind="local-model", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
@@ -253,7 +258,8 @@ def _model_checks(
         return
     yield _decided("domain", private_models.domain_problems(opened), "the declared domain is the one stated")
     plan = certificate["plan"]
-    problems = private_models.plan_problems(plan)
+    federated = kind == "federated-model"
+    problems = private_models.plan_problems(plan, federated=federated)
     yield (planned_well := _decided("plan", problems, "follows from its options and the declared size"))
     if not planned_well.holds:
         return
@@ -265,6 +271,17 @@ def _model_checks(
     yield _decided(
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )
+    if federated:
+        found = [
+            *(
+                f"{problem} (owner {one['dataset_id']})"
+                for one in certificate["ledgers"]
+                for problem in _ledger_problems(one["ledger"])
+            ),
+            *private_models.owners_problems(certificate),
+        ]
+        good = f"each of {len(certificate['ledgers'])} ledgers was charged the whole mechanism, recomputed"
+        yield _decided("owners", iter(found), good)
     yield _epsilon(certificate, private_models.recompute(certificate))
     yield _decided(
         "charge", private_models.charge_problems(certificate), "what the mechanism costs, rounded up"

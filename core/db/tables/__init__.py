@@ -14,6 +14,7 @@ from core.db.tables.enrolment import Enrolment
 from core.db.tables.grant import Grant
 from core.db.tables.idempotency_key import IdempotencyKey
 from core.db.tables.job import Job
+from core.db.tables.job_member import JobMember
 from core.db.tables.ledger_entry import LedgerEntry
 from core.db.tables.login_throttle import LoginThrottle
 from core.db.tables.notification_delivery import NotificationDelivery
@@ -47,6 +48,7 @@ __all__ = [
     "Grant",
     "IdempotencyKey",
     "Job",
+    "JobMember",
     "LedgerEntry",
     "LoginThrottle",
     "NotificationDelivery",

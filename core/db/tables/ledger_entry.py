@@ -37,10 +37,11 @@ class LedgerEntry(Base):
         CheckConstraint(f"cardinality(balance) = {BALANCE_AMOUNTS}", name="balance_whole"),
         CheckConstraint(f"cardinality(grant_balance) = {BALANCE_AMOUNTS}", name="grant_balance_whole"),
         CheckConstraint("octet_length(previous_hash) = 32 AND octet_length(hash) = 32", name="hashes_sha256"),
-        Index("ledger_entries_job_id_kind_key", "job_id", "kind", unique=True),
+        Index("ledger_entries_job_id_population_id_kind_key", "job_id", "population_id", "kind", unique=True),
         Index(
-            "ledger_entries_spent_or_voided_key",
+            "ledger_entries_spent_or_voided_once_key",
             "job_id",
+            "population_id",
             unique=True,
             postgresql_where=text("kind IN ('SPENT', 'VOIDED')"),
         ),

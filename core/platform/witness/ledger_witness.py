@@ -127,7 +127,7 @@ class LedgerWitness:
         """
         self.require(population_id)
         with self._database.read_only() as session:
-            spent = payment_of(session, job_id)[EntryKind.SPENT]
+            spent = payment_of(session, job_id, population_id)[EntryKind.SPENT]
         signed = signed_ledger_head(self._signer(), population_id, spent, at=self._clock.now())
         if self._witnesses.add(head_key(population_id, spent), signed):
             self.require(population_id)
@@ -139,7 +139,7 @@ class LedgerWitness:
             StoreError, OSError: A store does not answer, so the transaction must not be committed.
         """
         signer = keyring.signer(session, master_keys=self._master_keys, clock=self._clock)
-        spent = payment_of(session, job_id)[EntryKind.SPENT]
+        spent = payment_of(session, job_id, population_id)[EntryKind.SPENT]
         signed = signed_publication(signer, population_id, job_id, spent, at=self._clock.now())
         self._witnesses.add(publication_key(population_id, job_id), signed)
 

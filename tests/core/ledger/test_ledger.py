@@ -158,16 +158,19 @@ def test_unknown_jobs_and_populations(database):
         ):
             with pytest.raises(PopulationNotFound):
                 call()
-        assert ledger_queries.reserved_mechanism(session, uuid4()) == {}
+        assert ledger_queries.reserved_mechanisms(session, uuid4()) == {}
     with pytest.raises(PopulationNotFound):
         reserve(database, uuid4(), charge(0.1))
 
 
 def test_the_mechanism_comes_back_to_the_letter(database):
-    job = reserve(database, new_population(database), charge(0.1))
+    population = new_population(database)
+    job = reserve(database, population, charge(0.1))
     with database.read_only() as session:
-        assert ledger_queries.reserved_mechanism(session, job) == MECHANISM
-        assert isinstance(ledger_queries.reserved_mechanism(session, job)["noise_multiplier"], float)
+        assert ledger_queries.reserved_mechanisms(session, job) == {population: MECHANISM}
+        assert isinstance(
+            ledger_queries.reserved_mechanisms(session, job)[population]["noise_multiplier"], float
+        )
 
 
 class TestCaps:
