@@ -13,6 +13,7 @@ from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
+from core.jobs.repository import reads_one_of
 from core.ledger import ledger_queries
 from core.platform.access import repository as access
 from core.platform.budget_requests import members
@@ -23,6 +24,7 @@ from service.datasets.schemas import DatasetView
 from service.dossier.promise import FROM_WHOM, NOT_PROMISED, protected
 from service.grants.schemas import GrantView
 from service.members.schemas import MemberList
+from service.releases.repository import made_from_one_of
 from service.requests import repository as requests
 from service.requests.schemas import BudgetRequestView
 from service.wire import coarse
@@ -120,7 +122,7 @@ def _requests(session: Session, row: Dataset) -> list[dict[str, Any]]:
 
 def _jobs(session: Session, row: Dataset) -> list[dict[str, Any]]:
     """The jobs as shown to everyone who can see the dataset: states, and times rounded to the minute."""
-    query = select(Job).where(Job.dataset_id == row.id).order_by(Job.created_at, Job.id)
+    query = select(Job).where(reads_one_of([row.id])).order_by(Job.created_at, Job.id)
     return [
         {
             "id": str(job.id),
@@ -134,7 +136,7 @@ def _jobs(session: Session, row: Dataset) -> list[dict[str, Any]]:
 
 
 def _releases(session: Session, row: Dataset) -> list[dict[str, Any]]:
-    query = select(Release).where(Release.dataset_id == row.id).order_by(Release.created_at, Release.id)
+    query = select(Release).where(made_from_one_of([row.id])).order_by(Release.created_at, Release.id)
     return [
         {
             "id": str(release.id),

@@ -27,6 +27,7 @@ from service.jobs.schemas import JobView
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.quotes.reuse import reusing, stored_counts
+from service.quotes.together import Together, in_plans_order, named_grants
 from service.quotes.utility import report_of
 
 RANDOMNESS_KEY_BYTES: Final = 32
@@ -45,12 +46,14 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # Members added later (grant, selection, report, model, reuse) are left out at their defaults, so that older orders keep their digest.
+        # Members added later (grant, selection, report, model, reuse, further datasets) are left out at their defaults, so that older orders keep their digest.
         unnamed = {
             name for name in ("grant_id", "selection", "report", "model") if getattr(order, name) is None
         }
         if order.reuse:
             unnamed.add("reuse")
+        if not order.further_datasets:
+            unnamed.add("further_datasets")
         body = order.model_dump(mode="json", exclude=unnamed)
         self._digest = idempotency.request_digest(endpoint="create_job", body=body)
         concerns(order.dataset_id)
@@ -78,6 +81,8 @@ class Ordering:
             ReleaseNotFound: The dataset has no such release to report on.
             UnderstudyError: As ``Planner.plan``.
         """
+        if self._order.further_datasets:
+            return self._plan_together()
         with self._context.database.read_only() as session:
             row = repository.visible(session, self._order.dataset_id, self._principal)
             facts = DatasetFacts.of(row)
@@ -87,6 +92,13 @@ class Ordering:
         self._context.witness.require_once(facts.population_id)
         plan = self._context.planner.plan(self._order, facts, cap, report=report)
         return reusing(plan, stored, self._order, facts, self._context.store)
+
+    def _plan_together(self) -> OrderedPlan:
+        with self._context.database.read_only() as session:
+            together = Together.of(session, self._order, self._principal)
+        for facts in together.facts:
+            self._context.witness.require_once(facts.population_id)
+        return together.plan(self._context.planner, self._order)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
         """Reserve, queue and store the response; or return the response of a copy of the request that was faster.
@@ -113,14 +125,19 @@ class Ordering:
     def _new_job(self, session: Session, plan: OrderedPlan) -> dict[str, Any]:
         clock = self._context.clock
         room.require_job(session, self._principal.id, limit=self._context.settings.quota_queued_jobs)
-        dataset = repository.visible(session, self._order.dataset_id, self._principal)
-        grant = choose(
-            session,
-            dataset.population_id,
-            holder=self._principal.id,
-            grant_id=self._order.grant_id,
-            at=clock.now(),
-        )
+        named = named_grants(self._order)
+        payers = []
+        for dataset_id in in_plans_order(plan, self._order.dataset_id):
+            each = repository.visible(session, dataset_id, self._principal)
+            grant = choose(
+                session,
+                each.population_id,
+                holder=self._principal.id,
+                grant_id=named[dataset_id],
+                at=clock.now(),
+            )
+            payers.append((each, grant.id))
+        (dataset, grant_id), *further = payers
         job_id = uuid4()
         job = place_order(
             session,
@@ -128,10 +145,11 @@ class Ordering:
             plan=plan,
             ordered_by=self._principal.id,
             job_id=job_id,
-            grant_id=grant.id,
+            grant_id=grant_id,
             sealed_randomness_key=self._sealed_randomness_key(dataset, job_id),
             queue=self._context.queue,
             clock=clock,
+            further=further,
         )
         record(session, self._principal, action="job.order", object_id=job_id, clock=clock)
         return JobView.of(job, release_id=None, now=clock.now()).model_dump(mode="json")

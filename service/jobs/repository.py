@@ -13,6 +13,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
+from core.jobs.repository import reads_one_of
 from core.platform.access.roles import Principal, Role
 from core.platform.access.visibility import seen_by
 from service.datasets.repository import visible_to
@@ -25,8 +26,8 @@ def visible(session: Session, job_id: UUID, principal: Principal) -> Job:
     Raises:
         JobNotFound: No such job, or not visible to this principal.
     """
-    query = select(Job).join(Dataset, Dataset.id == Job.dataset_id)
-    row = session.scalar(query.where(Job.id == job_id, visible_to(principal)))
+    seen = select(Dataset.id).where(visible_to(principal))
+    row = session.scalar(select(Job).where(Job.id == job_id, reads_one_of(seen)))
     if row is None:
         raise _not_found()
     return row
@@ -41,7 +42,9 @@ def status(session: Session, job_id: UUID, principal: Principal) -> Row[*tuple[A
     asked = {"job_id": job_id, "principal_id": principal.id}
     found = session.connection().execute(_status_query(principal.roles), asked).one_or_none()
     if found is None:
-        raise _not_found()
+        # A job over several datasets, of which the principal may not see the one that the job's row names.
+        visible(session, job_id, principal)
+        (found,) = statuses(session, [job_id])
     return found
 
 
@@ -67,9 +70,9 @@ def page(
     session: Session, principal: Principal, *, dataset_id: UUID | None, limit: int, before: UUID | None
 ) -> tuple[Sequence[Job], UUID | None]:
     """A page of the jobs that the principal may see, optionally of one dataset."""
-    query = select(Job).join(Dataset, Dataset.id == Job.dataset_id).where(visible_to(principal))
+    query = select(Job).where(reads_one_of(select(Dataset.id).where(visible_to(principal))))
     if dataset_id is not None:
-        query = query.where(Job.dataset_id == dataset_id)
+        query = query.where(reads_one_of([dataset_id]))
     return page_of(session, query, Job, limit=limit, before=before)
 
 

@@ -11,6 +11,7 @@ from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.db.tables.job import Job
+from core.jobs.repository import reads_one_of
 from core.jobs.states import JobState
 from core.ledger.entries import GrantState
 from core.platform.access.roles import Principal
@@ -83,5 +84,5 @@ def _open_grants(
 
 
 def _jobs(principal: Principal) -> Select[Job]:
-    query = select(Job).join(Dataset, Dataset.id == Job.dataset_id).where(visible_to(principal))
+    query = select(Job).where(reads_one_of(select(Dataset.id).where(visible_to(principal))))
     return query.order_by(Job.created_at.desc(), Job.id.desc())

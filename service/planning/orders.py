@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
 from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS
+from core.plan.owners import MOST_OWNERS
 from core.plan.report_plan import MOST_COLUMNS
 from core.plan.selection import SelectionSpec
 from core.plan.spec import SYNTHESIZERS, SynthesisSpec
@@ -91,6 +92,17 @@ class ReportOrder(BaseModel):
     )
 
 
+class FurtherDataset(BaseModel):
+    """A further dataset of an order, of another owner and another population."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dataset_id: UUID
+    grant_id: UUID | None = Field(
+        None, description="The analyst's grant on this dataset. Default: the only open one."
+    )
+
+
 class GeneratorOrder(BaseModel):
     """An order of a generator: dataset, guarantee and synthesizer. Or an order of a utility report or of a private model."""
 
@@ -119,6 +131,12 @@ class GeneratorOrder(BaseModel):
         description="A classifier of the table's target or of the images' labels to train, instead of a generator. Options that are "
         "left out follow public rules; `accuracy_share` measures the accuracy on held-out units.",
     )
+    further_datasets: list[FurtherDataset] = Field(
+        default_factory=list,
+        max_length=MOST_OWNERS - 1,
+        description="Datasets of other owners to train a `model` on together, all declared with the same domain. Every ledger is "
+        "charged the whole model, together or not at all, before rows of any owner are read.",
+    )
     reuse: bool = Field(
         default=True,
         strict=True,
@@ -134,4 +152,6 @@ class GeneratorOrder(BaseModel):
             raise ValueError("a report has neither options nor candidates, because it makes no generator")
         if self.model is not None and (self.options or self.selection is not None or self.report is not None):
             raise ValueError("a model has its own options, and neither candidates nor a report")
+        if self.further_datasets and self.model is None:
+            raise ValueError("only a model is trained on the datasets of several owners")
         return self

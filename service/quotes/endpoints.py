@@ -26,6 +26,7 @@ from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.problem import problems
 from service.quotes.reuse import reusing, stored_counts
+from service.quotes.together import Together, ledgers_outlook
 from service.quotes.utility import report_of
 from service.releases.errors import ReleaseNotFound
 from service.strict_route import StrictRoute
@@ -70,9 +71,13 @@ def create_quote(
     If counts of earlier releases of the dataset are reused: the releases, and the epsilon at which a single plan would have the
     same precision (`reused.epsilon_as_if`). Reuse costs nothing.
 
+    For a model over the datasets of several owners: `ledgers` states for each whether the order fits there.
+
     States whether the order fits under the cap and under the analyst's grant; `refusal` is the error code that an order would get.
     Computed from public facts alone. Nothing is reserved, so another order may come first.
     """
+    if order.further_datasets:
+        return _quote_together(order, principal, context)
     with context.database.read_only() as session:
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
         cap = ledger_queries.cap_of(session, facts.population_id)
@@ -95,3 +100,17 @@ def create_quote(
     return context.planner.quote(plan, facts, cap, charges).to_json() | {
         name: result[name] for name in ("fits", "refusal", "grant")
     }
+
+
+def _quote_together(
+    order: GeneratorOrder, principal: CurrentPrincipal, context: InjectedContext
+) -> dict[str, Any]:
+    """A quote over the datasets of several owners; the remaining budget is that of the plan's first."""
+    with context.database.read_only() as session:
+        together = Together.of(session, order, principal)
+    plan = together.plan(context.planner, order)
+    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
+    with context.database.read_only() as session:
+        charges = ledger_queries.charges_in_force(session, together.facts[0].population_id)
+        outlook = ledgers_outlook(session, together, principal, order, charge, at=context.clock.now())
+    return context.planner.quote(plan, together.facts[0], together.caps[0], charges) | outlook

@@ -1,14 +1,15 @@
 """All SQL on the table of releases. Releases are visible to everyone who can see the dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
 from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
+from core.db.tables.job_member import JobMember
 from core.db.tables.release import Release
 from core.platform.access.roles import Principal
 from service.datasets.repository import visible_to
@@ -19,14 +20,20 @@ Published = dict[UUID, tuple[UUID, dict[str, Any] | None]]
 """By job: its release, and the member `generator_check` of the release's certificate."""
 
 
+def made_from_one_of(datasets: Select[UUID] | Collection[UUID]) -> ColumnElement[bool]:
+    """The condition for releases made from the rows of one of these datasets, alone or together with others."""
+    members = select(JobMember.job_id).where(JobMember.dataset_id.in_(datasets))
+    return or_(Release.dataset_id.in_(datasets), Release.job_id.in_(members))
+
+
 def visible(session: Session, release_id: UUID, principal: Principal) -> Release:
     """A release that the principal may see.
 
     Raises:
         ReleaseNotFound: No such release, or not visible to this principal.
     """
-    query = select(Release).join(Dataset, Dataset.id == Release.dataset_id)
-    row = session.scalar(query.where(Release.id == release_id, visible_to(principal)))
+    seen = select(Dataset.id).where(visible_to(principal))
+    row = session.scalar(select(Release).where(Release.id == release_id, made_from_one_of(seen)))
     if row is None:
         raise ReleaseNotFound
     return row
@@ -42,9 +49,9 @@ def page(
     before: UUID | None,
 ) -> tuple[Sequence[Release], UUID | None]:
     """A page of the releases that the principal may see, optionally of one dataset or job."""
-    query = select(Release).join(Dataset, Dataset.id == Release.dataset_id).where(visible_to(principal))
+    query = select(Release).where(made_from_one_of(select(Dataset.id).where(visible_to(principal))))
     if dataset_id is not None:
-        query = query.where(Release.dataset_id == dataset_id)
+        query = query.where(made_from_one_of([dataset_id]))
     if job_id is not None:
         query = query.where(Release.job_id == job_id)
     return page_of(session, query, Release, limit=limit, before=before)

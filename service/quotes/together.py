@@ -1,0 +1,110 @@
+"""An order over the datasets of several owners: its plan, and its outlook in every ledger."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.dp.charge import Charge
+from core.dp.filters import Cap
+from core.ledger import ledger_queries
+from core.plan.model_plan import ModelPlan
+from core.plan.owners import DataOwner, ordered_owners
+from core.plan.selection import OrderedPlan
+from core.platform.access.roles import Principal
+from service.budgets.outlook import look
+from service.datasets import repository
+from service.planning.facts import DatasetFacts
+from service.planning.orders import GeneratorOrder
+from service.planning.planner import Planner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """The public facts of all datasets of an order, the order's own first.
+
+    Args:
+        facts: Of each dataset.
+        caps: Of the population of each; None where none is set.
+    """
+
+    facts: tuple[DatasetFacts, ...]
+    caps: tuple[Cap | None, ...]
+
+    @classmethod
+    def of(cls, session: Session, order: GeneratorOrder, principal: Principal) -> "Together":
+        """Read the facts.
+
+        Raises:
+            DatasetNotFound: No such dataset, or not visible to this principal.
+        """
+        wanted = [order.dataset_id, *(one.dataset_id for one in order.further_datasets)]
+        facts = tuple(DatasetFacts.of(repository.visible(session, each, principal)) for each in wanted)
+        return cls(
+            facts=facts, caps=tuple(ledger_queries.cap_of(session, one.population_id) for one in facts)
+        )
+
+    def plan(self, planner: Planner, order: GeneratorOrder) -> OrderedPlan:
+        """The plan over all rows together: the sum of the declared sizes, and the smallest default delta.
+
+        Raises:
+            InvalidSpec: The domains differ, or two datasets are of one population.
+            UnderstudyError: As ``Planner.plan``.
+        """
+        owners = ordered_owners(
+            [
+                DataOwner(
+                    dataset_id=str(one.id),
+                    population_id=str(one.population_id),
+                    declared_size=one.declared_size,
+                )
+                for one in self.facts
+            ],
+            [one.domain for one in self.facts],
+        )
+        known = [cap for cap in self.caps if cap is not None]
+        tightest = min(known, key=Cap.default_job_delta) if len(known) == len(self.caps) else None
+        whole = replace(self.facts[0], declared_size=sum(one.declared_size for one in self.facts))
+        plan = planner.plan(order, whole, tightest)
+        assert isinstance(plan, ModelPlan), "an order over several datasets is of a model"
+        return replace(plan, owners=owners)
+
+
+def ledgers_outlook(
+    session: Session,
+    together: Together,
+    principal: Principal,
+    order: GeneratorOrder,
+    charge: Charge,
+    *,
+    at: datetime,
+) -> dict[str, Any]:
+    """The members `fits`, `refusal` and `ledgers` of a quote: the order fits only if it fits in every ledger.
+
+    Raises:
+        GrantNotFound: A given grant is someone else's or belongs to another population.
+    """
+    grants = [order.grant_id, *(one.grant_id for one in order.further_datasets)]
+    ledgers = []
+    for facts, grant_id in zip(together.facts, grants, strict=True):
+        found = look(session, facts.population_id, principal, charge, grant_id=grant_id, at=at).to_json()
+        named = {"dataset_id": str(facts.id), "population_id": str(facts.population_id)}
+        ledgers.append(named | {name: found[name] for name in ("fits", "refusal", "cap", "grant")})
+    refusals = [one["refusal"] for one in ledgers if one["refusal"] is not None]
+    return {"fits": not refusals, "refusal": next(iter(refusals), None), "ledgers": ledgers}
+
+
+def named_grants(order: GeneratorOrder) -> dict[UUID, UUID | None]:
+    """The grant that the order names for each dataset."""
+    return {order.dataset_id: order.grant_id} | {
+        one.dataset_id: one.grant_id for one in order.further_datasets
+    }
+
+
+def in_plans_order(plan: OrderedPlan, dataset_id: UUID) -> Sequence[UUID]:
+    """The datasets of a plan, the first of which the job's row names; `dataset_id` alone if it is on one."""
+    owners = (plan.owners or ()) if isinstance(plan, ModelPlan) else ()
+    return [UUID(owner.dataset_id) for owner in owners] or [dataset_id]
