@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
@@ -27,6 +28,8 @@ from core.ledger import governance, ledger_queries
 from core.ledger.reservation import EntryKind, Reservation
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
+from core.plan.model_plan import ModelPlan
+from core.plan.owners import DataOwner
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.platform.settings import Settings
@@ -182,6 +185,56 @@ class Workshop:
                 clock=self.clock,
             )
         return job_id
+
+    def neighbour(self, **rows: Any) -> "Workshop":
+        """Another owner's workshop in the same service: a population, a key and rows of the same domain."""
+        other = Workshop.__new__(Workshop)
+        other.__dict__ = self.__dict__ | {"data_key": new_data_key(), "dataset_id": uuid4()}
+        with self.database.transaction() as session:
+            other.population_id = governance.open_population(
+                session, rule=AdmissionRule.FILTERS, clock=self.clock
+            )
+            governance.set_cap(
+                session,
+                other.population_id,
+                epsilon=50.0,
+                delta=1e-4,
+                by="admin",
+                reason=None,
+                clock=self.clock,
+            )
+            row = other.dataset_row()
+            session.add(row)
+        if rows:
+            assert row.rows_key is not None
+            other.store_rows(row.rows_key, **rows)
+        return other
+
+    def order_together(self, plan: ModelPlan, others: Sequence["Workshop"]) -> tuple[UUID, ModelPlan]:
+        """Order a model over this dataset and others. Returns the job's id and the plan with its owners."""
+        shops = sorted([self, *others], key=lambda shop: shop.population_id)
+        owners = tuple(
+            DataOwner(
+                dataset_id=str(shop.dataset_id), population_id=str(shop.population_id), declared_size=ROWS
+            )
+            for shop in shops
+        )
+        plan, job_id = replace(plan, owners=owners), uuid4()
+        with self.database.transaction() as session:
+            first, *further = (session.get_one(Dataset, shop.dataset_id) for shop in shops)
+            place_order(
+                session,
+                dataset=first,
+                plan=plan,
+                ordered_by=uuid4(),
+                job_id=job_id,
+                grant_id=None,
+                sealed_randomness_key=seal_bytes(shops[0].data_key, os.urandom(32), context=f"job:{job_id}"),
+                queue=self.queue,
+                clock=self.clock,
+                further=[(each, None) for each in further],
+            )
+        return job_id, plan
 
     def train(self, job_id: UUID) -> None:
         """Train a job to its end, in a child process like a worker's."""

@@ -1,6 +1,7 @@
 """A private model from order to release: claimed, trained in a child, certified, verified offline; refused where a record differs."""
 
 from functools import cache
+from uuid import UUID
 
 import pytest
 
@@ -12,22 +13,26 @@ from core.artifacts.signing import keyring
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.guarantee import PrivacyGuarantee
+from core.ledger import ledger_queries
+from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
+from core.platform.witness.witness_store import publication_key
 from tests.workers.support import DOCUMENT, ROWS
+from understudy.verifying import private_models
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers.classifying import record_of_model
 from workers.outcomes import AttemptEnded
 
 
 @cache
-def tiny_model(**options: object) -> ModelPlan:
+def tiny_model(declared_size: int = ROWS, **options: object) -> ModelPlan:
     return make_model_plan(
         model=ModelSpec(options={"steps": 8, "accuracy_share": 0.2} | options),
         guarantee=PrivacyGuarantee(epsilon=2.0, delta=1e-6),
-        declared_size=ROWS,
+        declared_size=declared_size,
         domain=TableDomain.from_json(DOCUMENT),
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
@@ -70,6 +75,64 @@ def test_a_model_becomes_a_release(workshop, capfd, tmp_path):
     ):  # fmt: skip
         with pytest.raises(InvalidCertificate):
             verify_model_certificate(certificate | altered)
+
+
+def test_a_model_over_three_owners_is_certified_for_each_ledger(workshop, tmp_path):
+    others = [workshop.neighbour() for _ in range(2)]
+    job_id, plan = workshop.order_together(tiny_model(declared_size=3 * ROWS), others)
+
+    workshop.train(job_id)
+
+    job, release = workshop.job(job_id), workshop.release(job_id)
+    assert (job.state, job.failure_code) == ("succeeded", None)
+    certificate = release.certificate
+    assert certificate["schema"] == "understudy.federated-model-certificate/1"
+    assert verify_model_certificate(certificate) == plan.epsilons
+    charge = charge_of(plan.mechanism, delta=1e-6).to_json()
+    assert [one["charge"] for one in certificate["ledgers"]] == [charge] * 3
+    content = workshop.store.get_bytes(release.bundle_key)
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+        for owner, stated in zip(plan.owners, certificate["ledgers"], strict=True):
+            population = UUID(owner.population_id)
+            paid = payment_of(session, job_id, population)
+            assert stated["ledger"]["spent"]["hash"] == paid[EntryKind.SPENT].hash.hex()
+            assert workshop.store.exists(publication_key(population, job_id)), "noted for every ledger"
+    (tmp_path / "bundle.zip").write_bytes(content)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert "3 ledgers" in next(check.detail for check in report.checks if check.name == "owners")
+    first, second, third = certificate["ledgers"]
+    plain = certificate | {"schema": "understudy.model-certificate/1"}
+    for altered in (
+        certificate | {"ledgers": [first, second]},
+        certificate | {"ledgers": [second, first, third]},
+        certificate | {"ledgers": [first, second, third | {"charge": charge | {"epsilon_micros": 1}}]},
+        certificate | {"dataset_id": second["dataset_id"]},
+        {name: member for name, member in plain.items() if name != "ledgers"},
+    ):
+        with pytest.raises(InvalidCertificate):
+            verify_model_certificate(altered)
+        assert [*private_models.owners_problems(certificate | altered)] or altered["schema"] != certificate[
+            "schema"
+        ]
+    assert [*private_models.plan_problems(certificate["plan"])] == [
+        "plan/owners: a certificate that names one ledger"
+    ]
+    fewer = certificate["plan"] | {"owners": certificate["plan"]["owners"][:1]}
+    found = [*private_models.owners_problems(certificate | {"plan": fewer})]
+    assert len(found) == 3
+
+
+def test_a_failure_among_several_owners_rows_leaves_no_note(workshop):
+    others = [workshop.neighbour(colours=("red", "no such colour"))]
+    job_id, _ = workshop.order_together(tiny_model(declared_size=2 * ROWS), others)
+    workshop.train(job_id)
+    assert workshop.job(job_id).failure_code == "training-failed"
+    assert not list(workshop.store.list(f"jobs/{job_id}")), "no owner may read rows of another"
+    with workshop.database.read_only() as session:
+        states = {one.state for one in ledger_queries.reservations_of(session, job_id).values()}
+    assert states == {EntryKind.SPENT}
 
 
 def test_another_worker_may_have_a_module_that_this_one_lacks():
