@@ -1,7 +1,7 @@
 """Format a quote for people: what would run, what it costs, what is left."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.documents import Json, take
@@ -27,7 +27,7 @@ def quote_lines(quote: Quote) -> list[str]:
     """
     document = quote.document
     if document.get(MODEL) is not None:
-        return [*_model(document), _room(quote)]
+        return [*_model(document), _room(quote), *_ledgers(document.get("ledgers", ()))]
     chosen = document.get(SELECTION) is not None
     return [*(_selection(document) if chosen else _training(document)), _room(quote)]
 
@@ -46,6 +46,14 @@ def _model(document: Json) -> list[str]:
             f"  accuracy measured on {model['held_out_size']} held-out units; its noise: {model['accuracy_error']:.2%}"
         )
     return lines
+
+
+def _ledgers(ledgers: Sequence[Json]) -> list[str]:
+    """Describe where an order over the datasets of several owners fits."""
+    return [
+        f"  ledger of dataset {one['dataset_id']}: {'fits' if one['fits'] else 'NO (' + str(one['refusal']) + ')'}"
+        for one in ledgers
+    ]
 
 
 def _training(document: Json) -> list[str]:

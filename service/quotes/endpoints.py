@@ -105,7 +105,7 @@ def create_quote(
 def _quote_together(
     order: GeneratorOrder, principal: CurrentPrincipal, context: InjectedContext
 ) -> dict[str, Any]:
-    """A quote over the datasets of several owners; the remaining budget is that of the plan's first."""
+    """A quote over the datasets of several owners; `grant` and the remaining budget are those of the order's own dataset."""
     with context.database.read_only() as session:
         together = Together.of(session, order, principal)
     plan = together.plan(context.planner, order)

@@ -82,7 +82,7 @@ def ledgers_outlook(
     *,
     at: datetime,
 ) -> dict[str, Any]:
-    """The members `fits`, `refusal` and `ledgers` of a quote: the order fits only if it fits in every ledger.
+    """The members `fits`, `refusal`, `grant` and `ledgers` of a quote: the order fits only if it fits in every ledger.
 
     Raises:
         GrantNotFound: A given grant is someone else's or belongs to another population.
@@ -94,7 +94,8 @@ def ledgers_outlook(
         named = {"dataset_id": str(facts.id), "population_id": str(facts.population_id)}
         ledgers.append(named | {name: found[name] for name in ("fits", "refusal", "cap", "grant")})
     refusals = [one["refusal"] for one in ledgers if one["refusal"] is not None]
-    return {"fits": not refusals, "refusal": next(iter(refusals), None), "ledgers": ledgers}
+    first = ledgers[0]["grant"]
+    return {"fits": not refusals, "refusal": next(iter(refusals), None), "grant": first, "ledgers": ledgers}
 
 
 def named_grants(order: GeneratorOrder) -> dict[UUID, UUID | None]:

@@ -18,6 +18,7 @@ from understudy.cli.known import known
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
+from understudy.cli.order import order
 from understudy.cli.people import app as people_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
@@ -42,6 +43,7 @@ app.command("backup")(stack.backup)
 app.command("restore")(stack.restore)
 app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
+app.command("order")(order)
 app.command("known")(known)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)

@@ -1,7 +1,7 @@
 """Quotes and jobs: what a publication would cost, ordering one, and watching it."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from understudy.calls import Call, given, items
@@ -26,6 +26,7 @@ class Jobs(Session):
         selection: Json | None = None,
         model: Json | None = None,
         grant_id: str | None = None,
+        further: Sequence[str] = (),
         reuse: bool = True,
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent.
@@ -40,10 +41,12 @@ class Jobs(Session):
                 candidates then bring the options.
             model: options of a classifier to train instead of a generator; empty for the public rules.
             grant_id: the grant that pays; by default the only open one.
+            further: datasets of other owners, with the same domain, to train a `model` on together; the only open grant on
+                each pays for it. Every ledger is charged the whole job, or none is.
             reuse: whether the job takes over counts of earlier releases.
         """
         body = _order(
-            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, reuse=reuse
+            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, further, reuse=reuse
         )
         return self.run(Call("POST", "/v1/quotes", Quote.from_json, body=body))
 
@@ -58,6 +61,7 @@ class Jobs(Session):
         selection: Json | None = None,
         model: Json | None = None,
         grant_id: str | None = None,
+        further: Sequence[str] = (),
         reuse: bool = True,
         idempotency_key: str | None = None,
     ) -> Job:
@@ -66,7 +70,7 @@ class Jobs(Session):
         A retry is the same order, because it carries the same idempotency key: it spends once.
         """
         body = _order(
-            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, reuse=reuse
+            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, further, reuse=reuse
         )
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self.run(Call("POST", "/v1/jobs", Job.from_json, body=body, headers=headers))
@@ -116,6 +120,7 @@ def _order(
     selection: Json | None,
     model: Json | None,
     grant_id: str | None,
+    further: Sequence[str],
     *,
     reuse: bool,
 ) -> dict[str, Any]:
@@ -128,4 +133,5 @@ def _order(
         "model": model,
         "grant_id": grant_id,
     }
-    return given(order) | {"options": options or {}} | ({} if reuse else {"reuse": False})
+    several = {"further_datasets": [{"dataset_id": each} for each in further]} if further else {}
+    return given(order) | {"options": options or {}} | ({} if reuse else {"reuse": False}) | several

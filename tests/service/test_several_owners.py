@@ -1,0 +1,91 @@
+"""A model over the datasets of several owners, by the API: quoted and ordered in every ledger, seen by every owner."""
+
+from typing import Any
+
+from tests.core.artifacts.stand_in import DOMAIN
+from tests.service.world import Caller, World, require_problem
+
+TERMS = {"epsilon": 1.0, "delta": 1e-6, "model": {"steps": 20}}
+
+
+def neighbour(world: World, **changes: Any) -> str:
+    """A ready dataset of another owner, of which the analyst is a member; without budget or grant."""
+    owner = world.stranger
+    body = {"name": "elsewhere", "domain": DOMAIN, "declared_size": 300} | changes
+    dataset_id = str(owner.post("/v1/datasets", body).json()["id"])
+    member = f"/v1/datasets/{dataset_id}/members/{world.analyst.principal_id}"
+    assert owner.put(member, None).status_code == 200
+    World.upload(_as_owner(world, owner), dataset_id)
+    return dataset_id
+
+
+def _as_owner(world: World, owner: Caller) -> World:
+    return World(**{name: getattr(world, name) for name in world.__dataclass_fields__} | {"owner": owner})
+
+
+def order_of(first: str, *further: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "dataset_id": first,
+        **TERMS,
+        "further_datasets": [{"dataset_id": each} for each in further],
+    } | changes
+
+
+def movements(caller: Caller, dataset_id: str) -> list[dict[str, Any]]:
+    entries = caller.get(f"/v1/datasets/{dataset_id}/ledger").json()["entries"]
+    return [entry for entry in entries if "job_id" in entry]
+
+
+def test_a_model_over_two_owners_is_reserved_in_both_ledgers(world: World) -> None:
+    mine, theirs = world.ready(), neighbour(world)
+    order, headers = order_of(mine, theirs), {"Idempotency-Key": "once"}
+    quote = world.analyst.post("/v1/quotes", order).json()
+    assert (quote["fits"], quote["refusal"]) == (False, "budget-not-set")
+    assert [(one["dataset_id"], one["fits"]) for one in quote["ledgers"]] == [(mine, True), (theirs, False)]
+    require_problem(world.analyst.post("/v1/jobs", order, headers=headers), status=409, code="budget-not-set")
+    assert movements(world.owner, mine) == [], "nothing is reserved in one ledger alone"
+
+    world.admin.put(f"/v1/datasets/{theirs}/budget", {"epsilon": 2.0, "delta": 1e-5, "reason": "agreed"})
+    require_problem(world.analyst.post("/v1/jobs", order, headers=headers), status=409, code="no-grant")
+    world.give(theirs)
+    quote = world.analyst.post("/v1/quotes", order).json()
+    assert quote["fits"] is True
+    assert quote["declared_size"] == 1300
+    answer = world.analyst.post("/v1/jobs", order, headers=headers)
+    assert answer.status_code == 202, answer.text
+    job = answer.json()
+    assert job["plan_digest"] == quote["plan_digest"]
+    assert world.analyst.post("/v1/jobs", order, headers=headers).json() == job
+    for caller, dataset_id in ((world.owner, mine), (world.stranger, theirs)):
+        (entry,) = movements(caller, dataset_id)
+        assert (entry["kind"], entry["job_id"], entry["epsilon"]) == ("RESERVED", job["id"], entry["epsilon"])
+        assert caller.get(f"/v1/jobs/{job['id']}").json()["id"] == job["id"]
+        assert [one["id"] for one in caller.get("/v1/jobs").json()["items"]] == [job["id"]]
+        shown = caller.get("/v1/jobs", params={"dataset_id": dataset_id}).json()["items"]
+        assert [one["id"] for one in shown] == [job["id"]]
+    outsider = neighbour_of_nobody(world)
+    require_problem(outsider.get(f"/v1/jobs/{job['id']}"), status=404, code="job-not-found")
+
+
+def neighbour_of_nobody(world: World) -> Caller:
+    from core.platform.access.roles import Role
+
+    return world.caller(Role.OWNER)
+
+
+def test_datasets_that_do_not_go_together_are_refused(world: World) -> None:
+    mine = world.ready()
+    other = neighbour(world, domain=DOMAIN | {"target": "ward"})
+    version = world.declare(declared_size=50, parent_dataset_id=mine)
+    hidden = str(
+        world.stranger.post("/v1/datasets", {"name": "x", "domain": DOMAIN, "declared_size": 9}).json()["id"]
+    )
+    for order, status, code in (
+        (order_of(mine, other), 422, "invalid-spec"),
+        (order_of(mine, version), 422, "invalid-spec"),
+        (order_of(mine, mine), 422, "invalid-spec"),
+        (order_of(mine, hidden), 404, "dataset-not-found"),
+        (order_of(mine, other, model=None), 422, "invalid-input"),
+    ):
+        require_problem(world.analyst.post("/v1/quotes", order), status=status, code=code)
+    assert movements(world.owner, mine) == []
