@@ -19,6 +19,7 @@ from core.artifacts.selection_form import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
 from docs.architecture_picture import architecture_plots, with_ways
 from docs.cost_figures import cost_plots
+from docs.federated_page import federated_page
 from docs.figures import benchmarks_page
 from docs.image_figures import image_plots
 from docs.large_tables_page import large_tables_page, unit_records_page
@@ -40,6 +41,7 @@ PAGES = {
     "docs/large-tables.md": large_tables_page,
     "docs/unit-records.md": unit_records_page,
     "docs/private-models.md": private_models_page,
+    "docs/federated.md": federated_page,
     "docs/reuse.md": reuse_page,
     "docs/wide-tables.md": wide_tables_page,
     "docs/tables-beside-peers.md": peers_page,

@@ -1,5 +1,6 @@
 """The certificate of a private model: what was promised, what ran, what it cost, and the accuracy if it was measured."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +27,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 
+_LARGEST_EXPONENT: Final = 700.0
 _DEVIATIONS_95: Final = 1.96
 _SHADES: Final = 256
 """Number of values of one channel of a pixel."""
@@ -131,16 +133,29 @@ def make_model_certificate(
 
 
 def _ledgers(plan: ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
-    """What each owner's ledger was charged: the whole plan. No member if the plan is on one dataset."""
+    """What each owner's ledger was charged, and what protects a person with several owners; no member without owners."""
     if plan.owners is None:
         return {}
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json()
-    pairs = zip(plan.owners, places, strict=True)
-    return {
-        "ledgers": [
-            {**owner.to_json(), "charge": charge, "ledger": place.to_json()} for owner, place in pairs
-        ]
-    }
+    ledgers = [
+        {**owner.to_json(), "charge": charge, "ledger": place.to_json()}
+        for owner, place in zip(plan.owners, places, strict=True)
+    ]
+    return {"ledgers": ledgers, "presence": presence_of(plan)}
+
+
+def presence_of(plan: ModelPlan) -> list[dict[str, Any]]:
+    """Return what protects somebody who is one unit of each of j owners: j units, by the group rule.
+
+    An (epsilon, delta) guarantee for one unit gives (j epsilon, delta (1 + e^epsilon + ... + e^((j-1) epsilon))) for j (Vadhan 2017,
+    lemma 2.2). A delta of one or more says nothing and is null.
+    """
+    epsilon, total, found = plan.epsilons.reported, 0.0, []
+    for owners in range(1, len(plan.owners or ()) + 1):
+        # Beyond the range of a float the delta is far above one.
+        total += plan.guarantee.delta * math.exp(min((owners - 1) * epsilon, _LARGEST_EXPONENT))
+        found.append({"owners": owners, "epsilon": owners * epsilon, "delta": total if total < 1 else None})
+    return found
 
 
 def sign_model_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
@@ -195,6 +210,8 @@ def _require_owners(form: FederatedModelForm) -> None:
     leads = (first.dataset_id, first.population_id, first.ledger)
     if stated != planned or leads != (form.dataset_id, form.population_id, form.ledger):
         raise InvalidCertificate("the certificate's owners are not those of its plan")
+    if [one.model_dump() for one in form.presence] != presence_of(form.plan):
+        raise InvalidCertificate("what protects somebody with several owners is not what the plan gives")
     if any(one.charge != form.charge for one in form.ledgers):
         raise InvalidCertificate("a ledger was not charged what the plan costs")
 

@@ -165,6 +165,14 @@ class OwnersLedger(Form):
     ledger: Ledger
 
 
+class Presence(Form):
+    """What protects somebody who is one unit of each of so many owners; `delta` is null where it would say nothing."""
+
+    owners: Count
+    epsilon: Positive
+    delta: Probability | None
+
+
 class FederatedModelForm(ModelCertificateForm):
     """A whole certificate of a model over the datasets of several owners; `dataset_id`, `population_id` and `ledger` are the first owner's."""
 
@@ -173,6 +181,7 @@ class FederatedModelForm(ModelCertificateForm):
     model: FederatedDeployment
     composition: FederatedComposition  # type: ignore[assignment]
     ledgers: Annotated[list[OwnersLedger], Field(min_length=2, max_length=MOST_OWNERS)]
+    presence: Annotated[list[Presence], Field(min_length=2, max_length=MOST_OWNERS)]
 
 
 def model_schema_text() -> str:

@@ -1,5 +1,6 @@
 """A private model from order to release: claimed, trained in a child, certified, verified offline; refused where a record differs."""
 
+import math
 from functools import cache
 from uuid import UUID
 
@@ -90,6 +91,9 @@ def test_a_model_over_three_owners_is_certified_for_each_ledger(workshop, tmp_pa
     assert verify_model_certificate(certificate) == plan.epsilons
     charge = charge_of(plan.mechanism, delta=1e-6).to_json()
     assert [one["charge"] for one in certificate["ledgers"]] == [charge] * 3
+    epsilon = plan.epsilons.reported
+    assert [one["epsilon"] for one in certificate["presence"]] == [epsilon, 2 * epsilon, 3 * epsilon]
+    assert certificate["presence"][1]["delta"] == pytest.approx(1e-6 * (1 + math.exp(epsilon)))
     content = workshop.store.get_bytes(release.bundle_key)
     with workshop.database.read_only() as session:
         keys = keyring.public_keys(session)
@@ -109,6 +113,7 @@ def test_a_model_over_three_owners_is_certified_for_each_ledger(workshop, tmp_pa
         certificate | {"ledgers": [second, first, third]},
         certificate | {"ledgers": [first, second, third | {"charge": charge | {"epsilon_micros": 1}}]},
         certificate | {"dataset_id": second["dataset_id"]},
+        certificate | {"presence": certificate["presence"][:2]},
         {name: member for name, member in plain.items() if name != "ledgers"},
     ):
         with pytest.raises(InvalidCertificate):

@@ -17,6 +17,7 @@ FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
 LOCAL_SCHEMA: Final = "understudy.local-model-certificate/1"
 MANIFEST_SCHEMA: Final = "understudy.model-bundle/1"
 _OWNER: Final = ("dataset_id", "population_id", "declared_size")
+_EXPONENT: Final = 700.0
 _DIGESTED: Final = ("domain.json", "model.onnx", "weights.safetensors")
 _MEMBERS: Final = frozenset({"schema", "target", "classes", "image", "cardinalities", "sha256"})
 _HELD_OUT: Final = 10
@@ -195,9 +196,27 @@ def owners_problems(certificate: Json) -> Iterator[str]:
         return
     if any(certificate[name] != ledgers[0][name] for name in ("dataset_id", "population_id", "ledger")):
         yield "ledgers/0 is not the certificate's own"
+    if not same(certificate["presence"], _presence(certificate, len(owners))):
+        yield "presence is not what the group rule gives"
     for place, one in enumerate(ledgers):
         charged = charge_problems({**certificate, "charge": one["charge"]})
         yield from (f"ledgers/{place}/{problem}" for problem in charged)
+
+
+def _presence(certificate: Json, count: int) -> list[dict[str, object]]:
+    """The bound for j units, one of each of j owners: j epsilon, and delta times the sum of the powers of e^epsilon."""
+    epsilon, delta = certificate["epsilon"]["reported"], certificate["privacy_parameters"]["delta"]
+    found: list[dict[str, object]] = []
+    for units in range(1, count + 1):
+        powers = math.fsum(math.exp(min(power * epsilon, _EXPONENT)) for power in range(units))
+        found.append(
+            {
+                "owners": units,
+                "epsilon": units * epsilon,
+                "delta": delta * powers if delta * powers < 1 else None,
+            }
+        )
+    return found
 
 
 def _parts(plan: Json) -> tuple[Part, ...]:

@@ -1,5 +1,6 @@
 """The training of a classifier: its releases stay within what is paid, on neighbours, and a killed one resumes to the same bits."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from models.classifier import private_training, registered
 from models.classifier.features import Batch, labels_of
 from models.classifier.private_training import PrivateClassifier, TrainedClassifier, train_classifier
 from models.classifier.recorder import ModelRecorder
+from models.coding import joined
 from models.dp.errors import BatchOverCap
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
@@ -214,3 +216,16 @@ def test_a_registered_module_is_trained_and_resumes_to_the_same_bits(monkeypatch
 def test_a_module_that_nobody_registered_is_refused() -> None:
     with pytest.raises(InvalidSpec, match="no module 'unheard'"):
         registered.require_registered("unheard")
+
+
+def test_units_of_different_owners_are_different_units() -> None:
+    first, second, none = table(5, seed=1), table(7, seed=2), table(0)
+    grouped = replace(second, unit_of_record=np.array([0, 0, 1, 1, 1, 2, 2]))
+    both = joined([first, grouped, none])
+    assert isinstance(both, PrivateTable)
+    assert both.units == 8
+    assert both.unit_of_record.tolist() == [0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7, 7]
+    assert both.codes.tolist() == [*first.codes.tolist(), *second.codes.tolist()]
+    pictures = joined([images(3), images(4, seed=1)])
+    assert isinstance(pictures, PrivateImages)
+    assert (pictures.units, pictures.pixels.shape[0], len(pictures.labels)) == (7, 7, 7)

@@ -4,9 +4,33 @@ from tests.mutants.mutant import Mutant
 
 LEDGER = "core.ledger.ledger"
 RESERVATION = "core.ledger.reservation"
+SEVERAL = "tests/core/jobs/test_several_owners.py"
 ORDER_REFUSED = "tests/core/ledger/test_reservation.py::test_every_other_order_is_refused"
 
 MUTANTS = (
+    Mutant(
+        name="spent-in-one-of-several-ledgers",
+        module=LEDGER,
+        function="spend",
+        before="moves = list(_moves(locked, EntryKind.SPENT))",
+        after="moves = list(_moves(locked[:1], EntryKind.SPENT))",
+        bug="rows of several owners are opened once the first one's ledger is charged",
+        source="all or none, without all",
+        killed_by=f"{SEVERAL}::test_every_ledger_is_charged_the_whole_plan_and_settled_alike",
+    ),
+    Mutant(
+        name="owner-who-withdrew-is-read",
+        module=LEDGER,
+        function="spend",
+        before="""
+            if len(locked) > 1 and any(_withdrawn(session, budget, reservation) for budget, reservation in locked):
+                raise OwnerWithdrew
+        """,
+        after="",
+        bug="a job over several owners begins although one of them revoked its grant before the claim",
+        source="consent that was taken back",
+        killed_by=f"{SEVERAL}::test_an_owner_that_withdraws_before_the_claim_voids_all",
+    ),
     Mutant(
         name="void-after-claim",
         module=RESERVATION,

@@ -1,0 +1,100 @@
+"""A private classifier over four owners' rows, beside one dataset of all rows and beside each owner alone.
+
+    python -m benchmarks.several_owners adult|mnist [--split even|skewed] [--epsilon 1] [--threads 1]
+
+Split evenly, every owner has a random quarter. Skewed, the owners of Adult have a quarter each by age, and those of MNIST the
+images of 2 or 3 digits. Everything is by the public rules. Keys derive from seeds, so the result of a benchmark is NOT PRIVATE.
+"""
+
+import argparse
+import hashlib
+import json
+import time
+
+import numpy as np
+import torch
+
+from benchmarks.machine import load_average
+from benchmarks.private_models import DELTA, logits_of, planned, records_of, scores
+from benchmarks.results_file import merge, rounded
+from core.plan.domain.declared import Domain
+from models.classifier.features import FeatureSource, PrivateRecords, features_of
+from models.classifier.private_training import train_classifier
+from models.coding import joined
+from models.encoding import PrivateImages, PrivateTable
+from models.randomness import KeyedStreams
+from models.selection.split import part_of
+from models.synthesizer import NullHost
+
+NAME = "several_owners"
+OWNERS = 4
+SKEWED_BY: dict[str, str] = {"adult": "age"}
+DIGITS = ((0, 1), (2, 3), (4, 5, 6), (7, 8, 9))
+
+
+def split(name: str, kind: str, domain: Domain, records: PrivateRecords) -> list[PrivateRecords]:
+    """The records of each owner."""
+    owner = np.random.default_rng(0).permutation(np.arange(records.units) % OWNERS)
+    if kind == "skewed" and isinstance(records, PrivateImages):
+        owner = np.array(
+            [next(k for k, own in enumerate(DIGITS) if label in own) for label in records.labels]
+        )
+    elif kind == "skewed":
+        assert isinstance(records, PrivateTable), "images or a table"
+        names = [column.name for column in domain.coded]  # type: ignore[union-attr]  # a table's
+        order = np.argsort(records.codes[:, names.index(SKEWED_BY[name])], kind="stable")
+        owner = np.empty(records.units, np.int64)
+        owner[order] = np.arange(records.units) * OWNERS // records.units
+    return [part_of(records, owner == each) for each in range(OWNERS)]
+
+
+def trained(
+    domain: Domain,
+    records: PrivateRecords,
+    test: PrivateRecords,
+    test_features: FeatureSource,
+    epsilon: float,
+) -> dict[str, float]:
+    """Scores of one training by the rules."""
+    plan = planned(domain, records.units, {}, epsilon)
+    key = hashlib.sha256(b"understudy benchmark, not private, owners 0").digest()
+    begun = time.perf_counter()
+    made = train_classifier(records, plan, KeyedStreams(key), NullHost())
+    seconds = time.perf_counter() - begun
+    found = scores(logits_of(made.network, test_features, test.units), test)
+    return rounded({**found, "noise_multiplier": plan.noise_multiplier, "seconds": seconds}) | {
+        "units": records.units,
+        "steps": plan.steps,
+        "expected_batch": plan.options.expected_batch_size,
+    }
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", choices=("adult", "mnist"))
+    parser.add_argument("--split", choices=("even", "skewed"), default="even")
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--threads", type=int, default=1)
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    domain, records, test = records_of(chosen.name, development=False)
+    test_features = features_of(test, planned(domain, records.units, {}, chosen.epsilon))
+    owners = split(chosen.name, chosen.split, domain, records)
+    runs: dict[str, PrivateRecords] = {"together": joined(owners), "one dataset": records}
+    runs |= {f"owner {number} alone": one for number, one in enumerate(owners, start=1)}
+    for which, some in runs.items():
+        load = load_average()
+        entry = {
+            "dataset": chosen.name, "split": chosen.split, "epsilon": chosen.epsilon, "delta": DELTA, "which": which,
+            "threads": chosen.threads, "load": load, **trained(domain, some, test, test_features, chosen.epsilon),
+        }  # fmt: skip
+        print(json.dumps(entry), flush=True)
+        address = f"{chosen.name} {chosen.split} {chosen.epsilon:g} {which}"
+        merge(NAME, kind="runs", key=address, entry=entry)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The page on models over the datasets of several owners: who sees what, what it costs, what it reaches."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmarks.results_file import RESULTS
+
+_TEXT = """\
+# Several owners, one model
+
+Hospitals, banks or registries that may not pool their records can train one private classifier over all of them. Each owner declares its own dataset,
+in its own population, with its own cap, members and grants. An analyst with a grant on each orders one job. The rows of all owners are summed
+before one noise is added, so the noise per record is smaller by the number of owners than if each trained alone.
+
+This is *trust in the service*: the rows of all owners lie in one service, sealed under a key for each dataset. Training at the owners' own machines, so that rows never
+leave them, is not built.
+
+## For the lawyers of a consortium: who sees what
+
+| party | sees | does not see |
+|---|---|---|
+| an owner | its own dataset, sealed reports, ledger and grants; the job, its progress, the model and its certificate | rows, reports, grants and ledgers of other owners. The certificate names the other datasets with their declared sizes and two entries of their ledgers |
+| the analyst | declared domains and sizes, quotes, the job, the model and its certificate | rows of anyone |
+| whoever receives the model | the model and its certificate | rows of anyone |
+| the service and who holds its master key | rows in memory while the job trains; sealed rows at rest | |
+| the admin and the auditor | caps, grants, ledgers, the audit log | rows |
+
+* **Consent.** An owner consents by a grant to the analyst (`understudy budget approve`). A grant covers ordinary jobs and jobs over several owners alike: it bounds what
+  is spent, and the guarantee is the same.
+* **Withdrawal.** An owner that freezes its dataset or revokes the grant before the job is claimed voids it in all ledgers: the job fails with `owner-withdrew` and nothing is
+  charged. After the claim the job goes on and all ledgers stay charged, because what a training releases cannot be taken back. An owner that deletes its dataset stops
+  the job at any time; the other ledgers are settled to the steps that had begun.
+* **Failure.** A training that fails among the rows leaves no failure note for anybody: its text could quote rows of any owner. Every ledger stays charged.
+* **All or none.** The reservations are made in one transaction that locks the ledgers in the order of their populations, and so are the spends. All are spent, and the spends noted
+  outside the database, before rows of any owner are opened.
+
+## What is promised
+
+Inputs that differ by one privacy unit of *one* owner give outputs that are (epsilon, delta)-indistinguishable; owners and analysts together learn no more. A unit is a record, or a value of the declared unit column. The same value
+in the tables of two owners is two units: nothing links people across owners.
+
+**A person with several owners** is j units. The certificate's member `presence` states the bound for j = 1, 2, ... by the group rule: j times epsilon, and delta times
+1 + e^epsilon + ... + e^((j-1) epsilon); where that delta is one or more it says nothing and is null.
+
+What the promise does not cover is what it does not cover for one owner ([docs/privacy-promise.md](privacy-promise.md)). An owner that declares a wrong size harms the model, by a wrong divisor and
+sampling rate, or makes a step exceed the public cap on a batch, which ends the job fully charged. It harms no other owner's privacy: sensitivity, noise and rate are those that are charged.
+
+## What it costs
+
+| | |
+|---|---|
+| step | every unit of every owner by its own coin of the one public rate q; S = sum over all owners of gradients clipped to C; release (S + N(0, sigma² C²)) / (q sum of declared sizes) |
+| sensitivity | C, whichever owner the unit belongs to |
+| each ledger | the whole mechanism: `steps` times a Gaussian(sigma) on a Poisson sample of rate q, and the noise of components and accuracy if there are any |
+| certificate | `understudy.federated-model-certificate/1`: for each owner the declared size, the charge, and the places in its ledger that reserved and spent it |
+
+`understudy verify` recomputes epsilon and the charge of every ledger by an accountant that shares no code with the service's, and refuses a certificate that leaves an owner of the plan out.
+
+## Ordering
+
+Every dataset must be declared with the same domain, to the byte of its canonical form, in a population of its own.
+
+<!-- not run: needs three owners' datasets; tests/service/test_several_owners.py orders by the API -->
+```sh
+understudy order DATASET OTHER THIRD --epsilon 1 --dry-run
+understudy order DATASET OTHER THIRD --epsilon 1 --set steps=200 --out model.zip
+```
+
+By the API: `"further_datasets": [{"dataset_id": "…"}]` beside `"model": {…}` for `POST /v1/quotes` and `POST /v1/jobs`; a quote then states under `ledgers` where the order fits. In Python:
+`client.order_job(first, epsilon=1.0, model={}, further=[second, third])`. With no further dataset it is an ordinary order, to the byte.
+
+All-or-none is tested in `tests/core/jobs/test_several_owners.py`: an owner without room, freezes and revocations against a claim, processes killed in the middle of each transaction, racing orders;
+a whole job in `tests/workers/test_private_models.py`.
+
+## What it reaches
+
+Four owners, by the public rules, delta 1e-5, one seed, scored once on the published test records (`python -m benchmarks.several_owners`). *Together* is the job over the four datasets; *one dataset* has the same rows in their original
+order, so that the two differ by chance alone. Split evenly, every owner has a random quarter; skewed, {skewed}.
+
+{table}
+
+"""
+_SKEWED = {
+    "adult": "the owners of Adult have a quarter each by age",
+    "mnist": "those of MNIST the images of 2 or 3 digits",
+}
+
+
+def federated_page() -> str:
+    """Return the page."""
+    document = json.loads((RESULTS / "several_owners.json").read_text())
+    runs = list(document["runs"].values())
+    known = {run["dataset"] for run in runs if run["split"] == "skewed"}
+    skewed = " and ".join(text for name, text in _SKEWED.items() if name in known)
+    table = "\n".join(_rows(runs))
+    return (
+        "<!-- Generated by `make docs` from measured results. Do not edit. -->\n\n"
+        + _TEXT.replace("{skewed}", skewed).replace("{table}", table).rstrip()
+        + f"\n\nMeasured on {document['machine']['date']}.\n"
+    )
+
+
+def _rows(runs: list[Mapping[str, Any]]) -> Iterator[str]:
+    yield "| data | split | epsilon | together | one dataset | best owner alone | worst owner alone |"
+    yield "|---|---|---|---|---|---|---|"
+    for dataset, split, epsilon in sorted({(run["dataset"], run["split"], run["epsilon"]) for run in runs}):
+        found = {
+            run["which"]: run
+            for run in runs
+            if (run["dataset"], run["split"], run["epsilon"]) == (dataset, split, epsilon)
+        }
+        alone = sorted(
+            (run for which, run in found.items() if which.endswith("alone")), key=lambda run: run["accuracy"]
+        )
+        if len(alone) < 4 or "together" not in found:  # noqa: PLR2004 - four owners
+            continue
+        cells = [found["together"], found.get("one dataset"), alone[-1], alone[0]]
+        yield f"| {dataset} | {split} | {epsilon:g} | " + " | ".join(map(_scores, cells)) + " |"
+
+
+def _scores(run: Mapping[str, Any] | None) -> str:
+    if run is None:
+        return "not measured"
+    auroc = f", AUROC {run['auroc']:.3f}" if "auroc" in run else ""
+    return f"{run['accuracy']:.1%}{auroc}"
