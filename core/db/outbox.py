@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.db.tables.job_member import JobMember
 from core.db.tables.notification_event import NotificationEvent
 from core.db.tables.release import Release
 
@@ -68,19 +69,26 @@ def notify_request(session: Session, request: BudgetRequest, *, at: datetime) ->
 
 
 def notify_job(session: Session, job: Job, *, at: datetime) -> None:
-    """Notify all who may see the dataset that a job on it has ended."""
-    add_event(session, _OF_JOB[job.state], dataset_id=job.dataset_id, at=at, ids={"job_id": job.id})
+    """Notify all who may see the dataset, or one of the datasets of several owners, that a job on it has ended."""
+    for dataset_id in _datasets_of(session, job.id, job.dataset_id):
+        add_event(session, _OF_JOB[job.state], dataset_id=dataset_id, at=at, ids={"job_id": job.id})
 
 
 def notify_release(session: Session, release: Release, *, at: datetime) -> None:
-    """Notify all who may see the dataset of a release."""
-    add_event(
-        session,
-        Kind.RELEASE_PUBLISHED,
-        dataset_id=release.dataset_id,
-        at=at,
-        ids={"job_id": release.job_id, "release_id": release.id},
-    )
+    """Notify all who may see a dataset of a release."""
+    for dataset_id in _datasets_of(session, release.job_id, release.dataset_id):
+        add_event(
+            session,
+            Kind.RELEASE_PUBLISHED,
+            dataset_id=dataset_id,
+            at=at,
+            ids={"job_id": release.job_id, "release_id": release.id},
+        )
+
+
+def _datasets_of(session: Session, job_id: UUID, first: UUID) -> list[UUID]:
+    members = select(JobMember.dataset_id).where(JobMember.job_id == job_id).order_by(JobMember.dataset_id)
+    return [first, *session.scalars(members)]
 
 
 def notify_population(session: Session, kind: Kind, population_id: UUID, *, at: datetime) -> None:

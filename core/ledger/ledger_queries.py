@@ -25,7 +25,6 @@ from core.ledger.errors import (
     GrantRefused,
     IllegalFold,
     PopulationFrozen,
-    ReservationNotFound,
 )
 from core.ledger.hash_chain import ChainCheck, Head
 from core.ledger.ledger_state import LedgerState, verify_entries
@@ -268,9 +267,7 @@ def reservations_of(session: Session, job_id: UUID) -> dict[UUID, Reservation]:
         ReservationNotFound: nothing was reserved.
     """
     movements = repository.movements_of_job(session, job_id)
-    if not movements:
-        raise ReservationNotFound("The ledger has no reservation of this job.")
-    return {population_id: fold(movements[population_id]) for population_id in sorted(movements)}
+    return {each: fold(movements[each]) for each in repository.populations_of_job(session, job_id)}
 
 
 def reserved_mechanisms(session: Session, job_id: UUID) -> dict[UUID, dict[str, Any]]:

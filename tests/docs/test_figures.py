@@ -28,6 +28,7 @@ GENERATED = {
     "large-tables.md",
     "tables-beside-peers.md",
     "wide-tables.md",
+    "federated.md",
     "private-models.md",
     "unit-records.md",
     "reuse.md",

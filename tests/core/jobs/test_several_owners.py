@@ -7,10 +7,11 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import select
 
 from core.clock import FixedClock
 from core.db.session import Database
-from core.db.tables import Dataset
+from core.db.tables import Dataset, NotificationEvent
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.filters import AdmissionRule
@@ -20,10 +21,11 @@ from core.jobs import claims, endings, repository, turns
 from core.jobs.errors import PlanDoesNotFit
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue
-from core.ledger import governance, ledger, ledger_queries
+from core.ledger import budget_lock, governance, ledger, ledger_queries
+from core.ledger.budget_lock import append_movement, current_balances
 from core.ledger.entries import GrantState
 from core.ledger.errors import GrantRefused, IllegalFold, PopulationFrozen
-from core.ledger.reservation import NOTHING, EntryKind
+from core.ledger.reservation import NOTHING, EntryKind, Movement
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidSpec
 from core.plan.model_plan import ModelPlan
@@ -206,6 +208,11 @@ def test_an_owner_that_withdraws_before_the_claim_voids_all(consortium, withdraw
     assert consortium.claim(job_id) is None
     assert consortium.movements(job_id) == [[R, V]] * 3
     assert consortium.charges(job_id) == [NOTHING] * 3
+    with consortium.database.read_only() as session:
+        told = session.scalars(
+            select(NotificationEvent.dataset_id).where(NotificationEvent.kind == "job.failed")
+        )
+        assert {dataset.id for dataset in consortium.datasets} <= set(told), "every owner is notified"
     assert consortium.job(job_id) == ("failed", "owner-withdrew")
     with pytest.raises(UnderstudyError):
         consortium.order()
@@ -300,10 +307,11 @@ def test_a_deleted_dataset_stops_the_job_of_all(consortium):
 def test_ledgers_that_disagree_are_found(consortium, database):
     job_id = consortium.order()
     with database.transaction() as session:
-        movements = ledger._locked(session, job_id)
-        budget, reservation = movements[0]
-        movement = ledger._movement(reservation, EntryKind.SPENT, reservation.reserved)
-        ledger._move(session, budget, reservation, movement, fence=1, clock=consortium.clock)
+        reservation = ledger_queries.reservation_of(session, job_id)
+        budget = budget_lock.lock(session, consortium.populations[0])
+        balances = current_balances(session, budget, grant_id=reservation.grant_id)
+        spent = Movement(kind=S, job_id=job_id, charge=reservation.reserved, grant_id=reservation.grant_id)
+        append_movement(session, budget, balances, reservation, spent, fence=1, clock=consortium.clock)
     with database.read_only() as session, pytest.raises(IllegalFold):
         ledger_queries.reservation_of(session, job_id)
     with database.transaction() as session, pytest.raises(IllegalFold):
