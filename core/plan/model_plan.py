@@ -25,7 +25,7 @@ from core.plan.model_options import ModelOptions
 from core.plan.owners import DataOwner, require_together
 from core.plan.plan_document import ADJACENCY, VERSION, PlanDocument
 from core.plan.report_plan import UnitColumn
-from core.values import Count, CountOrNone, Later, Name, Positive, Published, Share, derived
+from core.values import Count, CountOrNone, Name, OrAbsent, Positive, Published, Share, derived
 
 KIND: Final = "model"
 HELD_OUT: Final = 10
@@ -61,7 +61,7 @@ class ModelPlan(PlanDocument):
     pca_noise_multiplier: Positive | None
     accuracy_noise_multiplier: Positive | None
     epsilons: Epsilons
-    owners: Later[tuple[DataOwner, ...]] = None
+    owners: OrAbsent[tuple[DataOwner, ...]] = None
     """The datasets of several owners, by population; None if the job is on one dataset."""
 
     def __post_init__(self) -> None:

@@ -113,4 +113,4 @@ def _quote_together(
     with context.database.read_only() as session:
         charges = ledger_queries.charges_in_force(session, together.facts[0].population_id)
         outlook = ledgers_outlook(session, together, principal, order, charge, at=context.clock.now())
-    return context.planner.quote(plan, together.facts[0], together.caps[0], charges) | outlook
+    return context.planner.quote(plan, together.facts[0], together.caps[0], charges).to_json() | outlook
