@@ -1,15 +1,15 @@
 """Jobs over the datasets of several owners: their further datasets, and one reservation in each ledger.
 
-Revision ID: 20261125_02_job_members
-Revises: 20261125_01_leases
-Create Date: 2026-11-25 23:00:00+00:00
+Revision ID: 20261125_03_job_members
+Revises: 20261125_02_sign_in
+Create Date: 2026-11-25 23:30:00+00:00
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "20261125_02_job_members"
-down_revision = "20261125_01_leases"
+revision = "20261125_03_job_members"
+down_revision = "20261125_02_sign_in"
 branch_labels = None
 depends_on = None
 
