@@ -2,9 +2,13 @@
 
 | task                | what it does                                                | runs                     |
 |---------------------|-------------------------------------------------------------|--------------------------|
-| `understudy.train`  | the job whose turn it is, whichever job the message names   | `workers.training`       |
-| `understudy.report` | the owner report that the message names                     | `workers.owner_reports`  |
-| `understudy.count`  | helps a training to count, from a queue of its own          | `workers.counting_child` |
+| `understudy.train`  | the training whose turn it is, whichever the message names  | `workers.training`       |
+| `understudy.measure`| the utility report whose turn it is; queue `reports`        | `workers.training`       |
+| `understudy.report` | the owner report that the message names; queue `reports`    | `workers.owner_reports`  |
+| `understudy.count`  | helps a training to count; queue `counting`                 | `workers.counting_child` |
+
+A worker serves the queues that `--queues` names, without it the trainings alone. Reports need a worker of their own:
+a training may take hours.
 
 A message is a hint, so it is acknowledged late and taken one at a time, and nothing is kept of its result. Tasks raise
 nothing: Celery would log the text of what it caught. A message that could not be served is lost here and sent again by
@@ -29,14 +33,16 @@ from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import (
     COUNTING_TASK,
+    MEASURING_TASK,
     REPORT_TASK,
+    REPORTS_QUEUE,
     TRAINING_TASK,
     CeleryQueue,
     broker_transport_options,
 )
 from core.logs import configure_logs, get_logger, is_request_id
 from core.plan.installed import graphical_models_installed
-from core.platform.health.signs import SIGN_SECONDS, HealthReporter
+from core.platform.health.signs import SIGN_SECONDS, HealthReporter, Role
 from core.platform.settings import Settings, read_settings
 from core.tracing import tracer_for
 from workers.devices import devices
@@ -98,9 +104,16 @@ def _served(task: Task, **subject: str) -> Iterator[None]:
 
 @app.task(name=TRAINING_TASK, bind=True)
 def train(task: Task, job_id: str) -> None:
-    """Run the job whose turn it is, whichever job the message names."""
+    """Run the training whose turn it is, whichever job the message names."""
     with _served(task, job_id=job_id):
         trainer().serve()
+
+
+@app.task(name=MEASURING_TASK, bind=True)
+def measure(task: Task, job_id: str) -> None:
+    """Measure the utility report whose turn it is, whichever job the message names."""
+    with _served(task, job_id=job_id):
+        trainer().serve(reports=True)
 
 
 @app.task(name=REPORT_TASK, bind=True)
@@ -168,10 +181,17 @@ class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has 
         settings = read_settings()
         # One connection, closed between two signs: the pool's processes are forked from this one.
         database = Database(settings.database_url, pool_size=1, max_overflow=0)
-        health = HealthReporter(database, clock=SystemClock(), role="worker", find_devices=devices)
+        served = set(parent.app.amqp.queues.consume_from)
+        roles: list[Role] = ["reports"] if REPORTS_QUEUE in served else []
+        if served != {REPORTS_QUEUE}:
+            roles.append("worker")
+        health = [
+            HealthReporter(database, clock=SystemClock(), role=role, find_devices=devices) for role in roles
+        ]
 
         def sign() -> None:
-            health.sign()
+            for each in health:
+                each.sign()
             database.close()
 
         sign()

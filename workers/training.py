@@ -14,6 +14,7 @@ import structlog
 from obstore.exceptions import BaseError as StoreError
 from opentelemetry.trace import SpanKind, Tracer
 
+from core.artifacts.reports.owner_orders import order_after_release
 from core.artifacts.reports.utility import report_id_of
 from core.clock import Clock
 from core.data.objects import ObjectStore
@@ -96,8 +97,11 @@ class Trainer(JobRunner[Claim]):
         self._tracer = tracer or no_tracer()
         self._witness = LedgerWitness.of(settings, database=database, store=store, clock=clock)
 
-    def serve(self) -> None:
+    def serve(self, *, reports: bool = False) -> None:
         """Run the job whose turn it is, whichever job a message named.
+
+        Args:
+            reports: Whether to serve utility reports, or all other jobs.
 
         Raises:
             Unavailable: The database is away; the message is kept or sent again.
@@ -105,7 +109,7 @@ class Trainer(JobRunner[Claim]):
         tried: set[UUID] = set()
         while not self._stopping():
             with self._database.read_only() as session:
-                job_id = next_in_turn(session, now=self._clock.now(), without=tried)
+                job_id = next_in_turn(session, now=self._clock.now(), reports=reports, without=tried)
             if job_id is None:
                 get_logger().info("claim-refused")
                 return
@@ -253,7 +257,7 @@ class Trainer(JobRunner[Claim]):
                     report_id = report_id_of(claim.job_id)
                     endings.finish_report(session, claim, report_id=report_id, document=staged, clock=clock)
                 else:
-                    endings.finish(
+                    release = endings.finish(
                         session,
                         claim,
                         release_id=release_id_of(claim.job_id),
@@ -261,6 +265,8 @@ class Trainer(JobRunner[Claim]):
                         certificate=staged,
                         clock=clock,
                     )
+                    if self._settings.owner_reports == "automatic":
+                        order_after_release(session, release, queue=self._queue, clock=clock)
                 for population_id in claim.population_ids:
                     self._witness.note_publication(session, population_id, claim.job_id)
         except (StoreError, OSError):

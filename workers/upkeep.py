@@ -33,6 +33,7 @@ from core.data.uploads.repository import UPLOADS
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
 from core.jobs.leases import JOBS, is_dead, take_overdue
 from core.jobs.queue import CeleryQueue, Queue
+from core.jobs.turns import reports_among
 from core.ledger.audit.linking import link_waiting
 from core.logs import configure_logs, get_logger
 from core.platform.budget_requests.requests import expire_grants, expire_requests
@@ -114,9 +115,11 @@ class Upkeep:
             UPLOADS.end_dead(session, now=now, is_dead=is_dead)
             DELIVERIES.end_dead(session, now=now, is_dead=is_dead)
             waiting = take_overdue(session, JOBS, now=now, resend_seconds=seconds, is_dead=is_dead)
+            reports = set(reports_among(session, waiting))
         for job_id in waiting:
             get_logger().info("sent-again", job_id=str(job_id))
-            self._queue.enqueue_training(job_id)
+            send = self._queue.enqueue_measuring if job_id in reports else self._queue.enqueue_training
+            send(job_id)
         return len(waiting)
 
     def resend_reports(self) -> None:

@@ -30,6 +30,7 @@ from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import JOBS, has_live_worker
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
+from core.jobs.turns import announce
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
 from core.plan.selection import ordered_plan_from_json
@@ -187,7 +188,7 @@ def _requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> Non
     move(job, JobState.QUEUED)
     JOBS.put_back(job)
     job.sent_at = at
-    on_commit(session, partial(queue.enqueue_training, job.id))
+    on_commit(session, partial(announce, queue, job.id, job.plan))
 
 
 def stop(session: Session, claim: "Claim", *, clock: Clock) -> Charge:

@@ -18,6 +18,7 @@ from core.jobs import repository
 from core.jobs.errors import DatasetDeleted, DatasetNotReady, PlanDoesNotFit
 from core.jobs.queue import Queue
 from core.jobs.states import JobState
+from core.jobs.turns import announce
 from core.ledger import ledger
 from core.logs import current_request_id
 from core.plan.domain.document import LEARN
@@ -102,7 +103,7 @@ def place_order(
         carrier = admission.carried_by
         if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
             notify_population(session, Kind.BUDGET_LOW, population_id, at=now)
-    on_commit(session, partial(queue.enqueue_training, job_id))
+    on_commit(session, partial(announce, queue, job_id, job.plan))
     return job
 
 

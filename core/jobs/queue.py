@@ -11,7 +11,10 @@ from redis.exceptions import RedisError
 from core.logs import current_request_id, get_logger
 
 TRAINING_TASK: Final = "understudy.train"
+MEASURING_TASK: Final = "understudy.measure"
 REPORT_TASK: Final = "understudy.report"
+REPORTS_QUEUE: Final = "reports"
+"""Utility reports and owner reports wait here, so that no training keeps them waiting."""
 COUNTING_TASK: Final = "understudy.count"
 COUNTING_QUEUE: Final = "counting"
 """Served only by workers that do nothing else: how long counting takes depends on rows."""
@@ -26,8 +29,11 @@ class Queue(Protocol):
     def enqueue_training(self, job_id: UUID) -> None:
         """Tell the workers that a job waits. A broker that is away raises nothing: upkeep sends the job again."""
 
+    def enqueue_measuring(self, job_id: UUID) -> None:
+        """Tell the workers of reports that the job of a utility report waits, in the same way."""
+
     def enqueue_report(self, report_id: UUID) -> None:
-        """Tell the workers that an owner report waits, in the same way."""
+        """Tell the workers of reports that an owner report waits, in the same way."""
 
 
 class MemoryQueue:
@@ -35,11 +41,17 @@ class MemoryQueue:
 
     def __init__(self) -> None:
         self.sent: list[UUID] = []
+        self.sent_measurings: list[UUID] = []
         self.sent_reports: list[UUID] = []
 
     def enqueue_training(self, job_id: UUID) -> None:
         """Remember the message."""
         self.sent.append(job_id)
+
+    def enqueue_measuring(self, job_id: UUID) -> None:
+        """Remember the message."""
+        self.sent.append(job_id)
+        self.sent_measurings.append(job_id)
 
     def enqueue_report(self, report_id: UUID) -> None:
         """Remember the message."""
@@ -66,9 +78,13 @@ class CeleryQueue:
         """Send the message. If the broker is away, log that and leave the rest to upkeep."""
         self._send(TRAINING_TASK, job_id, named="job_id")
 
+    def enqueue_measuring(self, job_id: UUID) -> None:
+        """The same for the job of a utility report."""
+        self._send(MEASURING_TASK, job_id, named="job_id", queue=REPORTS_QUEUE)
+
     def enqueue_report(self, report_id: UUID) -> None:
         """The same for an owner report."""
-        self._send(REPORT_TASK, report_id, named="report_id")
+        self._send(REPORT_TASK, report_id, named="report_id", queue=REPORTS_QUEUE)
 
     def enqueue_counting(self, job_id: UUID, fence: int) -> bool:
         """Ask for help with an attempt's counting; the attempt does not depend on it. Returns whether the message was sent."""

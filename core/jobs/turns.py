@@ -2,10 +2,14 @@
 
 A message only says that something waits. Without this rule whoever orders first keeps every worker until the last of their
 orders has run. Only public facts decide: who ordered, when jobs were claimed, and how many of them run.
+
+Utility reports take turns among themselves, and so does every other job: they wait in different queues
+(core.jobs.queue), for a report takes a minute and a training may take hours.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, ScalarSelect, SQLColumnExpression, and_, exists, func, or_, select
@@ -17,9 +21,29 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.job_member import JobMember
 from core.jobs.states import JobState
+from core.plan.report_plan import KIND as REPORT
+
+if TYPE_CHECKING:
+    # A training child imports this module and sends nothing: it starts without the broker's libraries.
+    from core.jobs.queue import Queue
 
 
-def next_in_turn(session: Session, *, now: datetime, without: Collection[UUID] = ()) -> UUID | None:
+def announce(queue: "Queue", job_id: UUID, plan: Mapping[str, Any]) -> None:
+    """Send a job's message to the workers that serve its kind; `plan` is the stored document."""
+    if plan.get("kind") == REPORT:
+        queue.enqueue_measuring(job_id)
+    else:
+        queue.enqueue_training(job_id)
+
+
+def reports_among(session: Session, job_ids: Iterable[UUID]) -> Collection[UUID]:
+    """Which of these jobs measure utility reports."""
+    return session.scalars(select(Job.id).where(Job.id.in_(job_ids), _is_report(Job))).all()
+
+
+def next_in_turn(
+    session: Session, *, now: datetime, reports: bool = False, without: Collection[UUID] = ()
+) -> UUID | None:
     """The waiting job that a free worker should claim; None if there is none that could be claimed.
 
     Only the oldest waiting job of each person counts. Jobs of frozen populations that have spent nothing yet do not count.
@@ -27,37 +51,48 @@ def next_in_turn(session: Session, *, now: datetime, without: Collection[UUID] =
     Args:
         session: An open transaction; nothing is locked.
         now: Judges leases.
+        reports: Whether the worker serves utility reports instead of all other jobs.
         without: Jobs that could not be claimed before.
     """
     first = (
         select(Job.id, Job.ordered_by, Job.created_at)
         .ext(distinct_on(Job.ordered_by))
-        .where(_can_run(now), Job.id.not_in(without))
+        .where(_can_run(now), _is_report(Job) == reports, Job.id.not_in(without))
         .order_by(Job.ordered_by, Job.created_at, Job.id)
         .subquery()
     )
     each = aliased(Job)
-    served = select(func.max(each.claimed_at)).where(each.ordered_by == first.c.ordered_by).scalar_subquery()
+    served = (
+        select(func.max(each.claimed_at))
+        .where(each.ordered_by == first.c.ordered_by, _is_report(each) == reports)
+        .scalar_subquery()
+    )
     return session.scalar(
         select(first.c.id)
         .order_by(
-            _running(first.c.ordered_by, now), served.asc().nulls_first(), first.c.created_at, first.c.id
+            _running(first.c.ordered_by, now, reports=reports),
+            served.asc().nulls_first(),
+            first.c.created_at,
+            first.c.id,
         )
         .limit(1)
     )
 
 
 def should_make_room(session: Session, person: UUID, *, now: datetime) -> bool:
-    """Whether somebody with fewer running jobs than this person waits.
+    """Whether somebody with fewer running trainings than this person waits for one.
 
     Args:
         session: An open transaction.
-        person: The principal who ordered the running job.
+        person: The principal who ordered the running training.
         now: Judges leases.
     """
-    mine = session.scalars(select(_running(person, now))).one()
+    mine = session.scalars(select(_running(person, now, reports=False))).one()
     waiting = select(Job.id).where(
-        _can_run(now), Job.ordered_by != person, _running(Job.ordered_by, now) < mine
+        _can_run(now),
+        _is_report(Job) == False,  # noqa: E712 - a condition in SQL
+        Job.ordered_by != person,
+        _running(Job.ordered_by, now, reports=False) < mine,
     )
     return session.scalar(select(waiting.exists())) is True
 
@@ -77,11 +112,21 @@ def _can_run(now: datetime) -> ColumnElement[bool]:
     )
 
 
-def _running(person: SQLColumnExpression[UUID] | UUID, now: datetime) -> ScalarSelect[int]:
-    """Number of a person's jobs that live workers hold."""
+def _is_report(job: type[Job]) -> ColumnElement[bool]:
+    """Condition: the job measures a utility report. Plans of one training name no kind, hence never null."""
+    return func.coalesce(job.plan["kind"].as_string(), "") == REPORT
+
+
+def _running(person: SQLColumnExpression[UUID] | UUID, now: datetime, *, reports: bool) -> ScalarSelect[int]:
+    """Number of a person's jobs of one queue that live workers hold."""
     each = aliased(Job)
     return (
         select(func.count(each.id))
-        .where(each.ordered_by == person, each.state == JobState.RUNNING.value, each.lease_expires_at >= now)
+        .where(
+            each.ordered_by == person,
+            each.state == JobState.RUNNING.value,
+            each.lease_expires_at >= now,
+            _is_report(each) == reports,
+        )
         .scalar_subquery()
     )

@@ -243,6 +243,11 @@ class Settings(BaseSettings):
     report_seconds: float = Field(
         900.0, gt=0, le=86_400, description="Longest wall-clock time of one attempt at an owner report."
     )
+    owner_reports: Literal["automatic", "ordered"] = Field(
+        "automatic",
+        description="automatic makes an owner report after every release of a table, ordered only those that"
+        " owners order.",
+    )
     report_slot_seconds: float = Field(
         60.0,
         gt=0,

@@ -131,6 +131,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "order_sealed_report": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
     "list_sealed_reports": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
     "read_sealed_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
+    "read_sealed_report_summary": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
     "download_sealed_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
     "delete_sealed_report": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),

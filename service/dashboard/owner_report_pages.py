@@ -12,8 +12,13 @@ from service.dashboard.rendering import sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.schemas import DatasetView
 from service.releases.errors import ReleaseNotFound
-from service.reports.endpoints import delete_sealed_report, list_sealed_reports, order_sealed_report
-from service.reports.schemas import SealedReportOrder, SealedReportView
+from service.reports.endpoints import (
+    delete_sealed_report,
+    list_sealed_reports,
+    order_sealed_report,
+    read_sealed_report_summary,
+)
+from service.reports.schemas import SealedReportOrder, SealedReportSummary, SealedReportView
 
 router = APIRouter(include_in_schema=False)
 
@@ -26,17 +31,22 @@ class OwnerPart:
         reports: Existing reports, newest first.
         columns: The columns that can be predicted.
         target: The default prediction target.
+        summary: The newest report that was made, in a few sentences; None before there is one.
         is_live: Whether a report is queued or running.
     """
 
     reports: Sequence[SealedReportView]
     columns: Sequence[str]
     target: str
+    summary: SealedReportSummary | None
     is_live: bool
 
 
 def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> OwnerPart | None:
-    """The section for the owner of the dataset; None for anyone else, for images, and after the rows are destroyed."""
+    """The section for the owner of the dataset; None for anyone else, for images, and after the rows are destroyed.
+
+    Showing the summary is reading the report, which the audit log records.
+    """
     if dataset is None or dataset.state != "ready" or not visit.may(list_sealed_reports):
         return None
     domain = domain_from_json(dataset.domain)
@@ -46,11 +56,13 @@ def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> O
         found = visit.ask(list_sealed_reports, release_id=release_id)
     except ReleaseNotFound:
         return None
+    made = next((report for report in found.items if report.file), None)
     columns = [column.name for column in domain.modelled]
     return OwnerPart(
         reports=found.items,
         columns=columns,
         target=domain.target or columns[-1],
+        summary=None if made is None else visit.ask(read_sealed_report_summary, sealed_report_id=made.id),
         is_live=any(report.state in {"queued", "running"} for report in found.items),
     )
 

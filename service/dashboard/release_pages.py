@@ -90,7 +90,7 @@ def release_page(
         asked=_asked(visit, release_id, certificate, question),
         checked=_checked(visit, release_id, certificate, dataset),
         charged=utility_part(visit, release_id, dataset),
-        sealed=owner_part(visit, release_id, dataset),
+        sealed=None if is_model else owner_part(visit, release_id, dataset),
         rows=ROWS,
         answer_rows=ANSWER_ROWS,
         sentences=certificate_text.in_words(certificate),

@@ -154,6 +154,8 @@ class Examination:
         alive = figures.alive_by_role(seen)
         if not alive["worker"]:
             yield finding("worker-none")
+        if not alive["reports"]:
+            yield finding("reports-none")
         if not alive["upkeep"]:
             yield finding("upkeep-silent")
         for one in seen:

@@ -86,6 +86,13 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "No recent heartbeat from any worker.",
         "Start a worker (`docker compose --profile cpu up`) or read its log. Jobs wait; nothing is lost.",
     ),
+    "reports-none": Entry(
+        "workers",
+        "problem",
+        "No recent heartbeat from a worker of the queue `reports`.",
+        "Start one (`docker compose --profile cpu up`, or a worker with `--queues reports`). Owner reports and utility reports"
+        " wait; nothing is lost.",
+    ),
     "worker-silent": Entry(
         "workers",
         "warning",

@@ -9,13 +9,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Response
+from sqlalchemy.orm import Session
 
-from core.artifacts.reports.errors import ReportForTablesOnly, ReportTargetUnknown
+from core.artifacts.reports.errors import ReportForTablesOnly, ReportNotForModels, ReportTargetUnknown
 from core.artifacts.reports.owner_files import read_report
 from core.artifacts.reports.owner_orders import order_report
+from core.artifacts.reports.owner_summary import OwnerSummary
 from core.db.session import on_commit
 from core.jobs.errors import DatasetDeleted
 from core.platform.access.errors import RecoveryHold
+from core.platform.access.roles import Principal
 from core.platform.quotas import room
 from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
@@ -26,7 +29,7 @@ from service.problem import problems
 from service.releases.errors import ReleaseNotFound
 from service.reports import repository
 from service.reports.errors import OwnerReportNotFound, OwnerReportNotMade
-from service.reports.schemas import SealedReportList, SealedReportOrder, SealedReportView
+from service.reports.schemas import SealedReportList, SealedReportOrder, SealedReportSummary, SealedReportView
 from service.strict_route import StrictRoute
 
 ACCEPTED: Final = HTTPStatus.ACCEPTED.value
@@ -43,7 +46,7 @@ router = APIRouter(tags=["reports"], route_class=StrictRoute)
     "/releases/{release_id}/sealed-reports",
     status_code=ACCEPTED,
     summary="Order an owner report",
-    responses=problems(ReleaseNotFound, ReportTargetUnknown, ReportForTablesOnly, DatasetDeleted, QuotaExceeded, RecoveryHold),
+    responses=problems(ReleaseNotFound, ReportTargetUnknown, ReportForTablesOnly, ReportNotForModels, DatasetDeleted, QuotaExceeded, RecoveryHold),
 )  # fmt: skip
 def order_sealed_report(
     release_id: UUID,
@@ -110,20 +113,30 @@ def download_sealed_report(
     sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> Response:
     """The report as one HTML file without scripts. NOT differentially private; for the owner only; reading is logged."""
-    report, dataset = repository.owned(session, sealed_report_id, principal)
-    if report.object_key is None or dataset.wrapped_data_key is None:
-        raise OwnerReportNotMade
-    data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
-    html = read_report(context.store, report.object_key, data_key=data_key)
-    record(session, principal, action="sealed-report.read", object_id=report.id, clock=context.clock)
+    html = _opened(sealed_report_id, principal, context, session)
     return Response(
         html,
         media_type="text/html; charset=utf-8",
         headers={
             "Cache-Control": "no-store",
-            "Content-Disposition": f'attachment; filename="sealed-report-{report.id}.html"',
+            "Content-Disposition": f'attachment; filename="sealed-report-{sealed_report_id}.html"',
             "Content-Security-Policy": POLICY,
         },
+    )
+
+
+@router.get(
+    "/sealed-reports/{sealed_report_id}/summary",
+    summary="Read the summary of an owner report",
+    responses=problems(OwnerReportNotFound, OwnerReportNotMade, RecoveryHold),
+)
+def read_sealed_report_summary(
+    sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+) -> SealedReportSummary:
+    """The report in a few sentences. NOT differentially private; for the owner only; reading is logged as for the file."""
+    summary = OwnerSummary.read(_opened(sealed_report_id, principal, context, session))
+    return SealedReportSummary(
+        id=sealed_report_id, sentences=list(summary.sentences), look_at=list(summary.look_at)
     )
 
 
@@ -143,6 +156,17 @@ def delete_sealed_report(
     record(session, principal, action="sealed-report.delete", object_id=sealed_report_id, clock=context.clock)
     if key is not None:
         on_commit(session, lambda: _remove(context, key))
+
+
+def _opened(report_id: UUID, principal: Principal, context: AppContext, session: Session) -> bytes:
+    """The report's file; the reading is recorded."""
+    report, dataset = repository.owned(session, report_id, principal)
+    if report.object_key is None or dataset.wrapped_data_key is None:
+        raise OwnerReportNotMade
+    data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+    html = read_report(context.store, report.object_key, data_key=data_key)
+    record(session, principal, action="sealed-report.read", object_id=report.id, clock=context.clock)
+    return html
 
 
 def _remove(context: AppContext, key: str) -> None:

@@ -56,6 +56,16 @@ class SealedReportView(BaseModel):
         )
 
 
+class SealedReportSummary(BaseModel):
+    """An owner report in a few sentences, for the owner only: NOT differentially private."""
+
+    id: UUID
+    sentences: list[str] = Field(
+        description="How far columns and pairs are from the real rows, and what can be learnt. Empty for older reports."
+    )
+    look_at: list[str] = Field(description="What stands out. Empty if nothing does.")
+
+
 class SealedReportList(BaseModel):
     """The owner reports of one release, newest first."""
 

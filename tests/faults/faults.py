@@ -264,7 +264,7 @@ def kill_report(scene: Scene) -> Afterwards:
     report = ReportOrder(stack, release_id=str(free[0]), target=str(free[1]))
     report.start()
     wait_until(lambda: stack.runner(work="compare") or not report.is_alive(), seconds=PATIENCE_SECONDS)
-    _kill(stack.runner(work="compare") if scene.draw.random() < 0.5 else stack.pool())
+    _kill(stack.runner(work="compare") if scene.draw.random() < 0.5 else stack.reports_pool())
     return report.concluded
 
 

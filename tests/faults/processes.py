@@ -14,6 +14,7 @@ MARK = "UNDERSTUDY_DRILL_MARK"
 ROLES = {
     "api": "uvicorn",
     "worker": "celery",
+    "reports": "--queues reports",
     "upkeep": "workers.upkeep",
     "redis": "valkey-server",
     "postgres": "bin/postgres",
@@ -45,7 +46,15 @@ def marked(mark: str) -> list[Process]:
 
 def role(family: Iterable[Process], name: str) -> Process | None:
     """The first process of a role; a server's own helpers and a worker's pool come after it."""
-    return next((process for process in family if ROLES[name] in words_of(process)), None)
+    others = ROLES["reports"] if name == "worker" else None
+    return next(
+        (
+            process
+            for process in family
+            if ROLES[name] in (words := words_of(process)) and (others is None or others not in words)
+        ),
+        None,
+    )
 
 
 def live(ancestor: int) -> list[Process]:

@@ -48,6 +48,8 @@ SETTINGS = {
     "UNDERSTUDY_JOB_ATTEMPTS": "40",
     "UNDERSTUDY_TRAINING_THREADS": "1",
     "UNDERSTUDY_REPORT_SLOT_SECONDS": "0.2",
+    # The drill orders the reports that it disturbs.
+    "UNDERSTUDY_OWNER_REPORTS": "ordered",
     "UNDERSTUDY_UPLOAD_PART_BYTES": "1000",
     "UNDERSTUDY_NOTIFY_NETWORKS": '["127.0.0.0/8"]',
     "UNDERSTUDY_QUOTA_NOTIFICATION_ENDPOINTS": "1000",
@@ -160,12 +162,19 @@ class Stack:
 
     def pool(self) -> Process | None:
         """The process of the worker that claims, beats and publishes."""
-        worker = self.process("worker")
+        return self._pool("worker")
+
+    def reports_pool(self) -> Process | None:
+        """The same of the worker of reports."""
+        return self._pool("reports")
+
+    def _pool(self, name: str) -> Process | None:
+        worker = self.process(name)
         return worker and pool_of(worker)
 
     def runner(self, *, work: str = "train") -> Process | None:
         """The child that does this kind of work, if there is one."""
-        worker = self.process("worker")
+        worker = self.process("reports" if work == "compare" else "worker")
         return worker and runner_of(worker, work=work)
 
     def healthy(self) -> bool:

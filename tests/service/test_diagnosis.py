@@ -32,8 +32,8 @@ PLENTY = 100 * LOW_BYTES
 @pytest.fixture
 def well(world: World) -> World:
     """A deployment where everybody lives, on the machine's own clock."""
-    sign(world, "worker")
-    sign(world, "upkeep")
+    for role in ("worker", "reports", "upkeep"):
+        sign(world, role)
     return world
 
 
@@ -65,7 +65,7 @@ def test_all_is_well(well: World) -> None:
 
 
 def test_nobody_gave_a_sign(world: World) -> None:
-    assert codes(examined(world)) == ["worker-none", "upkeep-silent"]
+    assert codes(examined(world)) == ["worker-none", "reports-none", "upkeep-silent"]
 
 
 def test_a_silent_worker_is_named(well: World) -> None:

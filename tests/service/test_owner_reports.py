@@ -5,8 +5,10 @@ from uuid import UUID
 
 import httpx
 import pytest
+from markupsafe import escape
 
 from core.artifacts.reports.owner_files import STEP_BYTES, report_key, write_report
+from core.artifacts.reports.owner_summary import OwnerSummary
 from core.db.tables import Dataset, OwnerReport
 from core.platform.access.roles import Role
 from service.reports.endpoints import POLICY
@@ -14,7 +16,11 @@ from tests.core.data.pictures import images
 from tests.service.world import World, require_problem
 from understudy import Client, NotFound
 
-HTML = "<!doctype html><title>SECRET-OF-THE-ROWS</title>"
+HTML = (
+    '<!doctype html><meta name="understudy-summary" content="'
+    + escape(OwnerSummary(sentences=("“a” <b>",), look_at=("SECRET-OF-THE-ROWS",)).text)
+    + '"><title>SECRET-OF-THE-ROWS</title>'
+)
 
 
 def order(world: World, release_id: str, **body):
@@ -88,7 +94,9 @@ def test_the_file_is_an_attachment_without_scripts_and_every_reading_is_logged(w
     assert answer.headers["content-security-policy"] == POLICY
     assert "script" not in POLICY
     assert "sandbox" in POLICY
-    assert actions(world) == ["sealed-report.read"] * 2 + ["sealed-report.order"]
+    summary = world.owner.get(f"/v1/sealed-reports/{report_id}/summary").json()
+    assert summary == {"id": report_id, "sentences": ["“a” <b>"], "look_at": ["SECRET-OF-THE-ROWS"]}
+    assert actions(world) == ["sealed-report.read"] * 3 + ["sealed-report.order"]
 
 
 def test_nobody_but_the_owner_is_told_that_there_is_one(world: World) -> None:
@@ -101,6 +109,7 @@ def test_nobody_but_the_owner_is_told_that_there_is_one(world: World) -> None:
     paths = (
         f"/v1/sealed-reports/{report_id}",
         f"/v1/sealed-reports/{report_id}/file",
+        f"/v1/sealed-reports/{report_id}/summary",
         f"/v1/releases/{release_id}/sealed-reports",
     )
     nothing = "00000000-0000-0000-0000-000000000000"
@@ -110,7 +119,7 @@ def test_nobody_but_the_owner_is_told_that_there_is_one(world: World) -> None:
             everything.get(path.replace(report_id, nothing).replace(release_id, nothing)), status=404
         )
         assert {**problem, "request_id": ""} == {**same, "request_id": ""}
-    require_problem(everything.post(paths[2], {}), status=404, code="release-not-found")
+    require_problem(everything.post(paths[3], {}), status=404, code="release-not-found")
     require_problem(everything.delete(paths[0]), status=404, code="sealed-report-not-found")
     visible = (
         f"/v1/releases/{release_id}", "/v1/releases", f"/v1/datasets/{dataset_id}", "/v1/jobs", "/v1/datasets",

@@ -29,6 +29,8 @@ FAST = {
     "UNDERSTUDY_CHECKPOINT_SECONDS": "1",
     "UNDERSTUDY_UPKEEP_SECONDS": "1",
     "UNDERSTUDY_TRAINING_THREADS": "1",
+    # A report after every release would only take the processors of what is tested.
+    "UNDERSTUDY_OWNER_REPORTS": "ordered",
     "OMP_NUM_THREADS": "1",
 }
 

@@ -16,9 +16,11 @@ from sqlalchemy.orm import Session
 from core.artifacts.packing import pack
 from core.artifacts.reports import owner_files
 from core.artifacts.reports.columns import columns_of
+from core.artifacts.reports.errors import ReportNotForModels
 from core.artifacts.reports.owner_files import STEP_BYTES, read_report, report_key
-from core.artifacts.reports.owner_orders import REPORTS, claim_report, order_report
+from core.artifacts.reports.owner_orders import REPORTS, claim_report, order_after_release, order_report
 from core.artifacts.reports.owner_page import FAILED, MARK, most_bytes
+from core.artifacts.reports.owner_summary import OwnerSummary
 from core.clock import FixedClock, SystemClock
 from core.data.errors import SealBroken
 from core.db.tables import ChoreRun, Dataset, Job, OwnerReport, Release
@@ -141,6 +143,11 @@ def test_a_report_is_made_by_a_child_sealed_and_the_same_whoever_makes_it(worksh
     assert CANARY in html
     assert FAILED not in html
     assert "The report could not be made" not in html
+    summary = OwnerSummary.read(html.encode())
+    assert "Single columns are" in summary.sentences[0]
+    assert "Nearest is “" in summary.sentences[1]
+    assert all(sentence in html for sentence in summary.sentences + summary.look_at)
+    assert summary.look_at, "the generator draws every value alike"
     assert not re.search(r"https?:|<script|javascript:|<link|<img|@import|url\(|\son\w+=", html)
     assert "default-src 'none'" in html
     # At rest it is sealed, and its size is a multiple of a public one.
@@ -168,6 +175,36 @@ def test_a_report_is_made_by_a_child_sealed_and_the_same_whoever_makes_it(worksh
     assert again.decode() == html
 
 
+def test_every_release_of_a_table_gets_a_report_and_a_model_is_refused_one(workshop):
+    release_id = released(workshop)
+
+    def publish(**certificate: str) -> None:
+        with workshop.database.transaction() as session:
+            release = session.get_one(Release, release_id)
+            release.certificate = release.certificate | certificate
+            order_after_release(session, release, queue=workshop.queue, clock=workshop.clock)
+
+    publish(schema="understudy.model-certificate/1")
+    assert workshop.queue.sent_reports == []
+    with pytest.raises(ReportNotForModels):
+        ordered(workshop, release_id)
+    publish(schema="understudy.certificate/2")
+    (report_id,) = workshop.queue.sent_reports
+    row = row_of(workshop, report_id)
+    with workshop.database.read_only() as session:
+        owner_id = session.get_one(Dataset, workshop.dataset_id).owner_id
+    assert row is not None
+    assert (row.ordered_by, row.target, row.state) == (owner_id, "sick", "queued")
+    publish()
+    assert workshop.queue.sent_reports == [report_id], "a second publication orders no second report"
+    with workshop.database.transaction() as session:
+        mark_deleted(
+            session, session.get_one(Dataset, workshop.dataset_id), by=owner_id, clock=workshop.clock
+        )
+    publish()
+    assert workshop.queue.sent_reports == [report_id]
+
+
 def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner(workshop, monkeypatch):
     def fails(*_: object, **__: object) -> None:
         raise ValueError(f"{'&' * 200_000} what a library says about {CANARY}")
@@ -183,6 +220,7 @@ def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner
     )
     key = report_key(workshop.dataset_id, report_id, 1)
     html = read_report(workshop.store, key, data_key=workshop.data_key).decode()
+    assert OwnerSummary.read(html.encode()) == OwnerSummary.of_failure()
     assert FAILED in html
     assert CANARY in html
     assert MARK in html

@@ -66,6 +66,7 @@ def test_a_model_becomes_a_release(workshop, capfd, tmp_path):
     assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
     assert workshop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
     assert job.sealed_randomness_key is None, "the randomness key is destroyed"
+    assert workshop.queue.sent_reports == [], "no rows are drawn from a model, so nothing is compared"
     for altered in (
         {"declared_size": ROWS + 1},
         {"epsilon": {"pld": 0.1, "rdp": 0.1, "reported": 0.1}},

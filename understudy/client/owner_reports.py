@@ -5,7 +5,7 @@ from typing import Final
 
 from understudy.calls import Call, items, read_nothing
 from understudy.client.session import Session
-from understudy.results.owner_reports import OwnerReport, kept_private
+from understudy.results.owner_reports import OwnerReport, OwnerReportSummary, kept_private
 
 POLL_SECONDS: Final = 2.0
 
@@ -63,6 +63,15 @@ class OwnerReports:
         call = Call("GET", f"/v1/sealed-reports/{report_id}/file", read_nothing)
         self._session.download(call, file, private=True)
         return kept_private(file)
+
+    def summary(self, report_id: str) -> OwnerReportSummary:
+        """Return a report that is made, in a few sentences (owner). The service logs the access, as for the file.
+
+        Raises:
+            Conflict: if the report is not made yet.
+        """
+        path = f"/v1/sealed-reports/{report_id}/summary"
+        return self._session.run(Call("GET", path, OwnerReportSummary.from_json))
 
     def delete(self, report_id: str) -> None:
         """Delete a report (owner)."""

@@ -1,6 +1,7 @@
 """Commands and environment of the roles that the supervisor starts."""
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,9 @@ from understudy.embedded.child import Command
 from understudy.embedded.folder import DataFolder
 
 HOST = "127.0.0.1"
+NICENESS = 10
+CELERY = ["-m", "celery", "-A", "workers.app", "worker", "--pool", "prefork", "--concurrency", "1"]
+CELERY += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
 
 
 def role_environment(folder: DataFolder, *, database_url: str, broker_url: str, port: int) -> dict[str, str]:
@@ -75,10 +79,21 @@ def worker(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     sealed checkpoint at the next start. When the supervisor dies, the worker dies at once and its training with it: at
     SIGTERM it would wait for the training, and the next start would wait for its lease.
     """
-    words = ["-m", "celery", "-A", "workers.app", "worker", "--pool", "prefork", "--concurrency", "1"]
-    quiet = ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
-    command = _python(folder, environment, "worker", words + quiet, stop_signal=signal.SIGQUIT)
+    command = _python(folder, environment, "worker", CELERY, stop_signal=signal.SIGQUIT)
     return replace(command, death_signal=signal.SIGKILL)
+
+
+def reports(folder: DataFolder, environment: Mapping[str, str]) -> Command:
+    """Make reports, one at a time, at a lower priority than trainings."""
+    command = worker(folder, environment)
+    nice = shutil.which("nice")
+    mild = [] if nice is None else [nice, "-n", str(NICENESS)]
+    return replace(
+        command,
+        name="reports",
+        arguments=[*mild, *command.arguments, "--queues", "reports"],
+        log=folder.log("reports"),
+    )
 
 
 def upkeep(folder: DataFolder, environment: Mapping[str, str]) -> Command:

@@ -1,6 +1,6 @@
 """The supervisor: starts the stack in order, restarts a role that dies, stops the stack in reverse order.
 
-Order of start: postgres, redis, migrations, keys, API, worker, upkeep. Every child dies with this process, even
+Order of start: postgres, redis, migrations, keys, API, worker, reports, upkeep. Every child dies with this process, even
 when it is killed with -9 (the kernel's death signal); what a crash leaves is repaired at the next start.
 """
 
@@ -121,7 +121,7 @@ class Supervisor:
         with self.folder.new_link() if self.with_link else nullcontext() as token:
             self._run_once(roles.provision(self.folder, environment))
         self.link = None if token is None else roles.link_address(self.url, token)
-        for role in (roles.api, roles.worker, roles.upkeep):
+        for role in (roles.api, roles.worker, roles.reports, roles.upkeep):
             if not self.stopping:
                 command = role(self.folder, environment)
                 self._watch(command.name, lambda command=command: Child(command))  # type: ignore[misc]

@@ -54,6 +54,27 @@ class OwnerReport:
             raise ReportNotMade(message)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerReportSummary:
+    """An owner report in a few sentences. For the owner only: NOT differentially private.
+
+    Attributes:
+        sentences: how far columns and pairs are from the real rows, and what can be learnt.
+        look_at: what stands out; empty if nothing does.
+        document: the whole answer.
+    """
+
+    sentences: tuple[str, ...]
+    look_at: tuple[str, ...]
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        sentences, look_at = take(document, "sentences", "look_at")
+        return cls(sentences=tuple(sentences), look_at=tuple(look_at), document=document)
+
+
 def kept_private(file: Path) -> Path:
     """Make a file readable by this user only, and check that it holds a report.
 

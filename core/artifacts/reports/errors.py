@@ -4,6 +4,7 @@ UnderstudyError
   * InvalidInput
     x ReportTargetUnknown       422  the named column is not modelled
     x ReportForTablesOnly       422  the release is one of images
+    x ReportNotForModels        422  the release is a private model
 """
 
 from core.errors import InvalidInput
@@ -31,3 +32,16 @@ class ReportForTablesOnly(InvalidInput):
 
     def __init__(self) -> None:
         super().__init__("An owner report compares the columns of tables; this release generates images.")
+
+
+class ReportNotForModels(InvalidInput):
+    """The release is a private model, which draws no rows."""
+
+    code = "report-not-for-models"
+    title = "There are no owner reports of private models"
+    standing_remedy = "Read the noisy error rate on the model's certificate, or try its predictions on rows that you hold back."
+
+    def __init__(self) -> None:
+        super().__init__(
+            "An owner report compares synthetic rows with real ones; a private model draws none."
+        )

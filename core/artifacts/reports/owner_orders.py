@@ -5,6 +5,7 @@ sealed for the owner of the rows and reveals nothing to others (docs/privacy-pro
 repeated report is the same.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -14,8 +15,9 @@ from uuid import UUID, uuid4
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from core.artifacts.model_form import SCHEMA as MODEL
 from core.artifacts.reports.columns import target_of
-from core.artifacts.reports.errors import ReportForTablesOnly
+from core.artifacts.reports.errors import ReportForTablesOnly, ReportNotForModels
 from core.clock import Clock
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
@@ -88,6 +90,7 @@ def order_report(
     Raises:
         DatasetDeleted: the rows were destroyed.
         ReportForTablesOnly: the release is one of images.
+        ReportNotForModels: the release is a private model.
         ReportTargetUnknown: no modelled column has that name.
     """
     if dataset.wrapped_data_key is None:
@@ -95,6 +98,8 @@ def order_report(
     domain = domain_from_json(dataset.domain)
     if not isinstance(domain, TableDomain):
         raise ReportForTablesOnly
+    if release.certificate.get("schema") == MODEL:
+        raise ReportNotForModels
     chosen = target_of(domain, target)
     wanted = select(OwnerReport).where(
         OwnerReport.release_id == release.id, OwnerReport.target == chosen, OwnerReport.state != FAILED
@@ -118,6 +123,25 @@ def order_report(
     session.flush()
     on_commit(session, partial(queue.enqueue_report, report.id))
     return report, True
+
+
+def order_after_release(session: Session, release: Release, *, queue: "Queue", clock: Clock) -> None:
+    """Order the report that every release of a table's generator gets by itself, in the transaction that publishes it.
+
+    Orders none for images, private models and deleted datasets. Public facts alone decide, so that there is a report
+    reveals nothing. The dataset's row is not locked: a deletion waits for the job's row and would wait for ever.
+    """
+    dataset = session.get_one(Dataset, release.dataset_id, populate_existing=True)
+    with suppress(DatasetDeleted, ReportForTablesOnly, ReportNotForModels):
+        order_report(
+            session,
+            release=release,
+            dataset=dataset,
+            target=None,
+            ordered_by=dataset.owner_id,
+            queue=queue,
+            clock=clock,
+        )
 
 
 def claim_report(

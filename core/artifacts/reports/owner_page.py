@@ -20,6 +20,7 @@ from core.artifacts.reports.attacks import NEIGHBOURS
 from core.artifacts.reports.columns import ReportColumn
 from core.artifacts.reports.learning import Learning, Score
 from core.artifacts.reports.owner_contents import REAL_ROWS, SEED, ColumnCompared, OwnerReportContents
+from core.artifacts.reports.owner_summary import NO_LEAK, OwnerSummary, percent
 from core.artifacts.reports.shares import Shares
 
 MARK: Final = "Not differentially private – do not share"
@@ -31,7 +32,6 @@ LONGEST_ACCOUNT: Final = 10_000
 """Characters kept from the end of a failure's account: its file must not be longer than a report."""
 SHOWN_VALUES: Final = 10
 """Maximum number of categories drawn; the rest is one bar."""
-_NO_LEAK: Final = 0.03
 _FOLDER: Final = Path(__file__).parent
 # Bytes, each above what the page writes (tests compare with pages of many kinds).
 _PAGE_BYTES: Final = 64 * 1024
@@ -63,6 +63,7 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
     return _page(
         subject,
         contents,
+        summary=OwnerSummary.of(contents),
         names=[contents.columns[index].column.name for index in shown],
         pair_errors=errors.tolist(),
         largest_error=max(0.2, float(errors.max())),
@@ -83,7 +84,7 @@ def render_failure(subject: Subject, account: str) -> str:
 
     It is sealed and stored like a report, so only the owner can tell them apart.
     """
-    return _page(subject, None, account=account[-LONGEST_ACCOUNT:])
+    return _page(subject, None, summary=OwnerSummary.of_failure(), account=account[-LONGEST_ACCOUNT:])
 
 
 def _page(subject: Subject, contents: OwnerReportContents | None, **facts: Any) -> str:  # noqa: ANN401 - a template's variables
@@ -108,12 +109,12 @@ def _environment() -> Environment:
         "seed": SEED,
         "most_rows": REAL_ROWS,
         "neighbours": NEIGHBOURS,
-        "no_leak": _NO_LEAK,
+        "no_leak": NO_LEAK,
         "in_percent": _in_percent,
         "in_hundredths": _in_hundredths,
     }
     made.filters |= {
-        "percent": _percent,
+        "percent": percent,
         "points": _points,
         "count": "{:,}".format,
         "mean": fmean,
@@ -184,13 +185,13 @@ def _bars(
 
 def _column_rows(contents: OwnerReportContents) -> Iterator[Row]:
     for index, compared in enumerate(contents.columns):
-        cells = [_percent(compared.variation), _percent(compared.by_chance)]
-        cells.append("–" if compared.pairs is None else _percent(compared.pairs))
+        cells = [percent(compared.variation), percent(compared.by_chance)]
+        cells.append("–" if compared.pairs is None else percent(compared.pairs))
         if contents.attacks is None:
             cells += ["–"] * 5
         else:
             found = contents.attacks.inferences[index]
-            cells += [_percent(share) for share in (found.marginal, found.synthetic, found.others)]
+            cells += [percent(share) for share in (found.marginal, found.synthetic, found.others)]
             cells += [_points(found.lead), _points(found.excess)]
         yield compared.column.name, cells
 
@@ -199,12 +200,12 @@ def _score_rows(found: Learning) -> Iterator[Row]:
     for made, real in zip(found.from_synthetic, found.from_real, strict=True):
         yield made.model, ["synthetic rows", *_score(made)]
         yield real.model, ["real rows", *_score(real)]
-    yield "always the most frequent answer", ["real rows", _percent(found.majority), "", ""]
+    yield "always the most frequent answer", ["real rows", percent(found.majority), "", ""]
 
 
 def _score(score: Score) -> list[str]:
     auroc = "–" if score.auroc is None else f"{score.auroc:.3f}"
-    return [_percent(score.accuracy), _percent(score.balanced_accuracy), auroc]
+    return [percent(score.accuracy), percent(score.balanced_accuracy), auroc]
 
 
 def _distance_rows(contents: OwnerReportContents) -> Iterator[Row]:
@@ -217,20 +218,15 @@ def _distance_rows(contents: OwnerReportContents) -> Iterator[Row]:
 def _copy_rows(contents: OwnerReportContents) -> Iterator[Row]:
     if contents.attacks is not None:
         copied = contents.attacks.copies
-        yield "synthetic rows", [_percent(copied.synthetic)]
-        yield "records of other people", [_percent(copied.others)]
-        yield "independent columns", [_percent(copied.independent)]
+        yield "synthetic rows", [percent(copied.synthetic)]
+        yield "records of other people", [percent(copied.others)]
+        yield "independent columns", [percent(copied.independent)]
 
 
 def _mapped(contents: OwnerReportContents) -> list[int]:
     """The columns shown in maps, in file order."""
     worst = np.argsort(-contents.pair_errors.mean(axis=1), kind="stable")[:MAPPED]
     return sorted(int(index) for index in worst)
-
-
-def _percent(share: float) -> str:
-    """A share as a percentage; tiny shares are not rounded to zero."""
-    return "<\u202f0.1\u202f%" if 0 < share < 0.001 else f"{100 * share:.1f}\u202f%"  # noqa: PLR2004 - a tenth of a percent
 
 
 def _points(share: float) -> str:

@@ -27,7 +27,11 @@ SILENT_SECONDS: Final = 90.0
 FORGOTTEN: Final = timedelta(hours=1)
 """A worker's row is deleted after this long without a sign: containers come back under other names."""
 
-Role = Literal["worker", "upkeep"]
+Role = Literal["worker", "reports", "upkeep"]
+"""What a process does; `reports` is a worker that serves the queue of reports."""
+
+
+REPORTS: Final[Role] = "reports"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +103,16 @@ def give_sign(
 
     Args:
         session: the open transaction.
-        name: role and machine of the process.
+        name: role and machine of the process; for `reports` its beginning tells the role.
         role: what it does.
         at: the present.
         devices: its GPUs.
     """
-    fresh = {"role": role, "seen_at": at, "devices": [asdict(device) for device in devices]}
+    fresh = {
+        "role": "worker" if role == REPORTS else role,
+        "seen_at": at,
+        "devices": [asdict(device) for device in devices],
+    }
     session.execute(
         insert(WorkerSign)
         .values(name=name, **fresh)

@@ -18,9 +18,9 @@ def celery_queue(broker_url):
     queue.close()
 
 
-def messages(redis_server):
+def messages(redis_server, queue="celery"):
     with redis.Redis(unix_socket_path=str(redis_server.socket_path)) as client:
-        return [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
+        return [json.loads(raw) for raw in client.lrange(queue, 0, -1)]
 
 
 def test_a_message_names_the_task_and_the_job(celery_queue, redis_server):
@@ -30,6 +30,19 @@ def test_a_message_names_the_task_and_the_job(celery_queue, redis_server):
     assert message["headers"]["task"] == "understudy.train"
     assert message["headers"]["ignore_result"] is True
     assert str(job_id) in message["headers"]["argsrepr"]
+
+
+def test_both_kinds_of_report_wait_where_no_training_does(celery_queue, redis_server):
+    measured, compared = uuid4(), uuid4()
+    celery_queue.enqueue_measuring(measured)
+    celery_queue.enqueue_report(compared)
+    assert messages(redis_server) == []
+    waiting = {
+        message["headers"]["task"]: message["headers"]["argsrepr"]
+        for message in messages(redis_server, "reports")
+    }
+    assert str(measured) in waiting["understudy.measure"]
+    assert str(compared) in waiting["understudy.report"]
 
 
 @pytest.mark.parametrize(

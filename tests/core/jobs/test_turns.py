@@ -2,15 +2,16 @@
 
 from uuid import uuid4
 
-from core.jobs.turns import next_in_turn, should_make_room
+from core.db.tables import Job
+from core.jobs.turns import announce, next_in_turn, reports_among, should_make_room
 from core.ledger import governance
 from tests.core.jobs.support import plan
 
 
-def serve(desk, *, without=()):
+def serve(desk, *, without=(), reports=False):
     """Claim whatever is next, as a free worker does."""
     with desk.database.read_only() as session:
-        job_id = next_in_turn(session, now=desk.clock.now(), without=without)
+        job_id = next_in_turn(session, now=desk.clock.now(), reports=reports, without=without)
     return None if job_id is None else desk.claim(job_id)
 
 
@@ -104,3 +105,25 @@ def test_room_is_made_for_whoever_has_fewer_jobs_running(desk):
     assert ada_makes_room()
     assert serve(desk).ordered_by == ben
     assert not ada_makes_room(), "each has one"
+
+
+def as_report(desk, job_id):
+    """What tells a utility report from a training in the stored plan."""
+    with desk.database.transaction() as session:
+        job = session.get_one(Job, job_id)
+        job.plan = job.plan | {"kind": "report"}
+        announce(desk.queue, job_id, job.plan)
+
+
+def test_a_report_waits_for_no_training_and_no_training_for_a_report(desk):
+    ada = uuid4()
+    training, report, later = order(desk, ada, 3)
+    as_report(desk, report)
+    assert desk.queue.sent_measurings == [report]
+    with desk.database.read_only() as session:
+        assert list(reports_among(session, [training, report])) == [report]
+        now = desk.clock.now()
+        assert next_in_turn(session, now=now, reports=True) == report
+        assert next_in_turn(session, now=now, reports=True, without={report}) is None
+    assert [serve(desk).job_id, serve(desk).job_id] == [training, later]
+    assert serve(desk) is None

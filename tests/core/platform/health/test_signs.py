@@ -26,14 +26,15 @@ def test_a_sign_is_overwritten_and_a_long_silent_one_forgotten(database: Databas
         give_sign(session, name="worker@a", role="worker", at=NOON)
         give_sign(session, name="worker@a", role="worker", at=NOON + timedelta(seconds=1), devices=[device])
         give_sign(session, name="upkeep@b", role="upkeep", at=later)
+        give_sign(session, name="reports@a", role="reports", at=later)
     with database.read_only() as session:
         seen = figures.worker_figures(session, at=later)
         silent = {worker.name: worker.silent_seconds for worker in seen}
-        assert silent == {"upkeep@b": 0, "worker@a": SILENT_SECONDS}
-        assert seen[1].devices == (device,)
-        assert figures.alive_by_role(seen) == {"worker": 1, "upkeep": 1}
+        assert silent == {"reports@a": 0, "upkeep@b": 0, "worker@a": SILENT_SECONDS}
+        assert seen[2].devices == (device,)
+        assert figures.alive_by_role(seen) == {"worker": 1, "reports": 1, "upkeep": 1}
         much_later = figures.worker_figures(session, at=later + timedelta(seconds=1))
-        assert figures.alive_by_role(much_later) == {"worker": 0, "upkeep": 1}
+        assert figures.alive_by_role(much_later) == {"worker": 0, "reports": 1, "upkeep": 1}
     with database.transaction() as session:
         give_sign(session, name="upkeep@b", role="upkeep", at=NOON + 2 * signs.FORGOTTEN)
     with database.read_only() as session:
