@@ -69,6 +69,7 @@ from service.edge.request_records import RequestRecords
 from service.edge.security_headers import SecurityHeaders
 from service.edge.streaming import Streams
 from service.edge.termination import on_termination
+from service.figures import endpoints as figures
 from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
 from service.jobs import failure_note
@@ -201,6 +202,7 @@ def create_app(
         grants,
         quotes,
         releases,
+        figures,
         known_counts,
         utility_reports,
         deleting,

@@ -4,14 +4,14 @@ With the keys of a running service that cannot approve, the request stays filed 
 later run then finds the grant.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from understudy.client import Client
 from understudy.connection import Connection
 from understudy.errors import ApprovalPending, Conflict, Forbidden, JobDoesNotFit, NotFound
 from understudy.results.datasets import Dataset
 from understudy.results.governance import BudgetRequest
+from understudy.results.jobs import Quote
 
 Say = Callable[[str], None]
 
@@ -63,7 +63,7 @@ def obtain_grant(
     analyst: Client,
     dataset: Dataset,
     *,
-    terms: Mapping[str, Any],
+    ask: Callable[[str | None], Quote],
     amounts: tuple[float, float],
     purpose: str,
     say: Say,
@@ -74,7 +74,7 @@ def obtain_grant(
         connection: the service and the keys.
         analyst: a client of the analyst, a member of the dataset.
         dataset: the dataset.
-        terms: what a quote and an order take.
+        ask: asks for a quote of the job, drawing on a grant.
         amounts: epsilon and delta to ask for where no grant admits the job.
         purpose: for the person who decides.
         say: receives progress messages.
@@ -83,7 +83,7 @@ def obtain_grant(
         JobDoesNotFit: if no grant would help.
         ApprovalPending: if a request was filed and no key here can approve it.
     """
-    refusal = analyst.ask_quote(dataset.id, **terms).refusal
+    refusal = ask(None).refusal
     if refusal in HOPELESS:
         raise JobDoesNotFit(
             f"the job does not fit into what is left of the dataset's budget [{refusal}]; "
@@ -91,11 +91,9 @@ def obtain_grant(
         )
     me = analyst.governance.who_am_i().principal_id
     for grant in analyst.governance.list_grants(dataset.id):
-        if grant.state == "open" and grant.holder_id == me:
-            quote = analyst.ask_quote(dataset.id, **terms, grant_id=grant.id)
-            if quote.fits:
-                say(f"Drawing on grant {grant.id}: epsilon {grant.epsilon:g}, delta {grant.delta:g}.")
-                return grant.id
+        if grant.state == "open" and grant.holder_id == me and ask(grant.id).fits:
+            say(f"Drawing on grant {grant.id}: epsilon {grant.epsilon:g}, delta {grant.delta:g}.")
+            return grant.id
     epsilon, delta = amounts
     request = analyst.governance.file_request(dataset.id, epsilon=epsilon, delta=delta, purpose=purpose)
     say(f"Budget request {request.id} filed: epsilon {epsilon:g}, delta {delta:g}, {purpose!r}.")

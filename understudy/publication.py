@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +20,12 @@ from understudy.table_files import TableFiles
 SHEET = "contact-sheet.png"
 """Of synthetic images."""
 MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
+SMALLEST_DELTA = Decimal("1e-12")
+REPORT_SHARE, REPORT_DELTA_SHARE = Decimal("0.1"), Decimal("0.15")
+"""Parts of an order's epsilon and delta that `publish` leaves for one utility report, where it sets the cap itself.
+
+More of delta, so that a report at the service's default, a sixteenth of the cap's delta, fits too.
+"""
 
 
 class Screen(Protocol):
@@ -57,6 +63,7 @@ class Order:
         budget_reason: why a cap that exists is raised.
         purpose: what a budget request says it is for; None for a plain sentence.
         max_refused: the largest share of rows that the domain may refuse; None for the service's.
+        utility_report: epsilon of a utility report to order after the release; None to offer one.
     """
 
     table: TableFiles
@@ -74,6 +81,7 @@ class Order:
     budget_reason: str | None = None
     purpose: str | None = None
     max_refused: float | None = None
+    utility_report: float | None = None
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -136,6 +144,37 @@ def smallest_budget(epsilon: float, delta: float) -> tuple[float, float]:
         delta: of the job.
     """
     return float(_rounded_up(epsilon, MICRO)), float(2 * _rounded_up(delta, FEMTO))
+
+
+def report_part(order: Order, epsilon: float, delta: float) -> tuple[float, float]:
+    """Return the epsilon and delta of the utility report that is offered after an order: a tenth of the order's epsilon.
+
+    Both are rounded down, so that they fit into what `budget_with_report` leaves.
+
+    Args:
+        order: what is published; its own `utility_report` wins.
+        epsilon: of the order.
+        delta: of the order.
+    """
+    own = order.utility_report
+    part = REPORT_SHARE * Decimal(repr(epsilon)) if own is None else Decimal(repr(own))
+    of_delta = REPORT_DELTA_SHARE * Decimal(repr(delta))
+    rounded = max(of_delta.quantize(FEMTO, rounding=ROUND_FLOOR), SMALLEST_DELTA)
+    return float(max(part.quantize(MICRO, rounding=ROUND_FLOOR), MICRO)), float(rounded)
+
+
+def budget_with_report(order: Order, amounts: tuple[float, float]) -> tuple[float, float]:
+    """Return the smallest cap that admits an order and one utility report after it.
+
+    Args:
+        order: what is published; a model's order leaves nothing, for nothing is drawn from it.
+        amounts: the smallest cap that admits the order alone.
+    """
+    if order.model:
+        return amounts
+    epsilon, delta = report_part(order, amounts[0], amounts[1] / 2)
+    whole = Decimal(repr(amounts[0])) + Decimal(repr(epsilon))
+    return float(whole), float(Decimal(repr(amounts[1])) + 2 * Decimal(repr(delta)))
 
 
 def _rounded_up(amount: float, unit: Decimal) -> Decimal:

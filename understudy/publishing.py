@@ -16,13 +16,22 @@ from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachabl
 from understudy.grant_requests import introduce, obtain_grant, settle_pending
 from understudy.intake import upload
 from understudy.near_names import suggestion
-from understudy.publication import Order, Published, Screen, sample_files, smallest_budget
+from understudy.publication import (
+    Order,
+    Published,
+    Screen,
+    budget_with_report,
+    sample_files,
+    smallest_budget,
+)
 from understudy.quote_labels import quote_lines
 from understudy.results.datasets import Dataset
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploads import UploadNote
 
 BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
+FIGURES = "figures.html"
+"""The released figures, to pass on."""
 KEYS = "signing-keys.json"
 """The service's public keys, for `understudy verify --keys`."""
 CANCEL_SECONDS = 30.0
@@ -55,7 +64,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
             connection,
             analyst,
             dataset,
-            terms=order.terms,
+            ask=lambda grant_id: analyst.ask_quote(dataset.id, **order.terms, grant_id=grant_id),
             amounts=amounts,
             purpose=order.purpose or f"Publish {order.name!r}: {order.product}.",
             say=screen.say,
@@ -199,7 +208,7 @@ def interrupted(owner: Client, order: Order) -> Dataset | None:
 def set_budget(
     connection: Connection, dataset: Dataset, order: Order, amounts: tuple[float, float], screen: Screen
 ) -> None:
-    """Set the cap that was asked for, or the smallest that admits the job if the population has none yet.
+    """Set the cap that was asked for, or the smallest that admits the job and a utility report if the population has none yet.
 
     Without an admin's key the cap stays as it is; it is then up to the person who approves the budget request.
 
@@ -207,23 +216,26 @@ def set_budget(
         connection: the service and the keys.
         dataset: the dataset.
         order: what to publish.
-        amounts: the epsilon and delta of the smallest cap that admits it.
+        amounts: the epsilon and delta of the smallest cap that admits the order alone.
         screen: receives progress messages.
 
     Raises:
         NoKey: if a cap was asked for and there is no admin's key.
     """
-    wanted = order.budget
+    wanted, left = order.budget, ""
     if wanted is None and "admin" not in connection.keys:
         return
     with connection.client("admin") as admin:
         if wanted is None and admin.read_budget(dataset.id).cap is None:
-            wanted = amounts
+            wanted = budget_with_report(order, amounts)
+            epsilon, delta = wanted[0] - amounts[0], wanted[1] - amounts[1]
+            if epsilon > 0:
+                left = f" Of it epsilon {epsilon:.6g}, delta {delta:.6g} are left for one utility report."
         if wanted is None:
             return
         admin.set_budget(dataset.id, epsilon=wanted[0], delta=wanted[1], reason=order.budget_reason)
     screen.say(
-        f"Budget of the population, for everybody together: epsilon {wanted[0]:g}, delta {wanted[1]:g}."
+        f"Budget of the population, for everybody together: epsilon {wanted[0]:g}, delta {wanted[1]:g}.{left}"
     )
 
 
@@ -330,6 +342,7 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
     write_json(out / KEYS, {"items": analyst.auditing.list_signing_keys()})
     with screen.transfer("bundle", None) as seen:
         analyst.download_bundle(release_id, out / BUNDLE, seen=seen)
+    analyst.download_figures(release_id, out / FIGURES)
     samples = sample_files(order)
     for name, rows in samples.items():
         with screen.transfer(name, None) as seen:
@@ -342,7 +355,7 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
         release_id=release_id,
         certificate=certificate,
         statement=statement,
-        files=tuple(out / name for name in (*samples, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
+        files=tuple(out / name for name in (*samples, FIGURES, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
     )
 
 

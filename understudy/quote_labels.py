@@ -9,6 +9,8 @@ from understudy.results.jobs import Quote
 
 SELECTION = "selection"
 MODEL = "model"
+NEARLY = 0.999
+"""What is left is rounded down, and a price in millionths rounded up."""
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, and train nothing."""
 NO_EXPECTATION = {
@@ -29,7 +31,7 @@ def quote_lines(quote: Quote) -> list[str]:
     if document.get(MODEL) is not None:
         return [*_model(document), _room(quote), *_ledgers(document.get("ledgers", ()))]
     chosen = document.get(SELECTION) is not None
-    return [*(_selection(document) if chosen else _training(document)), _room(quote)]
+    return [*(_selection(document) if chosen else _training(document)), _room(quote), *_report(document)]
 
 
 def _model(document: Json) -> list[str]:
@@ -74,7 +76,7 @@ def _training(document: Json) -> list[str]:
         f"  split of the budget: {shares}",
         *_bound(document),
         *_learning(document.get("learning")),
-        *_expected(document),
+        *expected_error_lines(document),
         *_reused(document.get("reused")),
     ]
 
@@ -90,7 +92,7 @@ def _bound(document: Json) -> list[str]:
     ]
 
 
-def _expected(document: Json) -> list[str]:
+def expected_error_lines(document: Json) -> list[str]:
     """Describe the expected error of counts and what is measured, or why it is not known in advance."""
     if "expected_error" not in document:  # services of earlier versions do not state it
         return []
@@ -176,6 +178,18 @@ def _guarantee(document: Json) -> str:
         f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
         f"(by PLD {epsilon['pld']:.4f}, by RDP {epsilon['rdp']:.4f})"
     )
+
+
+def _report(document: Json) -> list[str]:
+    """State what the cap leaves for a utility report of the release; no line before there is a cap."""
+    guarantee, left = take(document, "guarantee", "remaining_epsilon_after")
+    if left is None:
+        return []
+    part = guarantee["epsilon"] / 10
+    fits = "is left" if left >= NEARLY * part else "is NOT left"
+    return [
+        f"  for one utility report of the release, a tenth of this epsilon ({part:.4g}), {fits} under the cap"
+    ]
 
 
 def _room(quote: Quote) -> str:

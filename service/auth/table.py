@@ -137,6 +137,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "ask_counts": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "read_precision": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
+    "download_figures": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "check_rules": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "read_known_counts": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "list_charged_reports": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),

@@ -70,7 +70,7 @@ def _copied_packages(dockerfile: Path) -> set[str]:
 
 def test_every_part_of_the_stack_is_a_service():
     assert set(SERVICES) == {
-        "postgres", "redis", "objects", "bucket", "migrations", "api", "worker", "worker-gpu", "upkeep",
+        "postgres", "redis", "objects", "bucket", "migrations", "api", "worker", "worker-gpu", "reports", "upkeep",
     }  # fmt: skip
     assert {_role(path) for path in DOCKERFILES} == set(ENTRY)
     assert {(ROOT / service["build"]["dockerfile"]).name for service in OURS.values()} == {
@@ -81,7 +81,7 @@ def test_every_part_of_the_stack_is_a_service():
 @pytest.mark.parametrize("name", sorted(ONE_SHOT))
 def test_a_one_shot_ends_and_is_waited_for(name):
     assert SERVICES[name]["restart"] == "no"
-    for role in ("api", "worker", "worker-gpu", "upkeep"):
+    for role in ("api", "worker", "worker-gpu", "reports", "upkeep"):
         assert SERVICES[role]["depends_on"][name] == {"condition": "service_completed_successfully"}
 
 
@@ -163,7 +163,7 @@ def test_who_wants_notifications_gives_upkeep_a_way_out_and_nobody_else():
 
 def test_who_wants_a_second_witness_gives_its_address_to_all_who_note_and_compare():
     over = yaml.safe_load((ROOT / "docker" / "witness.yml").read_text())
-    assert over["services"].keys() == {"api", "worker", "worker-gpu", "upkeep"}
+    assert over["services"].keys() == {"api", "worker", "worker-gpu", "reports", "upkeep"}
     for name, service in over["services"].items():
         assert service["environment"] == {"UNDERSTUDY_WITNESS_URL": None}, "it comes from the environment"
         assert name == "api" or service["networks"] == ["inside", "witness"]
@@ -237,7 +237,10 @@ def test_several_processes_serve_and_add_their_counts_up():
 def test_the_workers_are_profiles():
     assert SERVICES["worker"]["profiles"] == ["cpu"]
     assert SERVICES["worker-gpu"]["profiles"] == ["gpu"]
-    assert {name for name, service in SERVICES.items() if "profiles" in service} == {"worker", "worker-gpu"}
+    assert set(SERVICES["reports"]["profiles"]) == {"cpu", "gpu"}
+    assert "--queues reports" in SERVICES["reports"]["command"][2]
+    lent = {name for name, service in SERVICES.items() if "profiles" in service}
+    assert lent == {"worker", "worker-gpu", "reports"}
     devices = SERVICES["worker-gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert devices[0]["capabilities"] == ["gpu"]
 

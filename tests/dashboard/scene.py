@@ -62,6 +62,7 @@ def lived_in(world: World) -> Scene:
     ).json()
     with world.database.transaction() as session:
         give_sign(session, name="worker on north-1", role="worker", at=world.clock.now())
+        give_sign(session, name="reports@north-1", role="reports", at=world.clock.now())
         give_sign(session, name="upkeep on north-1", role="upkeep", at=world.clock.now())
     world.clock.advance(seconds=600)
     drawn = _order(world, dataset_id, 0.2)

@@ -6,10 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from markupsafe import escape
 from PIL import Image
 
+from core.artifacts.reports.owner_summary import OwnerSummary
 from core.platform.health.signs import give_sign
 from tests.dashboard.browsing import chromium, served
+from tests.dashboard.newer_scene import make_report
 from tests.dashboard.scene import lived_in
 from tests.service.world import World
 
@@ -35,6 +38,7 @@ PAGES = {
     "help": ("admin", "/help"),
     "order": ("analyst", "/datasets/{dataset_id}/order"),
     "release": ("analyst", "/releases/{release_id}"),
+    "owned": ("owner", "/releases/{release_id}"),
     "asked": (
         "analyst",
         "/releases/{release_id}?question=ward%20by%20sick%20where%20age%20between%2050%20and%2099",
@@ -59,6 +63,7 @@ def test_screenshots(world: World) -> None:
 
     world.clock.at = datetime.now(UTC) - timedelta(days=17, hours=2)
     scene = lived_in(world)
+    _compare(world, scene.release_id)
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
     keys["auditor"] = world.caller(Role.AUDITOR).key
     OUT.mkdir(parents=True, exist_ok=True)
@@ -85,11 +90,27 @@ def test_screenshots(world: World) -> None:
                     context.close()
 
 
+def _compare(world: World, release_id: str) -> None:
+    """Leave an owner report with a summary, as a worker would have after the release."""
+    world.owner.post(f"/v1/releases/{release_id}/sealed-reports", {})
+    summary = OwnerSummary(
+        sentences=(
+            "Single columns are 0.9\u202f% away from the real rows on average; chance alone would make 0.6\u202f%.",
+            "Nearest is “sick” (0.1\u202f%), farthest “age” (2.4\u202f%, by chance 0.7\u202f%).",
+            "Pairs of columns are 3.1\u202f% away on average; farthest are “age” and “ward” (5.8\u202f%).",
+        ),
+        look_at=("Look first at “age”: over 3 times as far from the real rows as by chance.",),
+    )
+    (report_id,) = world.queue.sent_reports
+    make_report(world, report_id, f'<meta name="understudy-summary" content="{escape(summary.text)}">')
+
+
 def _wind(world: World) -> None:
     """Let it be now: the system page compares clocks, and hears whether workers live."""
     world.clock.at = datetime.now(UTC)
     with world.database.transaction() as session:
         give_sign(session, name="worker on north-1", role="worker", at=world.clock.now())
+        give_sign(session, name="reports@north-1", role="reports", at=world.clock.now())
         give_sign(session, name="upkeep on north-1", role="upkeep", at=world.clock.now())
 
 

@@ -90,7 +90,9 @@ def tasks() -> dict[str, object]:
         "task that trains": queue.TRAINING_TASK,
         "task that reports": queue.REPORT_TASK,
         "task that counts": queue.COUNTING_TASK,
+        "task that measures": queue.MEASURING_TASK,
         "default queue": QUEUE,
+        "queue of reports": queue.REPORTS_QUEUE,
         "queue of counting": queue.COUNTING_QUEUE,
         "failures of jobs": sorted(
             [TRAINING_FAILED, MACHINERY_FAILED, REUSED_COUNTS_MISSING, OWNER_WITHDREW, PLAN_ALTERED]

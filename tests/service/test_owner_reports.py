@@ -18,7 +18,7 @@ from understudy import Client, NotFound
 
 HTML = (
     '<!doctype html><meta name="understudy-summary" content="'
-    + escape(OwnerSummary(sentences=("“a” <b>",), look_at=("SECRET-OF-THE-ROWS",)).text)
+    + str(escape(OwnerSummary(sentences=("“a” <b>",), look_at=("SECRET-OF-THE-ROWS",)).text))
     + '"><title>SECRET-OF-THE-ROWS</title>'
 )
 
@@ -195,11 +195,19 @@ def test_the_client_and_the_service_understand_each_other(world: World, tmp_path
         assert made(world, release_id) == ordered.id
         assert client.reports.wait(ordered.id).state == "made"
         assert [report.id for report in client.reports.list(release_id)] == [ordered.id]
+        summary = client.reports.summary(ordered.id)
+        assert (summary.sentences, summary.look_at) == (("“a” <b>",), ("SECRET-OF-THE-ROWS",))
         file = client.read_release(release_id).sealed_report(tmp_path / "report.html")
         assert file.read_text().rstrip() == HTML
         client.reports.delete(ordered.id)
         with pytest.raises(NotFound):
             client.reports.read(ordered.id)
+
+
+def test_private_models_are_refused_with_what_to_do_instead(world: World) -> None:
+    release_id = world.release(schema="understudy.model-certificate/1")
+    problem = require_problem(order(world, release_id), status=422, code="report-not-for-models")
+    assert "certificate" in problem["remedy"]
 
 
 def test_images_are_refused_with_what_to_do_instead(world: World) -> None:

@@ -69,7 +69,7 @@ def published(
         [*COMMAND, *map(str, words)],
         env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
-    logs = "\n".join(twin.log(name)[-3000:] for name in ("api", "worker", "upkeep"))
+    logs = "\n".join(twin.log(name)[-3000:] for name in ("api", "worker", "reports", "upkeep"))
     assert finished.returncode == 0, finished.stdout + finished.stderr + logs
     return out
 
@@ -124,6 +124,7 @@ def test_metrics_want_their_token_and_count_what_all_processes_did(twin: Twin, p
     values = {(sample.name, *sample.labels.values()): sample.value for sample in found}
     assert values["understudy_jobs", "succeeded"] == 1
     assert values["understudy_workers_alive", "worker"] == 1
+    assert values["understudy_workers_alive", "reports"] == 1
     assert values["understudy_workers_alive", "upkeep"] == 1
     assert values["understudy_chore_runs_total", "resend"] >= 1
 

@@ -69,7 +69,7 @@ def test_publishing_leaves_rows_generator_certificate_and_ledger(published: Run,
     certificate = published.json("certificate.json")
     assert certificate["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
     statement = published.json("ledger.json")
-    assert statement["cap"] == {"epsilon": 1.0, "delta": 2e-6}
+    assert statement["cap"] == {"epsilon": 1.1, "delta": 2.3e-6}, "a tenth is left for a utility report"
     spent = statement["spent"]
     assert isinstance(spent, dict)
     assert 0 < float(spent["epsilon"]) <= 1
@@ -95,7 +95,14 @@ def test_what_was_published_is_verified_offline_against_the_keys_of_the_service(
 
 def test_publishing_says_where_everything_is_and_what_was_spent(published: Run) -> None:
     said = published.finished.stdout
-    for name in ("synthetic.csv", "bundle.zip", "certificate.json", "ledger.json", "signing-keys.json"):
+    for name in (
+        "synthetic.csv",
+        "figures.html",
+        "bundle.zip",
+        "certificate.json",
+        "ledger.json",
+        "signing-keys.json",
+    ):
         assert str(published.out / name) in said
     assert "Spent so far by this population: epsilon 0.99" in said
     assert "split of the budget" in said

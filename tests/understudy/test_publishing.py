@@ -11,7 +11,8 @@ from core.dp.filters import AdmissionRule, Cap, admit
 from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
 from understudy.order_options import parse_options, parse_selection
-from understudy.publication import smallest_budget
+from understudy.publication import Order, budget_with_report, report_part, smallest_budget
+from understudy.table_files import TableFiles
 
 MANY = f"{FEWEST_CANDIDATES} to {MOST_CANDIDATES} times"
 
@@ -30,6 +31,28 @@ def test_the_smallest_budget_admits_exactly_one_such_job(epsilon: float, delta: 
     assert not admit(cap, [job, job]).admitted
     assert cap_epsilon - epsilon < 1e-6
     assert cap_delta / 2 - delta < 1e-15
+
+
+@given(epsilon=st.floats(0.01, 50), delta=st.floats(1e-11, 1e-2), model=st.booleans())
+def test_a_cap_that_publishing_sets_leaves_room_for_one_report_and_no_second_job(
+    epsilon: float, delta: float, *, model: bool
+) -> None:
+    table = TableFiles(rows=Path("rows.csv"), domain={}, declared_size=1)
+    order = Order(table=table, name="a", epsilon=epsilon, delta=delta, sample_rows=1, out=Path(), model=model)
+    cap_epsilon, cap_delta = budget_with_report(order, smallest_budget(epsilon, delta))
+    cap = Cap(epsilon=cap_epsilon, delta=cap_delta, rule=AdmissionRule.FILTERS)
+
+    def charged(amounts: tuple[float, float]) -> Charge:
+        return Charge(
+            epsilon_micros=math.ceil(decimal_of(amounts[0]) * MICRO),
+            delta_femtos=math.ceil(decimal_of(amounts[1]) * FEMTO),
+            rdp_micros=(10**12,) * len(ORDERS),
+        )
+
+    job, report = charged((epsilon, delta)), charged(report_part(order, epsilon, delta))
+    assert admit(cap, [job]).admitted
+    assert admit(cap, [job, report]).admitted is not model
+    assert not admit(cap, [job, job]).admitted
 
 
 def test_plain_amounts_stay_plain() -> None:

@@ -70,6 +70,16 @@ class AsyncReleases(AsyncJobs):
         """Return which counts the releases of a dataset hold, and how precise they are. Asking them costs nothing."""
         return await self.run(Call("GET", f"/v1/datasets/{dataset_id}/known-counts", read_object))
 
+    async def read_precision(self, release_id: str) -> Json:
+        """Return a release's expected error, and the standard errors of its noisy counts. It costs nothing."""
+        return await self.run(Call("GET", f"/v1/releases/{release_id}/precision", read_object))
+
+    async def download_figures(self, release_id: str, target: Path, *, seen: Seen = unseen) -> None:
+        """Write the released figures as one HTML file to pass on: guarantee in words, expected error, pictures. It costs nothing."""
+        await self.download(
+            Call("GET", f"/v1/releases/{release_id}/figures", read_nothing), target, seen=seen
+        )
+
     async def check_rules(self, release_id: str) -> RulesCheck:
         """Compare the declared rules between columns with a release's noisy counts. It costs nothing.
 

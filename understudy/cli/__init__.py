@@ -13,12 +13,14 @@ from understudy.cli.doctor import doctor
 from understudy.cli.domain import app as domain_app
 from understudy.cli.dossier import dossier
 from understudy.cli.dummy import dummy
+from understudy.cli.figures import figures, precision
 from understudy.cli.keys import app as keys_app
 from understudy.cli.known import known
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
 from understudy.cli.order import order
+from understudy.cli.overview import overview
 from understudy.cli.people import app as people_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
@@ -46,9 +48,12 @@ app.command("quote")(jobs.quote)
 app.command("order")(order)
 app.command("known")(known)
 app.command("status")(jobs.status)
+app.command("overview")(overview)
 app.command("sample")(sample.sample)
 app.command("ask")(ask)
 app.command("check-rules")(check_rules)
+app.command("precision")(precision)
+app.command("figures")(figures)
 app.command("report")(report)
 app.command("dummy")(dummy)
 app.command("verify")(verify)

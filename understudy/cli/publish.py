@@ -28,6 +28,7 @@ from understudy.cli.options import (
     Synthesizer,
     finite,
 )
+from understudy.cli.quality_offer import can_be_asked, offer_utility_report, tell_owner
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.connection import (
@@ -114,6 +115,19 @@ def publish(
             help="Largest share of refused rows with which to publish. Default: 0.02.",
         ),
     ] = None,
+    utility_report: Annotated[
+        float | None,
+        typer.Option(
+            "--utility-report",
+            min=SMALLEST_EPSILON,
+            max=LARGEST_EPSILON,
+            callback=finite,
+            help="Measure the release afterwards, with noise, for this epsilon. Default: offer it for a tenth of --epsilon.",
+        ),
+    ] = None,
+    no_owner_report: Annotated[
+        bool, typer.Option("--no-owner-report", help="Do not wait for the owner report's summary.")
+    ] = False,
     as_json: AsJson = False,
     *,
     service: Service,
@@ -128,6 +142,10 @@ def publish(
     stays open; run the same command again once it is approved. Ctrl-C cancels the job. For a selection among candidates,
     the quote shows both prices before the order. With --json, progress goes to standard error.
 
+    After the release the owner report's summary is shown to you, and a utility report is offered: how good the release is,
+    measured with noise for a tenth of the epsilon. Where this command sets the cap itself, it leaves that much; it never raises a cap
+    for it.
+
     Exit status: 0 if everything was published; 1 if nothing was; 3 if everything was published but the generator is
     degenerate, with a warning that says what to change.
     """
@@ -138,6 +156,8 @@ def publish(
         choice_epsilon=choice_epsilon,
         settings=settings or [],
     )
+    if model and utility_report is not None:
+        raise InputUnusable("--model and --utility-report exclude each other: no rows are drawn from a model")
     if model and selection is not None:
         raise InputUnusable("--model and --candidate exclude each other: candidates are generators")
     table = read_table_files(rows, domain, declared_size=declared_size)
@@ -157,6 +177,7 @@ def publish(
         budget_reason=budget_reason,
         purpose=purpose,
         max_refused=max_refused,
+        utility_report=utility_report,
     )
     screen = TerminalScreen(Console(stderr=as_json))
     with some_service(service, screen) as connection:
@@ -164,6 +185,10 @@ def publish(
             published = publish_order(connection, order, screen)
         except InvalidInput as refusal:
             raise placed(refusal, domain) from None
+        if not no_owner_report:
+            tell_owner(connection, published, screen)
+        may_ask = not as_json and can_be_asked(screen)
+        published = offer_utility_report(connection, published, order, screen, may_ask=may_ask)
     tell(published_document(published), summary(published, order), as_json=as_json)
     if published.sheet is not None and not as_json:
         screen.show(published.sheet)

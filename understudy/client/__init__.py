@@ -42,6 +42,15 @@ class Client(UtilityReports, Datasets, Budgets, People):
         """Endpoints that are notified, and their deliveries."""
         return Notifications(self)
 
+    def read_overview(self, *, before: str | None = None) -> Json:
+        """Return budgets over time, open requests, grants, jobs and refusals, as far as the key may see them.
+
+        Args:
+            before: the `next_before` of an earlier answer, for its next page of datasets.
+        """
+        query: dict[str, str | int] = {} if before is None else {"before": before}
+        return self.run(Call("GET", "/v1/overview", read_object, query=query))
+
     def read_health_report(self) -> Json:
         """Examine the deployment: what is wrong with it and what to do (admin, auditor)."""
         return self.run(Call("GET", "/v1/health/report", read_object))

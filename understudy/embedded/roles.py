@@ -91,7 +91,7 @@ def reports(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     return replace(
         command,
         name="reports",
-        arguments=[*mild, *command.arguments, "--queues", "reports"],
+        arguments=[*mild, *command.arguments, "--queues", "reports", "--hostname", "reports@%h"],
         log=folder.log("reports"),
     )
 

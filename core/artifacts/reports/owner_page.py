@@ -1,27 +1,24 @@
 """An owner report as one HTML file: for the owner only, readable offline, without scripts.
 
-`owner_report.html` holds the words and the plots, `owner_report.css` the style, which the file embeds. The file's own content
+`owner_report.html` holds the words; plots, style and environment are those of every report (`core.artifacts.reports.page`). The file's own content
 security policy forbids loading anything, also when it is opened from disk. The mark that it is not differentially
 private stays visible while scrolling and on every printed page.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from core.artifacts.reports.attacks import NEIGHBOURS
 from core.artifacts.reports.columns import ReportColumn
 from core.artifacts.reports.learning import Learning, Score
-from core.artifacts.reports.owner_contents import REAL_ROWS, SEED, ColumnCompared, OwnerReportContents
-from core.artifacts.reports.owner_summary import NO_LEAK, OwnerSummary, percent
-from core.artifacts.reports.shares import Shares
+from core.artifacts.reports.owner_contents import REAL_ROWS, SEED, OwnerReportContents
+from core.artifacts.reports.owner_findings import NO_LEAK, summarise
+from core.artifacts.reports.owner_summary import OwnerSummary
+from core.artifacts.reports.page import environment, percent
 
 MARK: Final = "Not differentially private – do not share"
 FAILED: Final = Markup('<meta name="understudy-report" content="failed">')
@@ -30,9 +27,6 @@ MAPPED: Final = 40
 """Maximum number of columns in a map of pairs; beyond it those with the largest errors are shown."""
 LONGEST_ACCOUNT: Final = 10_000
 """Characters kept from the end of a failure's account: its file must not be longer than a report."""
-SHOWN_VALUES: Final = 10
-"""Maximum number of categories drawn; the rest is one bar."""
-_FOLDER: Final = Path(__file__).parent
 # Bytes, each above what the page writes (tests compare with pages of many kinds).
 _PAGE_BYTES: Final = 64 * 1024
 _COLUMN_BYTES, _CODE_BYTES = 8000, 45
@@ -63,7 +57,7 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
     return _page(
         subject,
         contents,
-        summary=OwnerSummary.of(contents),
+        summary=summarise(contents),
         names=[contents.columns[index].column.name for index in shown],
         pair_errors=errors.tolist(),
         largest_error=max(0.2, float(errors.max())),
@@ -88,99 +82,19 @@ def render_failure(subject: Subject, account: str) -> str:
 
 
 def _page(subject: Subject, contents: OwnerReportContents | None, **facts: Any) -> str:  # noqa: ANN401 - a template's variables
-    template = _environment().get_template("owner_report.html")
-    return template.render(subject=subject, contents=contents, **facts) + "\n"
-
-
-@cache
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    made.globals |= {
+    template = environment().get_template("owner_report.html")
+    fixed = {
         "mark": MARK,
         "failed": FAILED,
-        "style": Markup((_FOLDER / "owner_report.css").read_text()),  # noqa: S704 - a file of this package
         "seed": SEED,
         "most_rows": REAL_ROWS,
         "neighbours": NEIGHBOURS,
         "no_leak": NO_LEAK,
         "in_percent": _in_percent,
         "in_hundredths": _in_hundredths,
-    }
-    made.filters |= {
-        "percent": percent,
         "points": _points,
-        "count": "{:,}".format,
-        "mean": fmean,
-        "plot": _plot,
     }
-    return made
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Histogram:
-    """Paths over a square of 100 by 100, and the words at both ends."""
-
-    area: str
-    step: str
-    first: str
-    last: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plot:
-    """The shares of a column: a histogram of codes with a position on the scale, and a table of the others.
-
-    Attributes:
-        values: words with their real and synthetic shares.
-        widest: the share of the longest bar.
-    """
-
-    histogram: _Histogram | None
-    values: list[tuple[str, float, float]]
-    widest: float
-
-
-def _plot(compared: ColumnCompared) -> _Plot:
-    column = compared.column
-    if not column.is_ordered or column.codes <= SHOWN_VALUES:
-        return _bars(column.words, compared.real, compared.synthetic)
-    placed = np.flatnonzero(np.isfinite(column.places))
-    others = np.flatnonzero(~np.isfinite(column.places))
-    histogram = _histogram(
-        compared.real[placed], compared.synthetic[placed], column.words[placed[0]], column.words[placed[-1]]
-    )
-    words = [column.words[code] for code in others]
-    return _bars(words, compared.real[others], compared.synthetic[others], histogram=histogram)
-
-
-def _histogram(real: Shares, synthetic: Shares, first: str, last: str) -> _Histogram:
-    tallest = max(float(real.max()), float(synthetic.max()), 1e-9)
-    width = 100 / len(real)
-    real_steps, synthetic_steps = (
-        [f"V{100 - 96 * share / tallest:.1f}H{width * (index + 1):.2f}" for index, share in enumerate(shares)]
-        for shares in (real, synthetic)
-    )
-    step = "M0," + "".join(synthetic_steps).removeprefix("V")
-    return _Histogram(area="M0,100" + "".join(real_steps) + "V100Z", step=step, first=first, last=last)
-
-
-def _bars(
-    words: Sequence[str], real: Shares, synthetic: Shares, *, histogram: _Histogram | None = None
-) -> _Plot:
-    order = np.argsort(-real, kind="stable")
-    shown = [(words[code], float(real[code]), float(synthetic[code])) for code in order[:SHOWN_VALUES]]
-    rest = order[SHOWN_VALUES:]
-    if len(rest):
-        shown.append((f"{len(rest)} more", float(real[rest].sum()), float(synthetic[rest].sum())))
-    widest = max((share for _, *pair in shown for share in pair), default=0.0)
-    return _Plot(histogram=histogram, values=shown, widest=widest or 1.0)
+    return template.render(subject=subject, contents=contents, **fixed, **facts) + "\n"
 
 
 def _column_rows(contents: OwnerReportContents) -> Iterator[Row]:

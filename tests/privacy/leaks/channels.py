@@ -106,7 +106,7 @@ CHANNELS: Final = (
         ("tests/privacy/leaks/test_neighbours.py", "tests/privacy/leaks/test_sources.py"),
     ),
     Channel(
-        "owner reports: what they say, that and whether there is one, their failures and sizes",
+        "owner reports: what they say (the summary too), that and whether there is one, their failures and sizes",
         "one file, sealed with the dataset's key in its folder, destroyed with it; a failure among the rows is a file of the same "
         "kind and step of size; the owner alone is answered, everybody else as if there were none; audit log: acts of the owner only",
         (

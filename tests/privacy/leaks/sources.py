@@ -285,6 +285,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
         "declared_size": D, "expected_error": P, "expected_error.**": P, "expected_error_missing": P, "counted": D, "columns": D,
         "columns[].name": D, "columns[].values": D, "columns[].standard_error": P,
     },
+    "download_figures": {"body of text/html": M},
     "check_rules": {
         "schema": C, "code": M, "rules": D, "rules[].pointer": D, "rules[].kind": D, "rules[].columns[]": D, "rules[].finding": M,
         "rules[].contradictions": M, "rules[].contradictions[].columns[]": M, "rules[].contradictions[].estimate": M,
@@ -362,6 +363,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "order_sealed_report": {},
     "list_sealed_reports": {},
     "read_sealed_report": {},
+    "read_sealed_report_summary": {},
     "download_sealed_report": {},
     "delete_sealed_report": {},
     "upload_rows": {},

@@ -1,0 +1,73 @@
+"""What an owner report comes to, in sentences. NOT differentially private."""
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+
+from core.artifacts.reports.owner_contents import OwnerReportContents
+from core.artifacts.reports.owner_summary import OwnerSummary
+from core.artifacts.reports.page import percent
+
+NO_LEAK: Final = 0.03
+"""Differences of attacks from their reference up to this share are put down to chance."""
+STANDS_OUT: Final = 3.0
+"""A column is worth a look if its distance is this many times the distance by chance."""
+_LEAST: Final = 0.01
+
+
+def summarise(contents: OwnerReportContents) -> OwnerSummary:
+    """The figures in sentences, and what stands out among them."""
+    return OwnerSummary(sentences=tuple(_sentences(contents)), look_at=tuple(_look_at(contents)))
+
+
+def _sentences(contents: OwnerReportContents) -> Iterator[str]:
+    columns = sorted(contents.columns, key=lambda each: each.variation)
+    nearest, farthest = columns[0], columns[-1]
+    mean = fmean(each.variation for each in columns)
+    by_chance = fmean(each.by_chance for each in columns)
+    yield (
+        f"Single columns are {percent(mean)} away from the real rows on average; chance alone would make {percent(by_chance)}."
+    )
+    if len(columns) > 1:
+        yield (
+            f"Nearest is “{nearest.column.name}” ({percent(nearest.variation)}), farthest “{farthest.column.name}” "
+            f"({percent(farthest.variation)}, by chance {percent(farthest.by_chance)})."
+        )
+        pairs = np.triu(contents.pair_errors, k=1)
+        first, second = (
+            contents.columns[index].column.name for index in divmod(int(pairs.argmax()), len(pairs))
+        )
+        every = pairs[np.triu_indices(len(pairs), k=1)]
+        yield (
+            f"Pairs of columns are {percent(float(every.mean()))} away on average; farthest are “{first}” and “{second}” "
+            f"({percent(float(every.max()))})."
+        )
+    learning = contents.learning
+    if learning is not None:
+        target = contents.columns[contents.target].column.name
+        synthetic, real = learning.from_synthetic[0], learning.from_real[0]
+        yield (
+            f"A classifier that learnt from synthetic rows is right about “{target}” for {percent(synthetic.accuracy)} of real rows; "
+            f"from real rows {percent(real.accuracy)}, and {percent(learning.majority)} by always giving the most frequent answer."
+        )
+
+
+def _look_at(contents: OwnerReportContents) -> Iterator[str]:
+    far = [each for each in contents.columns if each.variation > max(STANDS_OUT * each.by_chance, _LEAST)]
+    if far:
+        worst = sorted(far, key=lambda each: -each.variation / max(each.by_chance, 1e-9))[:3]
+        named = ", ".join(f"“{each.column.name}”" for each in worst)
+        more = f" and {len(far) - len(worst)} more" if len(far) > len(worst) else ""
+        yield f"Look first at {named}{more}: over {STANDS_OUT:.0f} times as far from the real rows as by chance."
+    learning = contents.learning
+    if learning is not None and learning.from_synthetic[0].accuracy <= learning.majority:
+        yield "What was learnt from synthetic rows is no better than the most frequent answer: the target's dependence is lost."
+    attacks = contents.attacks
+    if attacks is None:
+        return
+    if attacks.closeness.nearer > 0.5 + NO_LEAK:
+        yield "Synthetic rows are nearer to the records than other people's records are: check for memorised records."
+    if attacks.copies.synthetic > attacks.copies.others + NO_LEAK:
+        yield "More synthetic rows than records of other people equal a record: check for memorised records."

@@ -1,0 +1,128 @@
+"""What every report's page is made of: the environment of its templates, and plots as paths and bars.
+
+A page is one file that needs nothing: `report.css` is embedded, no script runs, nothing is loaded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from core.artifacts.reports.columns import ReportColumn
+from core.artifacts.reports.shares import Shares
+
+SHOWN_VALUES: Final = 10
+"""Maximum number of categories drawn; the rest is one bar."""
+_FOLDER: Final = Path(__file__).parent
+
+
+def percent(share: float) -> str:
+    """A share as a percentage; tiny shares are not rounded to zero."""
+    return "<\u202f0.1\u202f%" if 0 < share < 0.001 else f"{100 * share:.1f}\u202f%"  # noqa: PLR2004 - a tenth of a percent
+
+
+@cache
+def environment() -> Environment:
+    """The templates of reports, with the filters `percent`, `count`, `mean` and `plot` and the embedded style."""
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.globals["style"] = Markup((_FOLDER / "report.css").read_text())  # noqa: S704 - a file of this package
+    made.filters |= {
+        "percent": percent,
+        "count": "{:,}".format,
+        "mean": fmean,
+        "plot": plot,
+    }
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """Paths over a square of 100 by 100, and the words at both ends."""
+
+    area: str
+    step: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """The shares of a column: a histogram of codes with a position on the scale, and a table of the others.
+
+    Attributes:
+        values: words with their shares, the second None if only one table is shown.
+        widest: the share of the longest bar.
+    """
+
+    histogram: Histogram | None
+    values: list[tuple[str, float, float | None]]
+    widest: float
+
+
+def plot(column: ReportColumn, first: Shares, second: Shares | None) -> Plot:
+    """Lay out the shares of a column's codes in one or two tables.
+
+    Args:
+        first: (codes,) shares, which also order the values.
+        second: (codes,) shares to compare with; None to show one table.
+    """
+    if not column.is_ordered or column.codes <= SHOWN_VALUES:
+        return _bars(column.words, first, second)
+    placed = np.flatnonzero(np.isfinite(column.places))
+    others = np.flatnonzero(~np.isfinite(column.places))
+    histogram = _histogram(
+        first[placed],
+        None if second is None else second[placed],
+        (column.words[placed[0]], column.words[placed[-1]]),
+    )
+    words = [column.words[code] for code in others]
+    return _bars(words, first[others], None if second is None else second[others], histogram=histogram)
+
+
+def _histogram(first: Shares, second: Shares | None, ends: tuple[str, str]) -> Histogram:
+    tallest = max(float(first.max()), 0.0 if second is None else float(second.max()), 1e-9)
+    width = 100 / len(first)
+
+    def path(shares: Shares) -> str:
+        return "".join(
+            f"V{100 - 96 * share / tallest:.1f}H{width * (index + 1):.2f}"
+            for index, share in enumerate(shares)
+        )
+
+    return Histogram(
+        area="M0,100" + path(first) + "V100Z",
+        step="" if second is None else "M0," + path(second).removeprefix("V"),
+        first=ends[0],
+        last=ends[1],
+    )
+
+
+def _bars(
+    words: Sequence[str], first: Shares, second: Shares | None, *, histogram: Histogram | None = None
+) -> Plot:
+    def pair(codes: NDArray[np.intp]) -> tuple[float, float | None]:
+        return float(first[codes].sum()), None if second is None else float(second[codes].sum())
+
+    order = np.argsort(-first, kind="stable")
+    shown = [
+        (words[code], *pair(order[index : index + 1])) for index, code in enumerate(order[:SHOWN_VALUES])
+    ]
+    rest = order[SHOWN_VALUES:]
+    if len(rest):
+        shown.append((f"{len(rest)} more", *pair(rest)))
+    widest = max((share for _, *both in shown for share in both if share is not None), default=0.0)
+    return Plot(histogram=histogram, values=shown, widest=widest or 1.0)

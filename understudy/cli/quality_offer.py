@@ -1,0 +1,145 @@
+"""After publishing: the owner's summary, and the offer of one utility report."""
+
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import typer
+
+from understudy.cli.screen import TerminalScreen
+from understudy.cli.utility_report_labels import quote_lines, report_lines
+from understudy.client import Client
+from understudy.connection import Connection
+from understudy.errors import ApprovalPending, Refused
+from understudy.grant_requests import HOPELESS, obtain_grant
+from understudy.publication import Order, Published, report_part
+from understudy.publishing import LEDGER, write_json
+from understudy.results.owner_reports import OwnerReport
+
+PATIENCE_SECONDS: Final = 300.0
+LOOK_SECONDS: Final = 2.0
+UTILITY_REPORT: Final = "utility-report.json"
+
+
+def tell_owner(connection: Connection, published: Published, screen: TerminalScreen) -> None:
+    """Wait for the owner report that the service makes by itself, and show its summary.
+
+    Says nothing where there is none: of images, of models, or because an operator turned it off. Ctrl-C ends the waiting
+    alone.
+
+    Args:
+        connection: the service and the keys.
+        published: what was published.
+        screen: shows the summary.
+    """
+    release_id = published.release_id
+    try:
+        with connection.client("owner") as owner:
+            report = next(iter(owner.reports.list(release_id)), None)
+            if report is None:
+                return
+            screen.say(
+                "The owner report of this release is being made; Ctrl-C stops waiting for it, not making it."
+            )
+            report = _ended(owner, report)
+            if report.state != "made":
+                screen.say(f"It is not made yet: `understudy report {release_id}` waits for it.")
+                return
+            summary = owner.reports.summary(report.id)
+    except Refused as refusal:
+        screen.say(f"The owner report cannot be shown: {refusal}")
+        return
+    except KeyboardInterrupt:
+        screen.say(f"Not waited for: `understudy report {release_id}` fetches it.")
+        return
+    screen.say("Owner report, for you alone and NOT differentially private:")
+    for sentence in (*summary.sentences, *(summary.look_at or ("Nothing stands out.",))):
+        screen.say(f"  {sentence}")
+    screen.say(f"  All of it: `understudy report {release_id}`.")
+
+
+def _ended(owner: Client, report: OwnerReport) -> OwnerReport:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not report.ended and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
+        report = owner.reports.read(report.id)
+    return report
+
+
+def offer_utility_report(
+    connection: Connection, published: Published, order: Order, screen: TerminalScreen, *, may_ask: bool
+) -> Published:
+    """Measure the release for a small epsilon if the order says so, ask where a person can answer, else say how.
+
+    Args:
+        connection: the service and the keys.
+        published: what was published.
+        order: the order; where it names no epsilon for the report, a tenth of its own is offered.
+        screen: shows the price, what is left, and the report.
+        may_ask: whether a question may be asked.
+
+    Returns:
+        What was published; with the file of the signed report and the ledger after it, if one was made.
+    """
+    if order.model:
+        return published
+    try:
+        return _offered(connection, published, order, screen, may_ask=may_ask)
+    except Refused as refusal:
+        screen.say(f"No utility report was made: {refusal}")
+        return published
+
+
+def _offered(
+    connection: Connection, published: Published, order: Order, screen: TerminalScreen, *, may_ask: bool
+) -> Published:
+    guarantee = published.certificate["privacy_parameters"]
+    epsilon, delta = report_part(order, guarantee["epsilon"], guarantee["delta"])
+    command = f"understudy quality order {published.release_id} --epsilon {epsilon:g}"
+    with connection.client("analyst") as analyst:
+        ask = partial(analyst.quote_charged_report, published.release_id, epsilon=epsilon, delta=delta)
+        quote = ask()
+        if quote.refusal in HOPELESS:
+            screen.say(
+                f"The cap leaves nothing for a utility report of epsilon {epsilon:g} [{quote.refusal}]; an admin can raise it with a reason."
+            )
+            return published
+        for line in quote_lines(quote):
+            screen.say(line)
+        if order.utility_report is None and not (
+            may_ask
+            and typer.confirm(f"Measure this release now, for epsilon {epsilon:g} of the budget?", err=True)
+        ):
+            screen.say(f"Nothing was spent on it. Later: {command}")
+            return published
+        try:
+            grant_id = obtain_grant(
+                connection,
+                analyst,
+                published.dataset,
+                ask=lambda grant_id: ask(grant_id=grant_id),
+                amounts=(epsilon, 2 * delta),
+                purpose=f"Measure how good the release of {order.name!r} is.",
+                say=screen.say,
+            )
+        except ApprovalPending as pending:
+            screen.say(f"{pending} Then: {command}")
+            return published
+        job = analyst.order_charged_report(
+            published.release_id, epsilon=epsilon, delta=delta, grant_id=grant_id
+        )
+        report = analyst.wait_for_charged_report(job.id)
+        statement = analyst.read_ledger(published.dataset.id)
+    file = order.out / UTILITY_REPORT
+    write_json(file, report.document)
+    write_json(order.out / LEDGER, statement.document)
+    for line in report_lines(report):
+        screen.say(line)
+    return replace(published, statement=statement, files=(*published.files, file))
+
+
+def can_be_asked(screen: TerminalScreen) -> bool:
+    """Whether a person sits at both ends of the terminal."""
+    return sys.stdin.isatty() and screen.console.is_terminal
