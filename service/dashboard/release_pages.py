@@ -98,7 +98,6 @@ def release_page(
         not_covered=certificate_text.not_covered(certificate),
         may_download=visit.may(download_bundle),
         may_draw=draws,
-        is_model=is_model,
         may_see_job=visit.may(read_job),
         formats=() if pictures is None else pictures.formats,
     )

@@ -19,7 +19,8 @@ from core.artifacts.reports.association import associations
 from core.artifacts.reports.columns import ReportColumn, columns_of
 from core.artifacts.reports.errors import ReportForTablesOnly
 from core.artifacts.reports.owner_contents import SEED, SYNTHETIC_ROWS
-from core.artifacts.reports.owner_page import MAPPED, MARK, SHOWN_VALUES
+from core.artifacts.reports.owner_page import MAPPED, MARK
+from core.artifacts.reports.page import SHOWN_VALUES
 from core.artifacts.reports.shares import Matrix, joint_counts, shares
 from core.artifacts.sampling.sampler import Sampler
 from core.plan.domain.codec import Codes
