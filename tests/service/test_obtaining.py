@@ -77,7 +77,7 @@ def obtain(connection: Wired, dataset: Dataset, screen: Silent | None = None) ->
             connection,
             analyst,
             dataset,
-            terms=TERMS,
+            ask=lambda grant_id: analyst.ask_quote(dataset.id, **TERMS, grant_id=grant_id),
             amounts=AMOUNTS,
             purpose="to learn",
             say=(screen or Silent()).say,
@@ -180,7 +180,13 @@ def test_one_persons_key_files_says_what_to_do_and_later_finds_the_grant(world: 
         introduce(owner, analyst, again)
         granted = world.admin.get(f"/v1/budget-requests/{request['id']}").json()["grant"]["id"]
         found = obtain_grant(
-            connection, analyst, again, terms=TERMS, amounts=AMOUNTS, purpose="again", say=screen.say
+            connection,
+            analyst,
+            again,
+            ask=lambda grant_id: analyst.ask_quote(again.id, **TERMS, grant_id=grant_id),
+            amounts=AMOUNTS,
+            purpose="again",
+            say=screen.say,
         )
         assert found == granted
         owner.upload_rows(again.id, order.table.rows)

@@ -124,8 +124,10 @@ def _offered(
                 purpose=f"Measure how good the release of {order.name!r} is.",
                 say=screen.say,
             )
-        except ApprovalPending as pending:
-            screen.say(f"{pending} Then: {command}")
+        except ApprovalPending:
+            screen.say(
+                f"The request waits for another person's approval (`understudy budget requests`). Then: {command}"
+            )
             return published
         job = analyst.order_charged_report(
             published.release_id, epsilon=epsilon, delta=delta, grant_id=grant_id
