@@ -12,7 +12,7 @@ from understudy.cli.screen import TerminalScreen
 from understudy.cli.utility_report_labels import quote_lines, report_lines
 from understudy.client import Client
 from understudy.connection import Connection
-from understudy.errors import ApprovalPending, Refused
+from understudy.errors import ApprovalPending, UnderstudyError
 from understudy.grant_requests import HOPELESS, obtain_grant
 from understudy.publication import Order, Published, report_part
 from understudy.publishing import LEDGER, write_json
@@ -48,7 +48,7 @@ def tell_owner(connection: Connection, published: Published, screen: TerminalScr
                 screen.say(f"It is not made yet: `understudy report {release_id}` waits for it.")
                 return
             summary = owner.reports.summary(report.id)
-    except Refused as refusal:
+    except UnderstudyError as refusal:
         screen.say(f"The owner report cannot be shown: {refusal}")
         return
     except KeyboardInterrupt:
@@ -87,7 +87,7 @@ def offer_utility_report(
         return published
     try:
         return _offered(connection, published, order, screen, may_ask=may_ask)
-    except Refused as refusal:
+    except UnderstudyError as refusal:
         screen.say(f"No utility report was made: {refusal}")
         return published
 
