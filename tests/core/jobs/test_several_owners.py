@@ -320,16 +320,21 @@ def test_ledgers_that_disagree_are_found(consortium, database):
 
 def test_a_plan_that_leaves_an_owner_out_never_runs(consortium):
     plan = consortium.plan()
-    job_id = consortium.order(plan)
-    fewer = replace(
-        plan, owners=plan.owners[:2], declared_size=sum(one.declared_size for one in plan.owners[:2])
-    )
-    with consortium.database.transaction() as session:
-        job = repository.lock(session, job_id)
-        job.plan, job.plan_digest = fewer.to_json(), fewer.digest()
-    assert consortium.claim(job_id) is None
-    assert consortium.job(job_id) == ("failed", "plan-altered")
-    assert consortium.movements(job_id) == [[R, V]] * 3
+    first, second, third = plan.owners
+    # The same mechanism, but the rows of somebody whose ledger has reserved nothing.
+    elsewhere = replace(third, population_id=str(UUID(int=2**128 - 1)))
+    size = first.declared_size + second.declared_size
+    for altered in (
+        replace(plan, owners=(first, second, elsewhere)),
+        replace(plan, owners=(first, second), declared_size=size),
+    ):
+        job_id = consortium.order(plan)
+        with consortium.database.transaction() as session:
+            job = repository.lock(session, job_id)
+            job.plan, job.plan_digest = altered.to_json(), altered.digest()
+        assert consortium.claim(job_id) is None
+        assert consortium.job(job_id) == ("failed", "plan-altered")
+        assert consortium.movements(job_id) == [[R, V]] * 3
 
 
 def test_a_plan_is_for_these_owners_alone(consortium):
