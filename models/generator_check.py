@@ -80,7 +80,7 @@ def _table(
         constant = [column for column, size in enumerate(sizes) if size > 1 and spread[column] == 0]
         few = distinct < FEW * _declared_combinations(sizes)
     else:
-        constant = _constant(spread, variety)
+        constant = _constant(spread, variety, sizes)
         few = distinct < LOST * variety.combinations
     repeated = [] if target is None else _repeated(records, sizes, target, variety)
     return GeneratorCheck(
@@ -100,10 +100,10 @@ def _spreads(records: Integers, sizes: tuple[int, ...]) -> Shares:
     return 1.0 - np.array(most) / len(records)
 
 
-def _constant(spread: Shares, variety: NoisyVariety) -> list[int]:
-    """Columns that lost what the noisy counts are sure of, or are constant where these say nothing."""
+def _constant(spread: Shares, variety: NoisyVariety, sizes: tuple[int, ...]) -> list[int]:
+    """Columns that lost what the noisy counts are sure of, or are constant where these say nothing and several codes are declared."""
     lost = (variety.spread >= LEAST_SPREAD) & (spread < LOST * variety.spread)
-    unknown = variety.is_open & (spread < CONSTANT)
+    unknown = variety.is_open & (spread < CONSTANT) & (np.array(sizes) > 1)
     return [int(column) for column in np.flatnonzero(lost | unknown)]
 
 

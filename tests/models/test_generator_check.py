@@ -107,7 +107,9 @@ def test_a_domain_with_more_combinations_than_a_float_holds_is_looked_at():
 
 
 def test_a_single_declared_value_is_no_constant_column():
-    assert not looked(drawn_from([[1.0], [0.4, 0.6]])).degenerate
+    law, is_open = [[1.0], [0.4, 0.6]], np.array([True, False])
+    assert not looked(drawn_from(law)).degenerate
+    assert not looked(drawn_from(law, variety=known([0.0, 0.4], is_open=is_open))).degenerate
 
 
 def test_a_column_that_the_noisy_counts_have_as_constant_is_none():
