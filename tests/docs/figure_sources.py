@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from benchmarks.results_file import RESULTS
+from docs.half_hour import half_hour
 from docs.peer_figures import summary
 
 SOURCES = {
@@ -196,8 +197,9 @@ def _rules_study() -> set[str]:
 
 
 def _comparison() -> set[str]:
-    """How our errors stand beside those of AIM, MST and independent columns."""
+    """How our errors stand beside those of AIM, MST and independent columns, and what the first half hour gave."""
     standing = " ".join(summary(list(_result("tables")["cells"].values())))
+    standing += " ".join(half_hour(_result("beside_peers")))
     return {f"{ratio} score" for ratio in re.findall(r"[01]\.[0-9]{3}\b", standing)}
 
 

@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+from docs.half_hour import RESULTS as HALF_HOUR
+from docs.half_hour import half_hour, versions
 from docs.peer_figures import RESULTS, comparison, summary
 
 MACHINE = {"processor": "a processor", "cores": 2, "python": "3.11.7", "date": "2026-11-23"}
@@ -75,3 +77,10 @@ def test_the_comparison_repeats_the_standing_of_the_results():
     standing = lines[begin : next(at for at in range(begin, len(lines)) if not lines[at].startswith("|"))]
     assert len(standing) > 10
     assert "\n".join(standing) in (Path(__file__).parents[2] / "docs" / "comparison.md").read_text()
+
+
+def test_the_comparison_repeats_the_first_half_hour():
+    result = json.loads(HALF_HOUR.read_text())
+    page = (Path(__file__).parents[2] / "docs" / "comparison.md").read_text()
+    assert "\n".join(half_hour(result)) in page
+    assert versions(result) in " ".join(page.split())
