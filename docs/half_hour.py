@@ -10,13 +10,12 @@ from docs.tables import table
 RESULTS: Final = Path(__file__).parents[1] / "benchmarks" / "results" / "beside_peers.json"
 TOOLS: Final = {
     "understudy": "understudy, commands", "understudy_python": "understudy, Python", "sdv_copula": "SDV GaussianCopula",
-    "sdv_ctgan": "SDV CTGAN", "mostly": "MOSTLY AI", "mostly_private": "MOSTLY AI, private, 1 epoch", "real": "other real rows",
+    "mostly": "MOSTLY AI", "real": "other real rows",
 }  # fmt: skip
 """Column heads, in order."""
 
 _GUARANTEES: Final = {
     "understudy": "epsilon 1, delta 1e-6 for a row", "understudy_python": "epsilon 1, delta 1e-6 for a row",
-    "mostly_private": "epsilon 10 at most, 1.43 spent, delta 1e-5 for a row",
 }  # fmt: skip
 """What a tool states of its run; the others state no guarantee."""
 

@@ -90,6 +90,8 @@ _ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
 
 _MOST_ALIKE = 100
 """Fewer codes than this are listed, whatever their book."""
+_FEWEST_BEGINNINGS = 3
+"""First characters of the codes of a classification of diseases."""
 
 
 def words_of(name: str) -> list[str]:
@@ -153,7 +155,14 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
         return "ISO country codes"
     letters = sum(_ICD_LETTER.match(text) is not None for text in texts)
     fitting = sum(_ICD.fullmatch(text) is not None for text in texts)
-    if len(texts) >= _MOST_ALIKE and letters and fitting > 0.95 * len(texts):
+    # Chapters begin with different letters and digits; numbers behind one letter are somebody's own, such as aircraft.
+    beginnings = {text[:1] for text in texts}
+    if (
+        len(texts) >= _MOST_ALIKE
+        and letters
+        and len(beginnings) >= _FEWEST_BEGINNINGS
+        and fitting > 0.95 * len(texts)
+    ):
         return "ICD codes"
     return None
 

@@ -313,6 +313,13 @@ def test_many_codes_are_learnt_and_free_text_is_dropped(tmp_path: Path):
     assert column(draft, "dx")[NOTE].startswith("ICD codes")
 
 
+def test_numbers_behind_one_letter_are_no_codes_of_diseases(tmp_path: Path):
+    """Reproduced: tail numbers of aircraft were taken for them."""
+    rows = "".join(f"N{100 + n % 800},{n}\n" for n in range(8000))
+    found = column(draft_domain(write(tmp_path, ("tailnum,flight\n" + rows).encode())), "tailnum")
+    assert "ICD" not in found.get(NOTE, "")
+
+
 @pytest.mark.parametrize(
     ("header", "target"), [("died,sex", "died"), ("a,b", "b"), ("age,outcome", "outcome")]
 )
