@@ -79,6 +79,7 @@ OF_PATHS = frozenset({"method-not-allowed"})
 # Raised where pages, workers, upkeep, commands or readers of a release meet them; behind the API each would be a bug, and a
 # bug is answered as one.
 ELSEWHERE = frozenset({
+    "account-without-role", "link-refused", "owner-withdrew", "sign-in-expired", "sign-in-refused",
     "already-reserved", "bundle-invalid", "form-invalid", "invalid-certificate", "invalid-mechanism", "invalid-plan",
     "lease-lost", "not-cancelled", "object-missing", "plan-does-not-fit", "population-not-found", "reservation-not-found",
     "signature-invalid", "signed-form-unknown", "unknown-mechanism",

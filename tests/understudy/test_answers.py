@@ -18,6 +18,7 @@ from understudy.errors import UnderstudyError
 WITHOUT_JSON = {
     "backup": "it writes a folder of files and answers by its exit status",
     "restore": "it answers by its exit status, and names the ledgers that have forgotten something",
+    "sign-in": "it prints one link, for the person who sits there",
     "up": "it runs until it is stopped; what it announces stands in the data folder as JSON",
 }
 """Commands without --json, each with its reason."""

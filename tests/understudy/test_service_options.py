@@ -19,7 +19,7 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 ALL = commands(typer.main.get_command(app))
-OFFLINE = {"up", "backup", "restore", "ask", "check-rules", "dummy", "verify", "demo", "domain draft", "domain confirm", "quality verify"}  # fmt: skip
+OFFLINE = {"up", "sign-in", "backup", "restore", "ask", "check-rules", "dummy", "verify", "demo", "domain draft", "domain confirm", "quality verify"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - OFFLINE))

@@ -23,8 +23,7 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
     plan = SimpleNamespace(synthesizer="idpgan")
     work = SimpleNamespace(
         claim=SimpleNamespace(plan=plan),
-        rows_key="",
-        data_key=KEY,
+        only_rows=("", KEY),
         domain=TableDomain.from_json(DOMAIN),
         randomness_key=KEY,
     )
