@@ -20,7 +20,7 @@ MUTANTS = (
         name="altered-plan-runs",
         module=CLAIMS,
         function="_plan_as_reserved",
-        before="plan.digest() == job.plan_digest and mechanisms.to_json(plan.mechanism) == paid",
+        before="plan.digest() == job.plan_digest and paid == dict.fromkeys(payers, cost)",
         after="plan.digest() == job.plan_digest and paid",
         bug="what runs is the job's row, whatever was reserved for it",
         source="parameters and account kept in two places",

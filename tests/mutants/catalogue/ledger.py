@@ -110,7 +110,7 @@ MUTANTS = (
     Mutant(
         name="each-analyst-has-a-budget",
         module=LEDGER,
-        function="reserve",
+        function="_admitted",
         before="admission = require_room(cap, balances.population.in_force, charge)",
         after="""
             own = balances.population if balances.grant is None else balances.grant

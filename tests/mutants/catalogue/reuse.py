@@ -39,12 +39,8 @@ MUTANTS = (
         name="reuse-without-rights",
         module=RELEASES,
         function="page",
-        before="""
-            query = (
-                select(Release).join(Dataset, Dataset.id == Release.dataset_id).where(visible_to(principal))
-            )
-        """,
-        after="query = select(Release).join(Dataset, Dataset.id == Release.dataset_id)",
+        before="select(Release).where(made_from_one_of(select(Dataset.id).where(visible_to(principal))))",
+        after="select(Release)",
         bug="releases are listed and their counts reused for whoever asks, members of the dataset or not",
         source="broken object level authorization (OWASP API1)",
         killed_by="tests/service/test_reuse.py::test_an_analyst_who_may_not_read_a_release_neither_sees_nor_reuses_its_counts",
