@@ -25,6 +25,7 @@ GENERATED = {
     "benchmarks.md",
     "ablations.md",
     "kill-matrix.md",
+    "long-proofs.md",
     "large-tables.md",
     "tables-beside-peers.md",
     "wide-tables.md",
