@@ -73,7 +73,7 @@ class Published:
 
 _T = TypeVar("_T")
 OrAbsent = Annotated[_T | None, _NeverNull(), Field(exclude_if=lambda value: value is None)]
-"""A member that is None here and left out of the document: one of `ADDED_LATER`, or one that says nothing here."""
+"""A member that is None here and left out of the document: one of `ADDED_LATER`, or one that does not apply."""
 
 
 class Value:

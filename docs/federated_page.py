@@ -22,7 +22,7 @@ leave them, is not built.
 |---|---|---|
 | an owner | its own dataset, sealed reports, ledger and grants; the job, its progress, the model and its certificate | rows, reports, grants and ledgers of other owners. The certificate names the other datasets with their declared sizes and two entries of their ledgers |
 | the analyst | declared domains and sizes, quotes, the job, the model and its certificate | rows of anyone |
-| whoever receives the model | the model and its certificate | rows of anyone |
+| a recipient of the model | the model and its certificate | rows of anyone |
 | the service and who holds its master key | rows in memory while the job trains; sealed rows at rest | |
 | the admin and the auditor | caps, grants, ledgers, the audit log | rows |
 
@@ -31,7 +31,7 @@ leave them, is not built.
 * **Withdrawal.** An owner that freezes its dataset or revokes the grant before the job is claimed voids it in all ledgers: the job fails with `owner-withdrew` and nothing is
   charged. After the claim the job goes on and all ledgers stay charged, because what a training releases cannot be taken back. An owner that deletes its dataset stops
   the job at any time; the other ledgers are settled to the steps that had begun.
-* **Failure.** A training that fails among the rows leaves no failure note for anybody: its text could quote rows of any owner. Every ledger stays charged.
+* **Failure.** A training that fails among the rows leaves no failure note: its text could quote rows of any owner. Every ledger stays charged.
 * **All or none.** The reservations are made in one transaction that locks the ledgers in the order of their populations, and so are the spends. All are spent, and the spends noted
   outside the database, before rows of any owner are opened.
 
@@ -41,7 +41,7 @@ Inputs that differ by one privacy unit of *one* owner give outputs that are (eps
 in the tables of two owners is two units: nothing links people across owners.
 
 **A person with several owners** is j units. The certificate's member `presence` states the bound for j = 1, 2, ... by the group rule: j times epsilon, and delta times
-1 + e^epsilon + ... + e^((j-1) epsilon); where that delta is one or more it says nothing and is null.
+1 + e^epsilon + ... + e^((j-1) epsilon); where that delta is one or more it bounds nothing and is null.
 
 What the promise does not cover is what it does not cover for one owner ([docs/privacy-promise.md](privacy-promise.md)). An owner that declares a wrong size harms the model, by a wrong divisor and
 sampling rate, or makes a step exceed the public cap on a batch, which ends the job fully charged. It harms no other owner's privacy: sensitivity, noise and rate are those that are charged.

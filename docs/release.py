@@ -95,7 +95,7 @@ def tag_release(root: Path) -> str:
         The tag.
 
     Raises:
-        NotReleasable: something is not committed, the version is tagged already, or CHANGELOG.md does not tell of it.
+        NotReleasable: something is not committed, the version is tagged already, or CHANGELOG.md has no section for it.
     """
     if changed := _git(root, "status", "--porcelain").decode():
         message = f"commit or remove first:\n{changed}"

@@ -155,7 +155,7 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
         return "ISO country codes"
     letters = sum(_ICD_LETTER.match(text) is not None for text in texts)
     fitting = sum(_ICD.fullmatch(text) is not None for text in texts)
-    # Chapters begin with different letters and digits; numbers behind one letter are somebody's own, such as aircraft.
+    # Chapters begin with different letters and digits; numbers behind one letter identify something else, such as aircraft.
     beginnings = {text[:1] for text in texts}
     if (
         len(texts) >= _MOST_ALIKE

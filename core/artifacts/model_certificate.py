@@ -145,10 +145,10 @@ def _ledgers(plan: ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
 
 
 def presence_of(plan: ModelPlan) -> list[dict[str, Any]]:
-    """Return what protects somebody who is one unit of each of j owners: j units, by the group rule.
+    """Return the guarantee for a person who is one unit of each of j owners: for j units, by group privacy.
 
-    An (epsilon, delta) guarantee for one unit gives (j epsilon, delta (1 + e^epsilon + ... + e^((j-1) epsilon))) for j (Vadhan 2017,
-    lemma 2.2). A delta of one or more says nothing and is null.
+    An (epsilon, delta) guarantee for one unit gives (j epsilon, delta (1 + e^epsilon + ... + e^((j-1) epsilon))) for j, by induction over
+    the units (Vadhan 2017, lemma 2.2, states the coarser j e^(j epsilon) delta). A delta of one or more bounds nothing and is null.
     """
     epsilon, total, found = plan.epsilons.reported, 0.0, []
     for owners in range(1, len(plan.owners or ()) + 1):
@@ -211,7 +211,7 @@ def _require_owners(form: FederatedModelForm) -> None:
     if stated != planned or leads != (form.dataset_id, form.population_id, form.ledger):
         raise InvalidCertificate("the certificate's owners are not those of its plan")
     if [one.model_dump() for one in form.presence] != presence_of(form.plan):
-        raise InvalidCertificate("what protects somebody with several owners is not what the plan gives")
+        raise InvalidCertificate("the guarantee for a person with several owners is not what the plan gives")
     if any(one.charge != form.charge for one in form.ledgers):
         raise InvalidCertificate("a ledger was not charged what the plan costs")
 

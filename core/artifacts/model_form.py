@@ -156,7 +156,7 @@ class FederatedComposition(Form):
 
 
 class OwnersLedger(Form):
-    """What one owner's ledger was charged, and where it says so."""
+    """The charge of one owner's ledger, and the entries that state it."""
 
     dataset_id: Identifier
     population_id: Identifier
@@ -166,7 +166,7 @@ class OwnersLedger(Form):
 
 
 class Presence(Form):
-    """What protects somebody who is one unit of each of so many owners; `delta` is null where it would say nothing."""
+    """The guarantee for a person who is one unit of each of so many owners; `delta` is null where it would be one or more."""
 
     owners: Count
     epsilon: Positive

@@ -141,12 +141,12 @@ MODEL_JUSTIFICATION: Final = (
 FEDERATED_READING: Final = (
     "For every pair of inputs that differ by all records of one privacy unit of one owner, and every set of outputs, the "
     "probability of the set under one input is at most exp(epsilon) times that under the other, plus delta. This holds for the "
-    "weights, the accuracy if there is one, and every answer of the model. Owners' units are taken to be different: somebody who is "
+    "weights, the accuracy if there is one, and every answer of the model. Owners' units are taken to be different: a person who is "
     "a unit of j owners is protected by the bound on j units, which 'presence' states and which is weaker."
 )
 FEDERATED_ACTORS: Final = (
-    "Every owner hands its records to the service, which is trusted with them; no owner sees records of another, and owners, "
-    "analysts and whoever they pass the model on to are not trusted, also not all of them together."
+    "Every owner hands its records to the service, which is trusted with them; no owner sees records of another. Owners, "
+    "analysts and recipients of the model are not trusted, even if all of them collude."
 )
 FEDERATED_WITHIN: Final = (
     "The records of all owners are summed before one noise is added. A unit moves the sum by as much whichever owner it belongs to, "

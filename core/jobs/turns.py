@@ -3,7 +3,7 @@
 A message only says that something waits. Without this rule whoever orders first keeps every worker until the last of their
 orders has run. Only public facts decide: who ordered, when jobs were claimed, and how many of them run.
 
-Utility reports take turns among themselves, and so does every other job: they wait in different queues
+Utility reports and all other jobs are ordered separately: they wait in different queues
 (core.jobs.queue), for a report takes a minute and a training may take hours.
 """
 
@@ -80,7 +80,7 @@ def next_in_turn(
 
 
 def should_make_room(session: Session, person: UUID, *, now: datetime) -> bool:
-    """Whether somebody with fewer running trainings than this person waits for one.
+    """Whether another person with fewer running trainings waits for one.
 
     Args:
         session: An open transaction.

@@ -1,6 +1,6 @@
 """The cookies of sessions and of sign-ins under way, and the checks that a browser's request comes from our own pages."""
 
-from typing import Final
+from typing import Final, Literal, TypedDict
 from urllib.parse import urlsplit
 
 from fastapi import Request, Response
@@ -28,21 +28,13 @@ def presented_cookie(request: Request, settings: Settings) -> str | None:
 def set_cookie(response: Response, cookie: str, settings: Settings) -> None:
     """Set the session cookie: HttpOnly and SameSite=Strict."""
     response.set_cookie(
-        _name(settings),
-        cookie,
-        max_age=int(settings.session_seconds),
-        path="/",
-        secure=not settings.is_alone,
-        httponly=True,
-        samesite="strict",
+        _name(settings), cookie, max_age=int(settings.session_seconds), **_scope(settings, "strict")
     )
 
 
 def clear_cookie(response: Response, settings: Settings) -> None:
     """Delete the session cookie."""
-    response.delete_cookie(
-        _name(settings), path="/", secure=not settings.is_alone, httponly=True, samesite="strict"
-    )
+    response.delete_cookie(_name(settings), **_scope(settings, "strict"))
 
 
 def presented_attempt(request: Request, settings: Settings) -> str | None:
@@ -52,22 +44,12 @@ def presented_attempt(request: Request, settings: Settings) -> str | None:
 
 def set_attempt(response: Response, cookie: str, settings: Settings, *, seconds: int) -> None:
     """Set the cookie of a sign-in: SameSite=Lax, because the provider's redirect back is a navigation from another site."""
-    response.set_cookie(
-        _attempt_name(settings),
-        cookie,
-        max_age=seconds,
-        path="/",
-        secure=not settings.is_alone,
-        httponly=True,
-        samesite="lax",
-    )
+    response.set_cookie(_attempt_name(settings), cookie, max_age=seconds, **_scope(settings, "lax"))
 
 
 def clear_attempt(response: Response, settings: Settings) -> None:
-    """Delete the cookie of a sign-in, which answers once."""
-    response.delete_cookie(
-        _attempt_name(settings), path="/", secure=not settings.is_alone, httponly=True, samesite="lax"
-    )
+    """Delete the cookie of a sign-in, which is valid for one answer."""
+    response.delete_cookie(_attempt_name(settings), **_scope(settings, "lax"))
 
 
 def require_own_page(request: Request, settings: Settings) -> None:
@@ -110,3 +92,15 @@ def _name(settings: Settings) -> str:
 
 def _attempt_name(settings: Settings) -> str:
     return LOOPBACK_ATTEMPT_COOKIE if settings.is_alone else ATTEMPT_COOKIE
+
+
+class _Scope(TypedDict):
+    path: str
+    secure: bool
+    httponly: bool
+    samesite: Literal["strict", "lax"]
+
+
+def _scope(settings: Settings, samesite: Literal["strict", "lax"]) -> _Scope:
+    """What a browser must find again in order to replace or delete a cookie."""
+    return {"path": "/", "secure": not settings.is_alone, "httponly": True, "samesite": samesite}

@@ -298,7 +298,11 @@ for name in {sorted({ENTRY[role], extra})!r}:
         "UNDERSTUDY_SCRATCH_FOLDER": str(tmp_path),
         "UNDERSTUDY_MASTER_KEY": secrets.token_hex(32),
     }
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, timeout=600, check=True)
+    words = [sys.executable, "-c", script]
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, timeout=600, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def _closure(requirements: list[str]) -> set[str]:

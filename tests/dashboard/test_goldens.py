@@ -67,6 +67,7 @@ def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
     told = "\n".join(f"{name} {words}" for name, words in apart.items() if words)
     if told:
         _tell(told, version, out)
+    assert not told
 
 
 def _apart(shot: Image.Image, name: str, out: Path) -> str | None:

@@ -57,7 +57,7 @@ class Provider:
     asked: list[str] = field(default_factory=list)
     client: tuple[str, str | None] = ("understudy", None)
     account: dict[str, Any] = field(default_factory=dict)
-    """The claims of the ID token of whoever signs in, over those that the flow gives."""
+    """Claims of the ID token of the account, over those of the flow."""
     codes: dict[str, Code] = field(default_factory=dict)
     error: str | None = None
 

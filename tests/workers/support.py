@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import numpy as np
 import pyarrow as pa
+from sqlalchemy.orm import Session
 
 from core.clock import Clock, SystemClock
 from core.data.objects import ObjectStore, open_store
@@ -104,18 +105,7 @@ class Workshop:
         self.dataset_id = uuid4()
         self._randomness = dict(randomness or {})
         with self.database.transaction() as session:
-            self.population_id = governance.open_population(
-                session, rule=AdmissionRule.FILTERS, clock=self.clock
-            )
-            governance.set_cap(
-                session,
-                self.population_id,
-                epsilon=50.0,
-                delta=1e-4,
-                by="admin",
-                reason=None,
-                clock=self.clock,
-            )
+            self.population_id = self._new_population(session)
             session.add(self.dataset_row())
 
     def dataset_row(self) -> Dataset:
@@ -186,23 +176,18 @@ class Workshop:
             )
         return job_id
 
+    def _new_population(self, session: Session) -> UUID:
+        population_id = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=self.clock)
+        amounts: dict[str, Any] = {"epsilon": 50.0, "delta": 1e-4, "by": "admin", "reason": None}
+        governance.set_cap(session, population_id, **amounts, clock=self.clock)
+        return population_id
+
     def neighbour(self, **rows: Any) -> "Workshop":
         """Another owner's workshop in the same service: a population, a key and rows of the same domain."""
         other = Workshop.__new__(Workshop)
         other.__dict__ = self.__dict__ | {"data_key": new_data_key(), "dataset_id": uuid4()}
         with self.database.transaction() as session:
-            other.population_id = governance.open_population(
-                session, rule=AdmissionRule.FILTERS, clock=self.clock
-            )
-            governance.set_cap(
-                session,
-                other.population_id,
-                epsilon=50.0,
-                delta=1e-4,
-                by="admin",
-                reason=None,
-                clock=self.clock,
-            )
+            other.population_id = self._new_population(session)
             row = other.dataset_row()
             session.add(row)
         if rows:

@@ -11,6 +11,7 @@ from understudy.cli.options import (
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
     AsJson,
+    DefaultDelta,
     finite,
 )
 from understudy.cli.service import Commands, Service
@@ -53,16 +54,7 @@ def set_cap(
 def what_if(
     dataset: DatasetId,
     epsilon: Epsilon,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            "--delta",
-            min=SMALLEST_DELTA,
-            max=1,
-            callback=finite,
-            help="Delta of the job. Default: a sixteenth of the cap's.",
-        ),
-    ] = None,
+    delta: DefaultDelta = None,
     as_json: AsJson = False,
     *,
     service: Service,

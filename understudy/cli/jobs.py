@@ -7,16 +7,15 @@ from rich.console import Console
 
 from understudy.cli.answers import tell
 from understudy.cli.options import (
-    SMALLEST_DELTA,
     AsJson,
     Candidates,
     ChoiceEpsilon,
+    DefaultDelta,
     Epsilon,
     NoReuse,
     SelectionEpsilon,
     Settings,
     Synthesizer,
-    finite,
 )
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
@@ -33,16 +32,7 @@ DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 def quote(
     dataset: DatasetId,
     epsilon: Epsilon,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            "--delta",
-            min=SMALLEST_DELTA,
-            max=1,
-            callback=finite,
-            help="Delta of the job. Default: a sixteenth of the cap's.",
-        ),
-    ] = None,
+    delta: DefaultDelta = None,
     synthesizer: Synthesizer = "idpgan",
     settings: Settings = None,
     candidates: Candidates = None,

@@ -59,6 +59,16 @@ Delta = Annotated[
         help="Delta of the job's guarantee: far below one in the number of people, such as 1e-6.",
     ),
 ]
+DefaultDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        min=SMALLEST_DELTA,
+        max=1,
+        callback=finite,
+        help="Delta of the job. Default: a sixteenth of the cap's, of several caps the smallest.",
+    ),
+]
 DeclaredSize = Annotated[
     int | None,
     typer.Option(

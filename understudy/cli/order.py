@@ -7,7 +7,7 @@ import typer
 
 from understudy.cli.answers import tell
 from understudy.cli.jobs import job_line
-from understudy.cli.options import SMALLEST_DELTA, AsJson, Epsilon, Settings, finite
+from understudy.cli.options import AsJson, DefaultDelta, Epsilon, Settings
 from understudy.cli.service import Service
 from understudy.order_options import parse_options
 from understudy.quote_labels import quote_lines
@@ -19,16 +19,7 @@ def order(
         typer.Argument(help="Ids of datasets, each of another owner, declared with the same domain."),
     ],
     epsilon: Epsilon,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            "--delta",
-            min=SMALLEST_DELTA,
-            max=1,
-            callback=finite,
-            help="Delta of the job. Default: a sixteenth of the smallest cap's.",
-        ),
-    ] = None,
+    delta: DefaultDelta = None,
     settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Wait for the model and write its bundle to this file.")

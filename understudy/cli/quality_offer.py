@@ -71,7 +71,7 @@ def _ended(owner: Client, report: OwnerReport) -> OwnerReport:
 def offer_utility_report(
     connection: Connection, published: Published, order: Order, screen: TerminalScreen, *, may_ask: bool
 ) -> Published:
-    """Measure the release for a small epsilon if the order says so, ask where a person can answer, else say how.
+    """Offer one utility report: make it if the order names its epsilon, ask at a terminal, else print the command.
 
     Args:
         connection: the service and the keys.

@@ -78,7 +78,7 @@ class Fitted:
             return in_form(drawn_where(draw, rows, wide, self.domain) if wide else draw(rows), form=form)
 
     def __repr__(self) -> str:
-        """What matters to whoever uses it: the guarantee, whom it protects, and what is generated."""
+        """The guarantee, the privacy unit, and what is generated."""
         return f"Fitted({', '.join(f'{name}: {value}' for name, value in self._facts())})"
 
     def _repr_html_(self) -> str:

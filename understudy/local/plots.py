@@ -1,7 +1,7 @@
 """Plots of a generator's own draws, or of the owner's real rows beside them.
 
 A plot of draws is post-processing and costs nothing. One with real rows shows them without noise: like the owner report it is for their
-owner alone, and says so. Shares are those of bins and words as the domain declares them (`core.plan.domain.codec`).
+owner alone, and is marked so. Shares are those of bins and words as the domain declares them (`core.plan.domain.codec`).
 """
 
 import io

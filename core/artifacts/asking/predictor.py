@@ -10,8 +10,8 @@ holds already. The minimiser is w_c = 4 (sum h h^T)^-1 sum (y_c - 1/2) h, and 1/
 among records like h, by least squares.
 
 Noise moves the eigenvalues of the matrix by up to about its norm: `s sqrt(d)` for independent entries of standard deviation s in d
-dimensions, up to a factor of two. Small eigenvalues are noise, and inverting them would raise it, so `s sqrt(d)` is added to all
-(the rule was compared on seven tables; docs/asking.md). Pairs that were not counted together are assumed, as for questions.
+dimensions, up to a factor of two. Small eigenvalues are noise, and inverting them would raise it, so `s sqrt(d)` is added to all.
+`benchmarks.linear_predictor` measures the result. Pairs that were not counted together are assumed, as for questions.
 """
 
 import itertools

@@ -9,7 +9,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base, one_of
 
-ROLES = ("worker", "upkeep")
+ROLES = ("worker", "reports", "upkeep")
+"""What a process does; `reports` is a worker of that queue."""
 
 
 class WorkerSign(Base):

@@ -103,7 +103,7 @@ class KeyDirectory:
     def key_of_all_roles(self, session: Session, first: ApiKey, roles: Iterable[Role]) -> Known:
         """The key behind the browser sessions of an embedded stack's one person, made at the first call.
 
-        It belongs to the principal of `first`, so that the person owns what that key declared. Nobody keeps its secret.
+        It belongs to the principal of `first`, so that the person owns what that key declared. Its secret is not kept.
         """
         wanted = sorted(roles)
         for row in self.list_keys(session, principal_id=first.principal_id):

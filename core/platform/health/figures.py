@@ -16,7 +16,7 @@ from core.db.tables.chore_run import ChoreRun
 from core.db.tables.job import STATES, Job
 from core.db.tables.worker_sign import ROLES, WorkerSign
 from core.jobs.states import STAGES, JobState
-from core.platform.health.signs import REPORTS, SILENT_SECONDS, Device
+from core.platform.health.signs import SILENT_SECONDS, Device
 
 WAITING_STAGE: Final = "none"
 """The stage of a running job before its first mark."""
@@ -115,7 +115,7 @@ def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]
     return [
         WorkerFigures(
             name=row.name,
-            role=REPORTS if row.name.startswith(f"{REPORTS}@") else row.role,
+            role=row.role,
             silent_seconds=max(0.0, (at - row.seen_at).total_seconds()),
             devices=tuple(Device(**device) for device in row.devices),
         )
@@ -125,9 +125,7 @@ def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]
 
 def alive_by_role(workers: Sequence[WorkerFigures]) -> Mapping[str, int]:
     """Number of live processes of each role."""
-    return {
-        role: sum(worker.alive for worker in workers if worker.role == role) for role in (*ROLES, REPORTS)
-    }
+    return {role: sum(worker.alive for worker in workers if worker.role == role) for role in ROLES}
 
 
 def chore_figures(session: Session) -> Sequence[ChoreFigures]:

@@ -31,9 +31,6 @@ Role = Literal["worker", "reports", "upkeep"]
 """What a process does; `reports` is a worker that serves the queue of reports."""
 
 
-REPORTS: Final[Role] = "reports"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """Memory of one GPU.
@@ -103,16 +100,12 @@ def give_sign(
 
     Args:
         session: the open transaction.
-        name: role and machine of the process; for `reports` its beginning tells the role.
+        name: role and machine of the process.
         role: what it does.
         at: the present.
         devices: its GPUs.
     """
-    fresh = {
-        "role": "worker" if role == REPORTS else role,
-        "seen_at": at,
-        "devices": [asdict(device) for device in devices],
-    }
+    fresh = {"role": role, "seen_at": at, "devices": [asdict(device) for device in devices]}
     session.execute(
         insert(WorkerSign)
         .values(name=name, **fresh)

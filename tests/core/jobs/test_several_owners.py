@@ -1,4 +1,4 @@
-"""A job over the datasets of several owners: every ledger moves with the others or none does, whoever intervenes when."""
+"""A job over the datasets of several owners: every ledger moves with the others, or none does."""
 
 import multiprocessing
 import threading

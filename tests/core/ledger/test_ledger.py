@@ -101,8 +101,12 @@ def test_settling_never_charges_more_than_was_reserved(database):
 
 def test_voiding_gives_all_back(database):
     population = new_population(database, epsilon=1.0)
-    void(database, reserve(database, population, charge(1.0)))
-    reserve(database, population, charge(1.0))
+    first = reserve(database, population, charge(1.0))
+    void(database, first)
+    second = reserve(database, population, charge(1.0))
+    with database.read_only() as session:
+        states = [ledger_queries.reservation_of(session, job).state for job in (first, second)]
+    assert states == [EntryKind.VOIDED, EntryKind.RESERVED]
 
 
 def test_what_was_spent_cannot_be_voided(database):
@@ -201,6 +205,8 @@ class TestCaps:
         spend(database, settled)
         settle(database, settled, charge(0.1))
         set_cap(database, population, epsilon=0.1, delta=1e-5)
+        with database.read_only() as session:
+            assert ledger_queries.cap_of(session, population).epsilon == 0.1
 
     @pytest.mark.parametrize(
         ("epsilon", "delta"), [(0, 1e-5), (float("nan"), 1e-5), (1, 0), (1, 1e-13), (1, 1)]
