@@ -16,6 +16,7 @@ from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.db.tables.job import Job
+from core.db.tables.job_member import JobMember
 from core.db.tables.owner_report import OwnerReport
 from core.db.tables.release import Release
 from core.db.tables.upload import Upload
@@ -106,4 +107,8 @@ def _things(dataset: Dataset, tables: Iterable[tuple[str, Any]]) -> Things:
     grants = select(cast(Grant.id, String), literal("grant")).where(
         Grant.population_id == dataset.population_id
     )
-    return union_all(*own, *hanging, grants)
+    # Jobs of several owners name one of the datasets in their own row.
+    shared = select(JobMember.job_id).where(JobMember.dataset_id == dataset.id)
+    jobs = select(cast(JobMember.job_id, String), literal("job")).where(JobMember.dataset_id == dataset.id)
+    releases = select(cast(Release.id, String), literal("release")).where(Release.job_id.in_(shared))
+    return union_all(*own, *hanging, grants, jobs, releases)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from core.platform.access.roles import Role
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import Caller, World, require_problem
 
@@ -63,14 +64,10 @@ def test_a_model_over_two_owners_is_reserved_in_both_ledgers(world: World) -> No
         assert [one["id"] for one in caller.get("/v1/jobs").json()["items"]] == [job["id"]]
         shown = caller.get("/v1/jobs", params={"dataset_id": dataset_id}).json()["items"]
         assert [one["id"] for one in shown] == [job["id"]]
-    outsider = neighbour_of_nobody(world)
+        trail = caller.get(f"/v1/datasets/{dataset_id}/audit").json()["items"]
+        assert ("job", job["id"]) in {(event["about"], event["object"]) for event in trail}
+    outsider = world.caller(Role.OWNER)
     require_problem(outsider.get(f"/v1/jobs/{job['id']}"), status=404, code="job-not-found")
-
-
-def neighbour_of_nobody(world: World) -> Caller:
-    from core.platform.access.roles import Role
-
-    return world.caller(Role.OWNER)
 
 
 def test_datasets_that_do_not_go_together_are_refused(world: World) -> None:
