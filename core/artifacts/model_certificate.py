@@ -50,7 +50,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a ledger says what a job was charged.
+    """The ledger entries that state a job's charge.
 
     Attributes:
         reserved: The link that reserved the charge.
@@ -133,7 +133,7 @@ def make_model_certificate(
 
 
 def _ledgers(plan: ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
-    """What each owner's ledger was charged, and what protects a person with several owners; no member without owners."""
+    """The charge of each owner's ledger, and the guarantee for a person with several owners; no member without owners."""
     if plan.owners is None:
         return {}
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json()

@@ -94,7 +94,7 @@ class ReleasedError(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(Value):
-    """What an anchor counts."""
+    """The counts that an anchor releases."""
 
     columns: int
     tables: int
@@ -109,7 +109,7 @@ class Measured(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedError(CountError):
-    """What an anchor will count, and the error of as many synthetic rows as declared, for columns of typical dependence."""
+    """The counts of an anchor, and the error of as many synthetic rows as declared, for columns of typical dependence."""
 
     if_independent: CountError
     """The same for independent columns: noise and sampling only."""

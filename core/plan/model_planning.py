@@ -280,7 +280,7 @@ def _calibrated(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedModel(Value):
-    """What is trained, with how much noise."""
+    """The trained model and its noise."""
 
     target: str
     classes: int

@@ -59,7 +59,7 @@ class FilterState(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote(Value):
-    """What every order states, whatever it makes: the guarantee, its cost and the effect on a budget."""
+    """The members of every quote: guarantee, cost, and effect on a budget."""
 
     UNREADABLE = InvalidPlan, "a member of the quote is missing, unknown or of the wrong type"
 
@@ -118,7 +118,7 @@ class Split(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearntColumn(Value):
-    """What is learnt of a column."""
+    """A learnt column."""
 
     column: int | None
     """Place in the domain; None for the number of records of units."""
@@ -131,7 +131,7 @@ class LearntColumn(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning(Value):
-    """What a plan learns of the domain.
+    """The learnt parts of the domain.
 
     Only basic composition covers a job with a threshold, so its filter and those of later jobs is `basic`.
     """
@@ -151,7 +151,7 @@ class ReusedRelease(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reuse(Value):
-    """What a plan reuses and what that is worth."""
+    """The reused releases, and the gain in epsilon."""
 
     epsilon_as_if: float
     """The epsilon at which one plan would have counted as precisely as all counts together, at the plan's delta."""

@@ -106,7 +106,7 @@ class Precision(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedReport(Value):
-    """What is measured of which release; `parts` has the precision of each kind of number, known before measuring."""
+    """The release and the measured columns; `parts` has the precision of each kind of number, known before measuring."""
 
     release_id: UUID
     columns: tuple[str, ...]

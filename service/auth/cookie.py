@@ -102,5 +102,5 @@ class _Scope(TypedDict):
 
 
 def _scope(settings: Settings, samesite: Literal["strict", "lax"]) -> _Scope:
-    """What a browser must find again in order to replace or delete a cookie."""
+    """Attributes that must match for a browser to replace or delete a cookie."""
     return {"path": "/", "secure": not settings.is_alone, "httponly": True, "samesite": samesite}

@@ -143,7 +143,7 @@ class ProviderSignIn:
         return token
 
     def _back_to(self, cookie: str | None) -> str | None:
-        """The page to return to of a cookie that is young enough. Whether it is ours is for the state to say."""
+        """The return page of an attempt's cookie that has not expired. The state proves that the cookie is ours."""
         parts = (cookie or "")[: LONGEST_COOKIE + 1].split(".")
         if len(parts) != _PARTS or len(cookie or "") > LONGEST_COOKIE or not _MOMENT.fullmatch(parts[1]):
             return None

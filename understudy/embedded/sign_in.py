@@ -29,7 +29,7 @@ def new_link(folder: DataFolder) -> str:
 
 
 def _is_running(folder: DataFolder) -> bool:
-    """Whether a supervisor has the folder and has said where its API answers; one that was killed left its word behind."""
+    """Whether a supervisor holds the folder and its API has an address; a killed one leaves its connection file."""
     try:
         folder.lock().release()
     except FolderInUse:

@@ -1,4 +1,4 @@
-"""What an owner report comes to, in sentences. NOT differentially private."""
+"""The findings of an owner report in sentences. NOT differentially private."""
 
 from collections.abc import Iterator
 from statistics import fmean

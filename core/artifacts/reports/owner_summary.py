@@ -12,7 +12,7 @@ _META: Final = re.compile(rb'<meta name="understudy-summary" content="([^"]*)">'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerSummary:
-    """What the owner reads first.
+    """The summary that the owner reads first.
 
     Attributes:
         sentences: the figures: columns, pairs, learning.

@@ -1,4 +1,4 @@
-"""What every report's page is made of: the environment of its templates, and plots as paths and bars.
+"""Templates and plots that all reports share.
 
 A page is one file that needs nothing: `report.css` is embedded, no script runs, nothing is loaded.
 """

@@ -1,4 +1,4 @@
-"""What a release says of itself, as one HTML file that may be passed on. Post-processing of the release; costs nothing.
+"""The released figures as one HTML file to pass on. Post-processing of the release; costs nothing.
 
 The file holds the certificate in words, the expected error, the noisy counts and pictures of synthetic rows or images. It
 names no dataset, runs no script and loads nothing.
