@@ -1,8 +1,10 @@
 """Additions to FastAPI's OpenAPI document: the problem schema, required headers, event streams."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
 from core.errors import TooLarge
 from service.idempotency import IdempotencyKeyMissing
@@ -12,25 +14,20 @@ _OF_BODIES = problems(MalformedRequest, BodyTooSlow, TooLarge, WrongMediaType)
 _OF_ALL = problems(MalformedRequest)
 
 
-def complete_document(app: FastAPI) -> None:
-    """Extend the document of an application. Its routes refer to the problem schema by name."""
-    plain = app.openapi
-
-    def completed() -> dict[str, Any]:
-        document = plain()
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        if "Problem" in schemas:
-            return document
-        schemas["Problem"] = Problem.model_json_schema()
-        # The framework's own 422 schema is never sent.
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        for operations in document["paths"].values():
-            for operation in operations.values():
-                _complete(operation)
-        return document
-
-    app.openapi = completed  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+def document_of(routes: Sequence[BaseRoute], *, title: str, version: str, description: str) -> dict[str, Any]:
+    """Return the OpenAPI document. Routes refer to the problem schema by name."""
+    document: dict[str, Any] = get_openapi(
+        title=title, version=version, description=description, routes=routes
+    )
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas["Problem"] = Problem.model_json_schema()
+    # The framework's own 422 schema is never sent.
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            _complete(operation)
+    return document
 
 
 def _complete(operation: dict[str, Any]) -> None:

@@ -54,8 +54,6 @@ GROUPS = (
 
 
 def install_pages(app: FastAPI) -> None:
-    """Install the pages, and HTML error pages for browser requests."""
+    """Install what the pages keep, and HTML error pages for browser requests."""
     app.state.pictures = PictureCache()
-    for group in GROUPS:
-        app.include_router(group.router)
     install_error_pages(app)
