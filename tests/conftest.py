@@ -192,6 +192,7 @@ def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
             "master_key": MASTER_KEY,
             # Ends are held back until an edge; tests of other things must not wait for it.
             "completion_seconds": 0.05,
+            "report_slot_seconds": 0.05,
         }
     )
 

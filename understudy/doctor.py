@@ -37,6 +37,8 @@ Grade = Literal["problem", "warning", "note"]
 ADMIN: Final = "admin"
 FULL_BYTES: Final = 10**9
 EXAMINATION_SECONDS: Final = 120.0
+ANSWER_SECONDS: Final = 15.0
+"""An API that sends nothing for so long hangs."""
 REMEDIES: Final[dict[str, tuple[Grade, str]]] = {
     "service-unreachable": ("problem", "Check the address, that the API runs, and the proxy in front of it."),
     "report-refused": ("problem", "Give the key of an admin or auditor: --key or UNDERSTUDY_ADMIN_KEY."),
@@ -120,7 +122,7 @@ def _ask(url: str, key: str | None) -> list[Finding]:
     if key is None:
         return refused
     try:
-        with Client(url, key=key, repetitions=Repetitions(attempts=1)) as client:
+        with Client(url, key=key, repetitions=Repetitions(attempts=1), timeout=ANSWER_SECONDS) as client:
             return findings_of(client.read_health_report())
     except (Unauthenticated, Forbidden):
         return refused

@@ -23,9 +23,10 @@ LONGEST_PAUSE_SECONDS = 10.0
 OK = 200
 FIRST_ERROR = 400
 NO_CONTENT = 204
-TIMEOUT: Final = (10.0, 60.0, 60.0, 60.0)
+CONNECT_SECONDS: Final = 10.0
+TIMEOUT_SECONDS: Final = 60.0
+UPLOAD_TIMEOUT: Final = (CONNECT_SECONDS, 900.0, 900.0, 900.0)
 """Seconds to connect, to read, to write and to wait for a connection that is free."""
-UPLOAD_TIMEOUT: Final = (10.0, 900.0, 900.0, 900.0)
 PIECE_BYTES = 1 << 20
 PAGE_ITEMS = 200
 # With these statuses the service did nothing, and a later attempt may succeed.

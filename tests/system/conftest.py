@@ -24,6 +24,7 @@ _AS_A_PERSON = "import signal; signal.signal(signal.SIGINT, signal.default_int_h
 COMMAND = [sys.executable, "-c", f"{_AS_A_PERSON}; from understudy.cli import main; main()"]
 FAST = {
     "UNDERSTUDY_COMPLETION_SECONDS": "0.5",
+    "UNDERSTUDY_REPORT_SLOT_SECONDS": "0.5",
     "UNDERSTUDY_LEASE_SECONDS": "4",
     "UNDERSTUDY_HEARTBEAT_SECONDS": "0.5",
     "UNDERSTUDY_CHECKPOINT_SECONDS": "1",

@@ -10,10 +10,11 @@ from understudy.calls import Call, Read, page
 from understudy.client.backend import in_thread, sleep
 from understudy.client.handles import bound
 from understudy.exchange import (
+    CONNECT_SECONDS,
     OK,
     PAGE_ITEMS,
     PIECE_BYTES,
-    TIMEOUT,
+    TIMEOUT_SECONDS,
     UPLOAD_TIMEOUT,
     Repetitions,
     Seen,
@@ -44,6 +45,7 @@ class Session:
         key: str,
         transport: "httpx.BaseTransport | None" = None,
         repetitions: Repetitions | None = None,
+        timeout: float = TIMEOUT_SECONDS,
         sleep: Callable[[float], None] = sleep,
     ) -> None:
         """Configure the connection; nothing is sent yet.
@@ -53,6 +55,7 @@ class Session:
             key: the API key; empty for requests that need none.
             transport: httpx transport to use instead of the network, for tests.
             repetitions: how often idempotent requests are retried.
+            timeout: seconds without a byte after which a request has failed; uploads wait longer.
             sleep: waits, in seconds.
 
         Raises:
@@ -68,7 +71,7 @@ class Session:
         self._http = httpx.Client(
             base_url=self.url,
             headers=dict(headers_of(key)),
-            timeout=TIMEOUT,
+            timeout=(CONNECT_SECONDS, timeout, timeout, timeout),
             transport=transport,
             trust_env=trusts_environment(self.url),
         )

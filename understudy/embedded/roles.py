@@ -12,7 +12,7 @@ from understudy.embedded.child import Command
 from understudy.embedded.folder import DataFolder
 
 HOST = "127.0.0.1"
-NICENESS = 10
+NICENESS = 5
 CELERY = ["-m", "celery", "-A", "workers.app", "worker", "--pool", "prefork", "--concurrency", "1"]
 CELERY += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
 
