@@ -27,7 +27,7 @@ LONGEST = (
     "tests/understudy/verifying/",
 )
 """What takes longest, which begins first so that nobody waits for it at the end."""
-SPREAD = ("tests/workers/test_faults",)
+SPREAD = ("tests/workers/test_faults", "tests/understudy/verifying/test_every_plan")
 """Long files whose tests share nothing: each test is a group of its own."""
 
 
