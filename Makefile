@@ -107,7 +107,7 @@ client: $(DEV_INSTALLED) ## write the synchronous client from the asynchronous o
 docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas that the client ships
 	$(BIN)/python -m docs.generate
 
-site: $(DEV_INSTALLED) ## build the documentation site, with reference pages from the code, into build/site, strictly and offline
+site: $(DEV_INSTALLED) ## build the documentation site, with reference pages from the code, into service/documentation, strictly and offline
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 wheel: $(DEV_INSTALLED) ## build the wheel of HEAD into dist; the same commit gives the same bytes

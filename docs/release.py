@@ -4,7 +4,7 @@
     python -m docs.release tag      the wheel, dist/release-notes.md from CHANGELOG.md, and the annotated tag vX.Y.Z
 
 Nothing is uploaded or pushed. A wheel is built from what git has, not from what lies in the folder, with the commit's time in place of the
-clock and fixed permissions; the builder's own version is in requirements-dev.lock.
+clock and fixed permissions, and contains the documentation site of that commit; the builder's own version is in requirements-dev.lock.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +45,8 @@ def build_wheel(root: Path, out: Path) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(tree)) as archive:
             archive.extractall(folder, filter="data")
+        environment = os.environ | {"SOURCE_DATE_EPOCH": moment}
+        build_site(Path(folder), environment)
         command = [
             sys.executable,
             "-m",
@@ -54,9 +57,24 @@ def build_wheel(root: Path, out: Path) -> Path:
             str(out.resolve()),
             folder,
         ]
-        environment = os.environ | {"SOURCE_DATE_EPOCH": moment}
         subprocess.run(command, env=environment, umask=0o022, check=True, stdout=subprocess.DEVNULL)
     return out / f"understudy-{_version(root)}-py3-none-any.whl"
+
+
+def build_site(tree: Path, environment: Mapping[str, str]) -> None:
+    """Build the documentation site into the package that serves it.
+
+    Args:
+        tree: a copy of the repository.
+        environment: of the builder; `SOURCE_DATE_EPOCH` is the time on the pages.
+    """
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
+        cwd=tree,
+        env={**environment, "NO_MKDOCS_2_WARNING": "1"},
+        umask=0o022,
+        check=True,
+    )
 
 
 def release_notes(changelog: str, version: str, last: str | None) -> str:

@@ -8,6 +8,7 @@ from service.dashboard import (
     decisions,
     declaring_pages,
     deleting_pages,
+    documentation,
     entrance,
     grant_pages,
     help_page,
@@ -50,6 +51,7 @@ GROUPS = (
     people_pages,
     notification_pages,
     help_page,
+    documentation,
 )
 
 

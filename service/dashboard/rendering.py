@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from service.dashboard.assets import path_of
+from service.dashboard.explained import EXPLAINED_BY
 from service.dashboard.navigation import menu
 from service.dashboard.sparkline import sparkline_of
 from service.dashboard.visit import Visit
@@ -67,7 +68,7 @@ def sent_on(path: str) -> Response:
 
 def rendered(template: str, *, status: int = 200, **facts: object) -> Response:
     """Render a template as a response."""
-    text = environment().get_template(template).render(**facts)
+    text = environment().get_template(template).render(explained_by=EXPLAINED_BY.get(template), **facts)
     return Response(
         text, status_code=status, media_type="text/html; charset=utf-8", headers=dict(PAGE_HEADERS)
     )

@@ -13,6 +13,7 @@ from docs import release
 from docs.release import NotReleasable, build_wheel, release_notes, tag_release
 
 ROOT = Path(__file__).parents[2]
+SITE = "service/documentation/"
 PACKAGES = ("core", "service", "workers", "models", "migrations", "understudy")
 SECTION = "## 0.2.0 (2026-12-01)\n\n### Added\n\n* Plots.\n\n### Privacy\n\n* Nothing changed.\n"
 OLDER = "\n## 0.1.0 (2026-11-01)\n\n### Privacy\n\n* The first.\n"
@@ -24,7 +25,30 @@ def metadata_of(wheel: Path) -> Message:
         return Parser().parsestr(archive.read(name).decode())
 
 
-def test_the_same_commit_gives_the_same_wheel_which_is_whole_and_says_what_it_is(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_the_wheel_has_the_site_of_its_commit_and_is_the_same_each_time(tmp_path: Path) -> None:
+    first, second = (build_wheel(ROOT, tmp_path / name) for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as archive:
+        names = {name.removeprefix(SITE) for name in archive.namelist() if name.startswith(SITE)}
+    assert {
+        "index.html",
+        "search/search_index.json",
+        "tutorials/owner.html",
+        "reference/errors.html",
+    } <= names
+    assert not [name for name in names if name.endswith(".map")]
+
+
+def test_the_same_commit_gives_the_same_wheel_which_is_whole_and_says_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(tree: Path, _environment: object) -> None:
+        (tree / SITE / "start").mkdir(parents=True)
+        (tree / SITE / "index.html").write_text("<p>the site</p>")
+        (tree / SITE / "start" / "once.js.map").write_text("{}")
+
+    monkeypatch.setattr(release, "build_site", built)  # the real one takes long: the test above
     first, second = (build_wheel(ROOT, tmp_path / name) for name in ("first", "second"))
     assert first.read_bytes() == second.read_bytes()
     tracked = subprocess.run(
@@ -36,7 +60,7 @@ def test_the_same_commit_gives_the_same_wheel_which_is_whole_and_says_what_it_is
     ).stdout.splitlines()
     with zipfile.ZipFile(first) as archive:
         files = [name for name in archive.namelist() if ".dist-info/" not in name]
-    assert sorted(files) == sorted(tracked)
+    assert sorted(files) == sorted([*tracked, f"{SITE}index.html"])
     found = metadata_of(first)
     for field in (
         "Summary",

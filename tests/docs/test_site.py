@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from docs.reference import REFERENCE
+from service.dashboard.explained import EXPLAINED_BY
+from service.dashboard.rendering import TEMPLATES
 
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(
@@ -67,6 +69,19 @@ def test_a_link_to_a_notebook_leads_to_its_page_which_offers_the_file(site: Path
     assert 'href="notebooks/owner.html"' in (site / "start.html").read_text()
     assert '<a download href="owner.ipynb">' in (site / "notebooks" / "owner.html").read_text()
     assert (site / "notebooks" / "owner.ipynb").is_file()
+
+
+def test_every_page_of_the_dashboard_is_explained_by_a_page_that_is_there(site: Path) -> None:
+    pages = {
+        path.name
+        for path in TEMPLATES.glob("*.html")
+        if path.read_text().startswith(('{% extends "base.html" %}', '{% extends "dataset_base.html" %}'))
+    }
+    assert set(EXPLAINED_BY) == pages - {"dataset_base.html"}
+    for target in set(EXPLAINED_BY.values()):
+        name, _, anchor = target.partition("#")
+        assert not anchor or f'id="{anchor}"' in (site / name).read_text(), target
+        assert (site / name).is_file(), target
 
 
 def test_a_screenshot_is_shown_as_its_reader_would_have_it(site: Path) -> None:

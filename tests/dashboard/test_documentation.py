@@ -1,0 +1,88 @@
+"""The documentation is served from the package under a strict content policy, or says how it is built."""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from service.dashboard import documentation
+from service.dashboard.explained import EXPLAINED_BY
+from tests.dashboard.visitor import Visitor
+from tests.service.world import World
+
+PAGE = "<script src='bundle.js'></script><script>one()</script><script type='application/json'>{}</script><style>p{}</style>"
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the service looks for the site; empty."""
+    monkeypatch.setattr(documentation, "SITE", tmp_path / "site")
+    return tmp_path / "site"
+
+
+def build(site: Path) -> None:
+    for name, text in {
+        "index.html": PAGE,
+        "start/page.html": "<p>start",
+        "search/search_index.json": "{}",
+    }.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    (site.parent / "secret.html").write_text("not of the site")
+
+
+def test_the_site_is_served_to_everybody_and_nothing_beside_it(world: World, site: Path) -> None:
+    build(site)
+    browser = world.client
+    assert browser.get("/docs", follow_redirects=False).headers["location"] == "/docs/index.html"
+    assert browser.get("/docs/start/page.html").text == "<p>start"
+    assert browser.get("/docs/search/search_index.json").headers["content-type"] == "application/json"
+    for name in (
+        "../secret.html",
+        "%2e%2e/secret.html",
+        "start",
+        "start/",
+        "no.html",
+        "a%00.html",
+        "x" * 300,
+    ):
+        assert browser.get(f"/docs/{name}").status_code == 404, name
+    (site / "new.html").write_text("<p>new")
+    (site / "search" / "search_index.json").write_text("{} ")
+    assert browser.get("/docs/new.html").status_code == 200, "a site that was built anew is read anew"
+
+
+def test_only_what_a_page_was_built_with_runs(world: World, site: Path) -> None:
+    build(site)
+    policy = dict(
+        part.strip().split(" ", 1)
+        for part in world.client.get("/docs/index.html").headers["content-security-policy"].split(";")
+    )
+
+    def hashed(text: str) -> str:
+        return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == f"'self' {hashed('one()')}"
+    assert policy["style-src"] == f"'self' {hashed('p{}')}"
+    assert "unsafe" not in str(policy)
+    assert "http" not in str(policy)
+
+
+def test_a_checkout_without_the_site_says_how_to_build_it(world: World, site: Path) -> None:
+    answer = world.client.get("/docs/tutorials/owner.html", headers={"Accept": "text/html"})
+    assert answer.status_code == 200
+    assert "<code>make site</code>" in answer.text
+    assert "docs/tutorials/owner.md" in answer.text
+
+
+def test_help_leads_to_the_page_that_explains_the_page(world: World, sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    for path, template in {"/overview": "overview", "/datasets/new": "declare", "/keys": "keys"}.items():
+        found = re.search(r'href="/docs/([^"]+)" target="_blank"', owner.page(path))
+        assert found, path
+        assert found[1] == EXPLAINED_BY[f"{template}.html"]
+    assert f"/docs/{EXPLAINED_BY['sign_in.html']}" in world.client.get("/sign-in").text
