@@ -17,21 +17,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from understudy.draft_bounds import (
-    BINS,
-    FEWEST_TO_LEARN,
-    TOLERATED_SHIFT,
-    Bounds,
-    choose_bounds,
-    special_values,
-)
+from understudy.draft_bounds import BINS, FEWEST_TO_LEARN, choose_bounds
+from understudy.draft_numbers import MOST_INTEGER_CODES, are_codes, bounds_note, numbers
 from understudy.draft_words import (
     are_keys,
     code_book,
     names_a_key,
     names_a_person,
     names_amount,
-    names_codes,
     names_contact,
     ordered,
     target_rank,
@@ -46,17 +39,14 @@ NOTE = "_note"
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
 _MOST_CATEGORIES = 200
-_MOST_INTEGER_CODES = 60
 _MOST_LEARNT = 64
 _SHORT_LIST = 10
-_FEW_INTEGERS = 2
 _FEWEST_ROWS_FOR_IDS = 20
 _FEWEST_ROWS_OF_A_WORD = 10
 _ROWS_PER_FREE_TEXT = 5
-_SPARSE = 1000
-_LONG_CODE = 1e8
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
+_WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit; else ignore it, unless its values may be released."
 _EPOCH = date(1970, 1, 1).toordinal()
 _TRUE_WORDS = {"true", "yes", "y", "t"}
 _FALSE_WORDS = {"false", "no", "n", "f"}
@@ -155,6 +145,8 @@ def _codes_of(column: dict[str, Any]) -> int:
     elif column["kind"] == "categorical":
         listed = column["most"] if column["categories"] == "learn" else len(column["categories"])
         codes = listed + bool(column.get("other"))
+    elif "edges" in column:
+        codes = len(column["edges"]) - 1 + len(column.get("specials", ()))
     elif column["kind"] == "numeric" and (column["type"] == "integer" or "decimals" in column):
         points = (column["upper"] - column["lower"]) * 10 ** column.get("decimals", 0) + 1
         codes = min(BINS, math.ceil(points)) + len(column.get("specials", ()))
@@ -171,8 +163,11 @@ def _render(value: dict[str, Any], indent: int) -> str:
 
 
 def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> dict[str, Any]:
-    unit, why = _unit(facts)
+    unit, why, others = _unit(facts)
     columns = [_column(name, fact, is_unit=name == unit) for name, fact in facts.items()]
+    for column in columns:
+        if column["name"] in others and column["kind"] != "ignored":
+            column[NOTE] = f"{_WHOSE} {column[NOTE]}"
     target = _target(columns)
     draft: dict[str, Any] = {
         "schema": SCHEMA,
@@ -207,12 +202,13 @@ def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> di
     return draft
 
 
-def _unit(facts: dict[str, Facts]) -> tuple[str | None, str]:
-    """The column that says whose record it is, if one repeats, and the reason in a sentence."""
+def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
+    """The column that says whose record it is, if one repeats, the reason in a sentence, and columns that may say it instead."""
     keys = {
         name: fact
         for name, fact in facts.items()
         if fact.readable
+        and not _is_time(fact)
         and fact.distinct >= _FEWEST_ROWS_FOR_IDS
         and not fact.unique
         and (fact.whole or not fact.numeric)
@@ -221,8 +217,16 @@ def _unit(facts: dict[str, Facts]) -> tuple[str | None, str]:
     if persons:
         name = max(persons, key=lambda name: keys[name].distinct)
         per = keys[name].present / keys[name].distinct
-        return name, f"The privacy unit is a value of {name!r}, which stands in {per:.2g} rows on average."
-    others = [name for name, fact in keys.items() if names_a_key(name) or are_keys(fact.values)]
+        return (
+            name,
+            f"The privacy unit is a value of {name!r}, which stands in {per:.2g} rows on average.",
+            [],
+        )
+    others = [
+        name
+        for name, fact in keys.items()
+        if names_a_key(name) or (are_keys(fact.values) and code_book(name, fact.values) is None)
+    ]
     if others:
         listed = ", ".join(
             f"{name!r} ({keys[name].present / keys[name].distinct:.2g} rows a value)" for name in others
@@ -230,8 +234,9 @@ def _unit(facts: dict[str, Facts]) -> tuple[str | None, str]:
         return (
             None,
             f"Each row is protected by itself. If one of these says whose row it is, make it the privacy unit: {listed}.",
+            others,
         )
-    return None, "Each row is protected by itself: no column seems to say whose row it is."
+    return None, "Each row is protected by itself: no column seems to say whose row it is.", []
 
 
 def _target(columns: list[dict[str, Any]]) -> str | None:
@@ -281,8 +286,8 @@ def _kind(name: str, fact: Facts) -> dict[str, Any]:
         return {"kind": "ignored", NOTE: reason}
     if _is_time(fact):
         return _times(fact)
-    if fact.numeric and not _are_codes(name, fact):
-        return _numbers(fact)
+    if fact.numeric and not are_codes(name, fact):
+        return numbers(name, fact)
     return _words(name, fact, codes=fact.numeric)
 
 
@@ -312,23 +317,6 @@ def _plausible(fact: Facts) -> bool:
     return first.year >= 1900 and last.year <= 2100 and fact.decimals == 0  # noqa: PLR2004
 
 
-def _are_codes(name: str, fact: Facts) -> bool:
-    """Whether whole numbers are codes: zeros before them, a name of codes, or few values far apart."""
-    if not fact.whole or fact.decimals:
-        return False
-    if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS:
-        return True
-    few = len(fact.spread) <= _MOST_INTEGER_CODES
-    sparse = (
-        fact.upper - fact.lower > _SPARSE * fact.distinct
-        and fact.present > _ROWS_PER_FREE_TEXT * fact.distinct
-    )
-    if names_codes(name):
-        return few or sparse or code_book(name, ()) is not None
-    # Few values far apart may also be amounts with a sentinel, so those without a name must be long.
-    return sparse and fact.upper >= _LONG_CODE
-
-
 def _times(fact: Facts) -> dict[str, Any]:
     names = sorted(fact.days, key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
     spread: dict[float, int] = {float(day): count for day, count in fact.days[names[0]].items()}
@@ -336,7 +324,7 @@ def _times(fact: Facts) -> dict[str, Any]:
     lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
     upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
     learn = {"bins": "learn"} if found.bins == "learn" else {}
-    notes = [_bounds_note(found)]
+    notes = [bounds_note(found)]
     if len(names) > 1 and names[0].startswith("%"):
         notes.append(f"Could also be {' or '.join(names[1:])}.")
     if names[0] == "datetime":
@@ -373,58 +361,6 @@ def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]
     return {"patterns": found} if found else {}
 
 
-def _numbers(fact: Facts) -> dict[str, Any]:
-    # More digits are measurements, not a format.
-    decimals = fact.decimals if not fact.whole and fact.decimals <= 4 else None  # noqa: PLR2004
-    unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
-    inside, beyond = special_values(_exact_numbers(fact), fact.spread)
-    found = choose_bounds(fact.spread, unit=unit, inside=inside, beyond=beyond)
-    column: dict[str, Any] = {
-        "kind": "numeric",
-        "type": "integer" if fact.whole else "real",
-        "lower": _plain(found.lower),
-        "upper": _plain(found.upper),
-    }
-    if decimals is not None:
-        column["decimals"] = decimals
-    if found.specials:
-        column["specials"] = [_plain(value) for value in found.specials]
-    column |= {"log": {"spacing": "log"}, "learn": {"bins": "learn"}}.get(found.bins, {})
-    return column | {NOTE: _bounds_note(found)}
-
-
-def _exact_numbers(fact: Facts) -> dict[float, int]:
-    """Counts of unrounded numbers; where values were thinned out, of zero alone, which rounding keeps."""
-    if fact.thinned:
-        return {0.0: fact.spread[0.0]}
-    return {float(text): count for text, count in fact.values.items() if text not in (fact.odd or ())}
-
-
-def _bounds_note(found: Bounds) -> str:
-    """One line on bounds and bins, and what they cost by simulation."""
-    notes = []
-    if found.cost.clamped > 0:
-        notes.append(
-            f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound."
-        )
-    if found.specials:
-        notes.append(
-            "Values that many rows share, or that stand for something else, have codes of their own."
-        )
-    match found.bins:
-        case "log":
-            notes.append("Bins of equal ratio, because most values are small.")
-        case "learn":
-            notes.append(
-                f"Bins are learnt with noise: even ones would move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours."
-            )
-        case _ if found.cost.shift > TOLERATED_SHIFT:
-            notes.append(
-                f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
-            )
-    return " ".join(notes) or "Bounds hold all rows, rounded; even bins keep the quartiles."
-
-
 def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     odd = set(fact.odd or ()) if fact.numeric else set()
     counts = {word: count for word, count in fact.values.items() if word not in odd}
@@ -433,18 +369,22 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     fewest = min(_FEWEST_ROWS_OF_A_WORD, fact.rows // 100)
     kept = [word for word, count in counts.items() if count >= fewest]
     book = code_book(name, counts)
-    if len(counts) <= _MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
+    if len(counts) <= MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
         return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
     if (
         fact.thinned
         or len(kept) > _MOST_CATEGORIES
-        or (len(counts) > _MOST_INTEGER_CODES and book is not None)
+        or (len(counts) > MOST_INTEGER_CODES and book is not None)
     ):
         return _many_words(fact, book)
-    if len(counts) > _MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present:
+    if len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present:
         return _many_words(fact, book)
     dropped = len(counts) - len(kept)
-    reasons = ["Numbers that are codes without an order."] if codes else []
+    reasons = (
+        ["Numbers spread or named like codes; if they count or grade something, make them numeric."]
+        if codes
+        else []
+    )
     reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
     if len(kept) > _SHORT_LIST:
         reasons.append(
@@ -485,10 +425,6 @@ def _boolean(words: Iterable[str]) -> dict[str, Any] | None:
         if true is None or false is None
         else {"kind": "boolean", "true": true, "false": false, NOTE: "Two words."}
     )
-
-
-def _plain(value: float) -> float | int:
-    return int(value) if value.is_integer() else value
 
 
 def nice_size(rows: int) -> int:

@@ -1,6 +1,6 @@
 """Bounds and bins of a number or time in a draft, and by simulation what they cost.
 
-Bounds are the 0.1 % and 99.9 % quantiles, widened to round numbers; a bound that lies close takes in the rest too. So one
+Bounds are those of a natural scale that the name says and that holds the rows, such as 1 to 31 for a day. Otherwise they are the 0.1 % and 99.9 % quantiles, widened to round numbers; a bound that lies close takes in the rest too. So one
 extreme value moves no bound. Bins are even, else of equal ratio, else learnt: the first under which rows that are drawn
 evenly inside their bins keep the quantiles of the rows.
 """
@@ -56,6 +56,7 @@ class Bounds:
         specials: Values with a code of their own.
         bins: "linear", "log" or "learn".
         cost: What this costs; of learnt bins, what even ones would.
+        is_natural: Whether the bounds are those of a natural scale.
     """
 
     lower: float
@@ -63,6 +64,7 @@ class Bounds:
     specials: tuple[float, ...]
     bins: str
     cost: Cost
+    is_natural: bool = False
 
 
 def robust_range(spread: Spread) -> tuple[float, float]:
@@ -111,6 +113,7 @@ def choose_bounds(
     round_numbers: bool = True,
     inside: Sequence[float] = (),
     beyond: Sequence[float] = (),
+    natural: Sequence[tuple[float, float]] = (),
 ) -> Bounds:
     """Choose bounds and bins.
 
@@ -120,11 +123,28 @@ def choose_bounds(
         round_numbers: Whether bounds are widened to round numbers; of days they are not.
         inside: Values with a code of their own inside the bounds.
         beyond: The same, outside the bounds.
+        natural: Bounds of a natural scale, narrowest first. The first that holds the rows is taken if even bins between it keep the quartiles.
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
     low, high = robust_range(spread)
-    lower, upper = nice_bounds(low, high) if round_numbers else (low, high)
     ordinary = {value: count for value, count in spread.items() if value not in inside} or spread
+    specials = tuple(sorted((*inside, *beyond)))
+    for lower, upper in natural:
+        if lower <= low and high <= upper:
+            cost = cost_of(ordinary, _edges(lower, upper, unit, "linear"), unit)
+            if cost.shift <= TOLERATED_SHIFT:
+                return Bounds(
+                    lower=lower, upper=upper, specials=specials, bins="linear", cost=cost, is_natural=True
+                )
+    # Whole numbers that have a bin each need no round bounds: these would add values that no row has.
+    is_short = unit == 1.0 and 0 < high - low < BINS
+    lower, upper = nice_bounds(low, high) if round_numbers and not is_short else (low, high)
+    bins, cost = _bins(ordinary, lower, upper, unit)
+    return Bounds(lower=lower, upper=upper, specials=specials, bins=bins, cost=cost)
+
+
+def _bins(ordinary: Spread, lower: float, upper: float, unit: float | None) -> tuple[str, Cost]:
+    """The bins between two bounds, and what they cost."""
     cost = {kind: cost_of(ordinary, _edges(lower, upper, unit, kind), unit) for kind in ("linear", "log")}
     bins = "linear"
     if cost["linear"].shift > TOLERATED_SHIFT:
@@ -135,13 +155,7 @@ def choose_bounds(
             bins = "learn"
         elif skewed:
             bins = "log"
-    return Bounds(
-        lower=lower,
-        upper=upper,
-        specials=tuple(sorted((*inside, *beyond))),
-        bins=bins,
-        cost=cost["log" if bins == "log" else "linear"],
-    )
+    return bins, cost["log" if bins == "log" else "linear"]
 
 
 def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:

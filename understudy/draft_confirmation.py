@@ -11,6 +11,7 @@ from datetime import date, datetime
 from itertools import groupby
 from typing import Any, Final, Literal
 
+from understudy.countries import BOOKS, country_book
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.table_files import MARK
@@ -34,6 +35,7 @@ _KIND_OF: Final = {
 }  # fmt: skip
 _NONE: Final = frozenset({"none", "null", "-"})
 _LONG = 12
+_ALL: Final = "all"
 
 Ask = Callable[[str], str | None]
 """Asks a question; None if nobody answers any more."""
@@ -206,8 +208,11 @@ def _ask_one(
 
 def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -> None:
     for mark in group:
-        hint = " (commas between words; -WORD drops one)" if isinstance(mark.holder[mark.key], list) else ""
-        text = _answer(ask, f"    {mark.key} [{_value(mark.holder[mark.key])}]{hint}: ")
+        value = mark.holder[mark.key]
+        hint = " (commas between words; -WORD drops one)" if isinstance(value, list) else ""
+        if mark.key == "categories" and isinstance(value, list) and (book := country_book(value)) is not None:
+            hint = f"{hint[:-1]}; all lists the {book})"
+        text = _answer(ask, f"    {mark.key} [{_value(value)}]{hint}: ")
         if not text:
             continue
         try:
@@ -219,6 +224,7 @@ def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -
             mark.key in {"lower", "upper"}
             and mark.holder["kind"] == "numeric"
             and mark.holder.get("bins") != "learn"
+            and "edges" not in mark.holder
         ):
             width = (mark.holder["upper"] - mark.holder["lower"]) / 32
             say(
@@ -260,6 +266,18 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         if (problem := _problem(mark)) is not None:
             mark.holder[mark.key] = before
             raise InputUnusable(f"{mark.place}: {problem}")
+        if mark.key in {"lower", "upper", "edges"} and "edges" in mark.holder:
+            _meet(mark.holder, mark.key)
+
+
+def _meet(column: dict[str, Any], changed: str) -> None:
+    """Let the first and last edge equal the bounds again, after one of the three was changed."""
+    edges = column["edges"]
+    if changed == "edges":
+        column["lower"], column["upper"] = edges[0], edges[-1]
+        return
+    lower, upper = column["lower"], column["upper"]
+    column["edges"] = [lower, *(edge for edge in edges if lower < edge < upper), upper]
 
 
 def _change_unit(document: dict[str, Any], text: str) -> None:
@@ -316,6 +334,8 @@ def _read_list(mark: Mark, before: list[Any], text: str) -> list[Any]:
         if mark.key == "categories":
             mark.holder["other"] = mark.holder.get("other") or True
         return left
+    if mark.key == "categories" and text == _ALL and (book := country_book(before)) is not None:
+        return [*BOOKS[book], *(word for word in before if word not in BOOKS[book])]
     items = [item.strip() for item in text.split(",")]
     return [float(item) for item in items] if numbers else items
 

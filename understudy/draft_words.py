@@ -4,8 +4,10 @@ Public rules, the same for every table. They decide what a draft proposes; a per
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
+
+from understudy.countries import ALPHA_3, NAMES, country_book
 
 _PERSONS = (
     "patient", "person", "subject", "customer", "client", "user", "member", "student", "pupil", "employee",
@@ -52,14 +54,38 @@ _TARGETS = (
     "survival", "churn", "churned", "defaulted", "response", "subscribed", "fraud", "relapse", "converted", "approved",
     "attrition", "exited",
 )  # fmt: skip
+_QUANTITIES = frozenset({
+    "age", "year", "rating", "score", "level", "grade", "rank", "decile", "quantile", "percentile", "quantity", "qty", "length",
+    "width", "distance", "duration", "temperature", "rate", "size", "children", "people", "frequency", "visit", "capacity",
+})  # fmt: skip
+_NATURAL = (
+    (frozenset({"weekday", "dayofweek", "dow", "wday"}), ((0.0, 6.0), (1.0, 7.0), (0.0, 7.0))),
+    (frozenset({"hour", "hr"}), ((0.0, 23.0), (0.0, 24.0))),
+    (frozenset({"minute"}), ((0.0, 59.0),)),
+    (frozenset({"second"}), ((0.0, 59.0),)),
+    (frozenset({"month"}), ((1.0, 12.0),)),
+    (frozenset({"quarter"}), ((1.0, 4.0),)),
+    (frozenset({"week", "isoweek"}), ((1.0, 53.0),)),
+    (frozenset({"day", "dom", "mday", "dayofmonth"}), ((1.0, 31.0),)),
+    (frozenset({"percent", "percentage", "pct", "perc"}), ((0.0, 100.0),)),
+    (frozenset({"age", "agep"}), ((0.0, 100.0), (0.0, 120.0))),
+)
+"""Words of a name, and bounds of what they measure."""
+_CLOCK = frozenset({"time", "hhmm", "hourmin", "clock"})
+_THINGS = frozenset({
+    "flight", "vehicle", "device", "machine", "sensor", "order", "invoice", "trip", "ticket", "session", "case", "encounter", "plate",
+    "tailnum", "serial", "contract", "policy", "parcel", "shipment",
+})  # fmt: skip
+_KEY_ENDS = ("uuid", "guid", "num", "nbr")
 _POSTAL = frozenset({"zip", "zipcode", "postcode", "postal", "plz"})
-_COUNTRY = frozenset({"country", "nation", "nationality", "citizenship"})
+_COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
+_SHARE_OF_KEYS = 0.95
 _ICD = re.compile(
     r"[A-TV-Z][0-9][0-9A-Z](\.?[0-9A-Z]{1,4})?|[0-9]{1,3}(\.[0-9]{1,2})?|[EV][0-9]{2,3}(\.[0-9]{1,2})?"
 )
 _ICD_LETTER = re.compile(r"[A-Z][0-9]")
-_ISO = re.compile(r"[A-Z]{2,3}")
 _SCALES = (
     ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
     ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"),
@@ -90,6 +116,8 @@ _ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
 
 _MOST_ALIKE = 100
 """Fewer codes than this are listed, whatever their book."""
+_FEWEST_COUNTRIES = 5
+_SHORT_WORD = 3
 _FEWEST_BEGINNINGS = 3
 """First characters of the codes of a classification of diseases."""
 
@@ -109,7 +137,7 @@ def names_a_person(name: str) -> bool:
 def names_a_key(name: str) -> bool:
     """Whether the last word of a name is that of a key, such as "order_id"."""
     words = words_of(name)
-    return bool(words) and (words[-1] in _KEYS or words[-1].endswith(("uuid", "guid")))
+    return bool(words) and (words[-1] in _KEYS or words[-1] in _THINGS or words[-1].endswith(_KEY_ENDS))
 
 
 def names_contact(name: str) -> bool:
@@ -125,6 +153,27 @@ def names_codes(name: str) -> bool:
     return bool(words) and words[0] not in _COUNTS and (glued or not _CODES.isdisjoint(words))
 
 
+def names_quantity(name: str) -> bool:
+    """Whether a name is that of a quantity: a count, an amount, a grade, or things in the plural."""
+    words = words_of(name)
+    many = any(
+        len(word) > _SHORT_WORD and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+        for word in words
+    )
+    return many or not (_QUANTITIES | _AMOUNTS | _COUNTS).isdisjoint(words)
+
+
+def natural_scale(name: str) -> Sequence[tuple[float, float]]:
+    """Bounds of what a name measures, such as a day of a month or an age, narrowest first; empty where it says none."""
+    words = {*words_of(name), "".join(words_of(name))}
+    return next((bounds for scale, bounds in _NATURAL if not scale.isdisjoint(words)), ())
+
+
+def names_clock(name: str) -> bool:
+    """Whether a name is that of a time of the day."""
+    return not _CLOCK.isdisjoint(words_of(name))
+
+
 def names_amount(name: str) -> bool:
     """Whether a name is that of an amount, so that values that all differ are no identifier."""
     return not _AMOUNTS.isdisjoint(words_of(name))
@@ -137,8 +186,9 @@ def target_rank(name: str) -> int | None:
 
 
 def are_keys(texts: Collection[str]) -> bool:
-    """Whether all texts are UUIDs."""
-    return bool(texts) and all(_UUID.fullmatch(text) for text in texts)
+    """Whether nearly all texts are UUIDs, or letters and digits in one word, such as "N14228"."""
+    keys = sum(_UUID.fullmatch(text) is not None or _MIXED_KEY.fullmatch(text) is not None for text in texts)
+    return bool(texts) and keys >= _SHARE_OF_KEYS * len(texts)
 
 
 def code_book(name: str, texts: Collection[str]) -> str | None:
@@ -151,8 +201,8 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
     words = words_of(name)
     if not _POSTAL.isdisjoint(words):
         return "postcodes"
-    if not _COUNTRY.isdisjoint(words) and all(_ISO.fullmatch(text) for text in texts):
-        return "ISO country codes"
+    if (book := _countries(words, texts)) is not None:
+        return book
     letters = sum(_ICD_LETTER.match(text) is not None for text in texts)
     fitting = sum(_ICD.fullmatch(text) is not None for text in texts)
     # Chapters begin with different letters and digits; numbers behind one letter identify something else, such as aircraft.
@@ -165,6 +215,15 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
     ):
         return "ICD codes"
     return None
+
+
+def _countries(words: Collection[str], texts: Collection[str]) -> str | None:
+    """A book of countries. Two letters and numbers need a name that says so, because much else is written so."""
+    if (book := country_book(texts)) is None:
+        return None
+    is_named = not _COUNTRY.isdisjoint(words)
+    speaks_for_itself = book in {ALPHA_3, NAMES} and len(texts) >= _FEWEST_COUNTRIES
+    return book if is_named or speaks_for_itself else None
 
 
 def ordered(texts: Iterable[str]) -> list[str] | None:

@@ -13,6 +13,7 @@ from core.data.intake.intake import CSV, PARQUET, receive
 from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainUnconfirmed
 from understudy.domain_draft import MARK, NOTE, codes_at_most, draft_domain, draft_frame, render_draft
+from understudy.draft_words import code_book
 from understudy.errors import InputUnusable, NotInstalled
 
 ROWS = 60
@@ -106,7 +107,7 @@ def test_kinds_are_found(tmp_path: Path):
         "score": "numeric", "admitted": "date", "seen": "datetime", "born": "date", "dead": "boolean",
         "nothing": "ignored", "code": "ignored", "flag": "categorical",
     }  # fmt: skip
-    assert (column(draft, "age")["lower"], column(draft, "age")["upper"]) == (20, 56)
+    assert (column(draft, "age")["lower"], column(draft, "age")["upper"]) == (0, 100)
     assert column(draft, "paid")["specials"] == [0]
     assert column(draft, "score") == {
         "name": "score", "kind": "numeric", "type": "real", "lower": 0, "upper": 7.5, "decimals": 3,
@@ -254,6 +255,86 @@ def test_bands_and_codes_have_their_kinds(tmp_path: Path):
     assert column(draft, "ward_type")["categories"] == [str(n) for n in range(7)]
     assert column(draft, "visits")["kind"] == "numeric"
     assert column(draft, "plz")["kind"] == "categorical", "a number that begins with 0 is a code"
+
+
+def test_a_name_that_says_a_natural_scale_has_its_bounds(tmp_path: Path):
+    rows = "".join(
+        f"{1 + n % 12},{1 + n % 31},{n % 24},{1 + n % 7},{n % 80}.5,{3 + n % 95},{1 + n % 30}\n"
+        for n in range(400)
+    )
+    draft = draft_domain(
+        write(tmp_path, ("month,day,hour,day_of_week,discount_pct,age_years,stay\n" + rows).encode())
+    )
+    found = {entry["name"]: (entry["lower"], entry["upper"]) for entry in draft["columns"]}
+    assert found == {
+        "month": (1, 12), "day": (1, 31), "hour": (0, 23), "day_of_week": (1, 7), "discount_pct": (0, 100),
+        "age_years": (0, 100), "stay": (1, 30),
+    }  # fmt: skip
+    assert "the scale that the name says" in column(draft, "day")[NOTE]
+    assert column(draft, "day")[MARK] == ["name", "kind", "type", "lower", "upper"], (
+        "it is marked all the same"
+    )
+
+
+def test_what_does_not_fit_a_natural_scale_has_bounds_of_its_own(tmp_path: Path):
+    rows = "".join(f"{n % 400},{n % 100 / 100}\n" for n in range(4000))
+    draft = draft_domain(write(tmp_path, ("day,share_pct\n" + rows).encode()))
+    assert (column(draft, "day")["lower"], column(draft, "day")["upper"]) == (0, 400)
+    assert column(draft, "share_pct")["upper"] == 1, "even bins from 0 to 100 would keep nothing of shares"
+
+
+def test_times_of_the_clock_have_a_bin_for_each_hour(tmp_path: Path):
+    minutes = [n % 24 * 100 + n * 7 % 60 for n in range(1440)]
+    rows = "".join(f"{time},{time},{n % 2400},{n % 48 * 50}\n" for n, time in enumerate([*minutes, 2400]))
+    path = write(tmp_path, ("dep,sched_time,flight_no,fee\n" + rows).encode())
+    draft = draft_domain(path)
+    for name in ("dep", "sched_time"):
+        found = column(draft, name)
+        assert found["edges"][:4] == [0, 60, 100, 160]
+        assert (found["edges"][-1], found["specials"]) == (2359, [2400])
+    assert "edges" not in column(draft, "flight_no")
+    assert "edges" not in column(draft, "fee"), "every multiple of fifty has minutes below 60"
+    assert accepted(path, draft) == (1441, 0)
+    domain = TableDomain.from_json(confirmed(draft))
+    assert domain.cells <= codes_at_most(draft)
+
+
+def test_numbers_that_are_spread_as_codes_are_are_categories(tmp_path: Path):
+    """Marital status and origin of a survey have peaks and holes; counts fall off, and a scale rises and falls once."""
+    shapes = {
+        "MSP": {1: 400, 2: 20, 3: 60, 4: 100, 5: 15, 6: 405}, "RAC": {1: 600, 2: 200, 6: 100, 8: 100}, "OWN": {0: 100, 1: 600, 2: 300},
+        "NOC": {0: 500, 1: 250, 2: 150, 3: 70, 4: 30}, "LIK": {1: 100, 2: 200, 3: 400, 4: 200, 5: 100}, "Q2": {1: 170, 2: 180, 3: 190, 4: 180, 5: 180, 99: 100},
+        "visits": {0: 500, 1: 100, 2: 300, 3: 100}, "kw": {55: 500, 66: 100, 81: 400},
+    }  # fmt: skip
+    columns = [[value for value, count in shape.items() for _ in range(count)] for shape in shapes.values()]
+    rows = "\n".join(",".join(map(str, row)) for row in zip(*columns, strict=True))
+    draft = draft_domain(write(tmp_path, f"{','.join(shapes)}\n{rows}\n".encode()))
+    kinds = {entry["name"]: entry["kind"] for entry in draft["columns"]}
+    assert {name for name, kind in kinds.items() if kind == "categorical"} == {"MSP", "RAC", "OWN"}
+    assert column(draft, "Q2")["specials"] == [99]
+
+
+def test_identifiers_that_repeat_are_asked_about(tmp_path: Path):
+    rows = "".join(f"N{14000 + n % 200}UA,{n % 150},2024-01-{1 + n % 28:02d},{n}\n" for n in range(3000))
+    draft = draft_domain(write(tmp_path, ("plane,flight,last_order,x\n" + rows).encode()))
+    assert draft["privacy_unit"] is None
+    assert "make it the privacy unit: 'plane' (15 rows a value), 'flight' (20 rows a value)." in draft[NOTE]
+    for name in ("plane", "flight"):
+        assert column(draft, name)[NOTE].startswith("An identifier that repeats.")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "book"),
+    [
+        ("country", ["DE", "FR", "AT"], "ISO 3166 alpha-2 codes"),
+        ("iso_num", ["276", "250", "040"], "ISO 3166 numeric codes"),
+        ("origin", ["DEU", "FRA", "AUT", "CHE", "USA"], "ISO 3166 alpha-3 codes"),
+        ("born_in", ["Germany", "France", "Vietnam", "Turkey", "Bolivia", "Atlantis"], None),
+        ("state", ["DE", "AL", "GA", "MD", "PA"], None),
+    ],
+)
+def test_countries_are_a_public_book(name: str, words: list[str], book: str | None):
+    assert code_book(name, words) == book
 
 
 def test_words_for_missing_are_found_among_numbers_and_words(tmp_path: Path):

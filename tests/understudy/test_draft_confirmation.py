@@ -115,3 +115,39 @@ def test_a_draft_of_images_is_confirmed_too(tmp_path: Path) -> None:
     )
     assert confirm(file, answers="\n\n\n")[0] == 0
     assert json.loads(file.read_text()) == drafted
+
+
+def test_all_lists_the_public_book_of_countries() -> None:
+    column = {
+        "name": "country",
+        "kind": "categorical",
+        "categories": ["DE", "FR"],
+        "_from_data": ["categories"],
+    }
+    document = {"columns": [column], "target": None, "privacy_unit": None}
+    change(document, marks_of(document)[0], "all")
+    assert len(column["categories"]) == 249
+    assert {"DE", "NZ"} < set(column["categories"])
+    change(document, marks_of(document)[0], "-NZ")
+    assert "NZ" not in column["categories"]
+
+
+def test_edges_meet_bounds_that_a_person_changes() -> None:
+    column = {
+        "name": "dep_time",
+        "kind": "numeric",
+        "type": "integer",
+        "lower": 0,
+        "upper": 2359,
+        "edges": [0, 60, 100, 2300, 2359],
+    }
+    document = {
+        "columns": [column | {"_from_data": ["lower", "upper", "edges"]}],
+        "target": None,
+        "privacy_unit": None,
+    }
+    marks = {mark.key: mark for mark in marks_of(document)}
+    change(document, marks["lower"], "60")
+    assert document["columns"][0]["edges"] == [60, 100, 2300, 2359]
+    change(document, marks["edges"], "0, 1200, 2400")
+    assert (document["columns"][0]["lower"], document["columns"][0]["upper"]) == (0, 2400)

@@ -1,0 +1,178 @@
+"""What the whole numbers of a column mean in a draft: amounts, codes, times of the clock, or values of a natural scale.
+
+Public rules from names and from the shape of the values, the same for every table. They decide what a draft proposes; a person
+decides what is declared.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from understudy.draft_bounds import TOLERATED_SHIFT, Bounds, choose_bounds, special_values
+from understudy.draft_words import code_book, names_clock, names_codes, names_quantity, natural_scale
+from understudy.table_facts import Facts
+
+MOST_INTEGER_CODES: Final = 60
+_FEW_INTEGERS, _THREE = 2, 3
+_ROWS_A_CODE = 5
+_SPARSE = 1000
+_LONG_CODE = 1e8
+
+_MOST_UNNAMED_CODES = 20
+_LARGEST_UNNAMED_CODE = 99
+_FEWEST_ROWS_OF_UNNAMED_CODES = 200
+_VALLEY = 1 / 3
+_SHARE_OF_A_PEAK = 0.02
+
+_MIDNIGHT, _LAST_MINUTE = 2400.0, 2359
+_MINUTES = 60
+_FEWEST_HOURS, _FEWEST_MINUTES, _FEWEST_TIMES = 4, 10, 20
+_CLOCK_EDGES: Final = (
+    *(edge for hour in range(0, 2300, 100) for edge in (hour, hour + 60)),
+    2300,
+    _LAST_MINUTE,
+)
+
+
+def numbers(name: str, fact: Facts) -> dict[str, Any]:
+    """Draft a column of numbers.
+
+    Args:
+        name: Of the column.
+        fact: What its rows hold.
+
+    Returns:
+        Kind, type, bounds and bins, and a note.
+    """
+    inside, beyond = special_values(_exact(fact), fact.spread)
+    if _is_clock(name, fact, beyond):
+        return _clock(fact, beyond)
+    # More digits are measurements, not a format.
+    decimals = fact.decimals if not fact.whole and fact.decimals <= 4 else None  # noqa: PLR2004
+    unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
+    found = choose_bounds(fact.spread, unit=unit, inside=inside, beyond=beyond, natural=natural_scale(name))
+    column: dict[str, Any] = {
+        "kind": "numeric",
+        "type": "integer" if fact.whole else "real",
+        "lower": _plain(found.lower),
+        "upper": _plain(found.upper),
+    }
+    if decimals is not None:
+        column["decimals"] = decimals
+    if found.specials:
+        column["specials"] = [_plain(value) for value in found.specials]
+    column |= {"log": {"spacing": "log"}, "learn": {"bins": "learn"}}.get(found.bins, {})
+    return column | {"_note": bounds_note(found)}
+
+
+def bounds_note(found: Bounds) -> str:
+    """One line on bounds and bins, and what they cost by simulation."""
+    notes = []
+    if found.is_natural:
+        notes.append("Bounds are those of the scale that the name says, whatever the rows hold.")
+    if found.cost.clamped > 0:
+        notes.append(
+            f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound."
+        )
+    if found.specials:
+        notes.append(
+            "Values that many rows share, or that stand for something else, have codes of their own."
+        )
+    match found.bins:
+        case "log":
+            notes.append("Bins of equal ratio, because most values are small.")
+        case "learn":
+            notes.append(
+                f"Bins are learnt with noise: even ones would move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours."
+            )
+        case _ if found.cost.shift > TOLERATED_SHIFT:
+            notes.append(
+                f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
+            )
+    return " ".join(notes) or "Bounds hold all rows, rounded; even bins keep the quartiles."
+
+
+def are_codes(name: str, fact: Facts) -> bool:
+    """Whether whole numbers are codes: zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
+    if not fact.whole or fact.decimals:
+        return False
+    if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS:
+        return True
+    sparse = fact.upper - fact.lower > _SPARSE * fact.distinct and fact.present > _ROWS_A_CODE * fact.distinct
+    if names_codes(name):
+        return len(fact.spread) <= MOST_INTEGER_CODES or sparse or code_book(name, ()) is not None
+    # Few values far apart may also be amounts with a sentinel, so those without a name must be long.
+    if sparse and fact.upper >= _LONG_CODE:
+        return True
+    if names_quantity(name) or any(
+        low <= fact.lower and fact.upper <= high for low, high in natural_scale(name)
+    ):
+        return False
+    _, beyond = special_values(_exact(fact), fact.spread)
+    return _are_shaped_like_codes(
+        {value: count for value, count in fact.spread.items() if value not in beyond}
+    )
+
+
+def _are_shaped_like_codes(spread: Mapping[float, int]) -> bool:
+    """Whether few small numbers are spread as codes are: three of them, or peaks with a deep valley or a hole between them.
+
+    Counts of things fall off, and levels of a scale rise and fall once. The codes of a survey are numbered in no such order.
+    """
+    values = sorted(spread)
+    rows = sum(spread.values())
+    if (
+        len(values) > _MOST_UNNAMED_CODES
+        or values[0] not in {0.0, 1.0}
+        or values[-1] > _LARGEST_UNNAMED_CODE
+        or rows < _FEWEST_ROWS_OF_UNNAMED_CODES
+    ):
+        return False
+    if len(values) == _THREE and values[-1] - values[0] == _FEW_INTEGERS:
+        return True
+    even = len({high - low for low, high in pairwise(values)}) == 1
+    places = values if even else range(int(values[0]), int(values[-1]) + 1)
+    counts = [spread.get(float(value), 0) for value in places]
+    for place in range(1, len(counts) - 1):
+        peak = min(max(counts[:place]), max(counts[place + 1 :]))
+        if peak >= _SHARE_OF_A_PEAK * rows and counts[place] < _VALLEY * peak:
+            return True
+    return False
+
+
+def _is_clock(name: str, fact: Facts, beyond: tuple[float, ...]) -> bool:
+    """Whether whole numbers are hours and minutes, such as 1745: the last two digits of each are below 60, as by chance in six of ten numbers."""
+    times = [value for value in fact.spread if value not in beyond]
+    if not fact.whole or fact.decimals or not times or min(times) < 0 or max(times) > _MIDNIGHT:
+        return False
+    if any(value % 100 >= _MINUTES for value in times):
+        return False
+    hours, minutes = {value // 100 for value in times}, {value % 100 for value in times}
+    if names_clock(name):
+        return len(hours) >= _FEWEST_HOURS and len(minutes) > 1
+    after_one = sum(value >= 100 for value in times)  # noqa: PLR2004 - 0100 is one o'clock
+    return len(hours) >= _FEWEST_HOURS and len(minutes) >= _FEWEST_MINUTES and after_one >= _FEWEST_TIMES
+
+
+def _clock(fact: Facts, beyond: tuple[float, ...]) -> dict[str, Any]:
+    specials = sorted({*beyond, *({_MIDNIGHT} & set(fact.spread))})
+    return {
+        "kind": "numeric",
+        "type": "integer",
+        "lower": 0,
+        "upper": _LAST_MINUTE,
+        "edges": list(_CLOCK_EDGES),
+        **({"specials": [_plain(value) for value in specials]} if specials else {}),
+        "_note": "Times of the clock as hours and minutes, such as 1745: a bin for each hour, and one for the minutes 60 to 99, which no time has.",
+    }
+
+
+def _exact(fact: Facts) -> dict[float, int]:
+    """Counts of unrounded numbers; where values were thinned out, of zero alone, which rounding keeps."""
+    if fact.thinned:
+        return {0.0: fact.spread[0.0]}
+    return {float(text): count for text, count in fact.values.items() if text not in (fact.odd or ())}
+
+
+def _plain(value: float) -> float | int:
+    return int(value) if value.is_integer() else value
