@@ -47,6 +47,7 @@ _ROWS_PER_FREE_TEXT = 5
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit; else ignore it, unless its values may be released."
+_CODES = "Numbers named or spread like codes; if they count or grade something, make the column numeric or ordinal."
 _EPOCH = date(1970, 1, 1).toordinal()
 _TRUE_WORDS = {"true", "yes", "y", "t"}
 _FALSE_WORDS = {"false", "no", "n", "f"}
@@ -380,11 +381,7 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     if len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present:
         return _many_words(fact, book)
     dropped = len(counts) - len(kept)
-    reasons = (
-        ["Numbers spread or named like codes; if they count or grade something, make them numeric."]
-        if codes
-        else []
-    )
+    reasons = [_CODES if len(counts) > 2 else "Two numbers."] if codes else []  # noqa: PLR2004
     reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
     if len(kept) > _SHORT_LIST:
         reasons.append(

@@ -5,7 +5,8 @@ accepted when the person stops and goes on later: the file with fewer marks is t
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import groupby
@@ -36,6 +37,8 @@ _KIND_OF: Final = {
 _NONE: Final = frozenset({"none", "null", "-"})
 _LONG = 12
 _ALL: Final = "all"
+_NUMBERED: Final = ("numeric", "categorical", "ordinal")
+_MOST_NUMBERED: Final = 60
 
 Ask = Callable[[str], str | None]
 """Asks a question; None if nobody answers any more."""
@@ -183,7 +186,7 @@ def _ask_one(
     ignore = "" if column is None else "[i]gnore the column, "
     while group[0].holder.get(MARK) is not None:
         head = "" if column is None else f"{group[0].column} ({column['kind']}): "
-        say(f"  {head}{', '.join(_shown(mark) for mark in group)}")
+        say(f"  {head}{', '.join(_shown(mark) for mark in group if mark.key in mark.holder)}")
         if column is not None and "_note" in column:
             say(f"    {column['_note']}")
         match _answer(
@@ -208,6 +211,8 @@ def _ask_one(
 
 def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -> None:
     for mark in group:
+        if mark.key not in mark.holder:
+            continue  # another kind, which was just chosen, has no such key
         value = mark.holder[mark.key]
         hint = " (commas between words; -WORD drops one)" if isinstance(value, list) else ""
         if mark.key == "categories" and isinstance(value, list) and (book := country_book(value)) is not None:
@@ -255,11 +260,15 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
     elif mark.key == "target":
         document["target"] = None if text.lower() in _NONE else _known_column(document, text)["name"]
     elif mark.key == "kind":
-        if text not in {"ignored", "unit"}:
+        if text in {"ignored", "unit"}:
+            _ignore(document, mark.holder) if text == "ignored" else _change_unit(document, str(mark.column))
+        elif text in _NUMBERED and (values := _whole_numbers(mark.holder)):
+            _change_numbers(mark.holder, text, values)
+        else:
             raise InputUnusable(
-                f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here; another one needs other keys: edit the file"
+                f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here, and that of at most {_MOST_NUMBERED} whole numbers to"
+                f" {', '.join(_NUMBERED)}; another one needs other keys: edit the file{suggestion(text, ['ignored', 'unit', *_NUMBERED])}"
             )
-        _ignore(document, mark.holder) if text == "ignored" else _change_unit(document, str(mark.column))
     else:
         before = mark.holder[mark.key]
         mark.holder[mark.key] = _read(mark, text)
@@ -268,6 +277,37 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
             raise InputUnusable(f"{mark.place}: {problem}")
         if mark.key in {"lower", "upper", "edges"} and "edges" in mark.holder:
             _meet(mark.holder, mark.key)
+
+
+def _whole_numbers(column: Mapping[str, Any]) -> list[int]:
+    """The whole numbers that a column may hold; empty where it holds other values, or too many."""
+    if column["kind"] == "numeric" and column.get("type") == "integer" and "lower" in column:
+        lower, upper = int(column["lower"]), int(column["upper"])
+        values = range(lower, upper + 1) if upper - lower < _MOST_NUMBERED else ()
+        return sorted({*values, *map(int, column.get("specials", ()))}) if values else []
+    words = column.get("categories", column.get("levels", ()))
+    if not isinstance(words, list) or not all(re.fullmatch("-?[0-9]{1,9}", str(word)) for word in words):
+        return []
+    return sorted(map(int, words))
+
+
+def _change_numbers(column: dict[str, Any], kind: str, values: Sequence[int]) -> None:
+    """Let whole numbers be a quantity, codes or levels. What was accepted of the column stays accepted, its values are asked about."""
+    kept = {key: column[key] for key in ("name", "null") if key in column}
+    marks = [key for key in column.get(MARK, ()) if key in kept]
+    loses = "null" in {column.get("unreadable"), column.get("unknown")}
+    column.clear()
+    column |= kept | {"kind": kind}
+    if kind == "numeric":
+        column |= {"type": "integer", "lower": values[0], "upper": values[-1]}
+        marks += ["lower", "upper"]
+    else:
+        key = {"categorical": "categories", "ordinal": "levels"}[kind]
+        column[key] = [str(value) for value in values]
+        marks.append(key)
+    if loses:
+        column["unreadable" if kind == "numeric" else "unknown"] = "null"
+    column[MARK] = marks
 
 
 def _meet(column: dict[str, Any], changed: str) -> None:

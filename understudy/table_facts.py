@@ -56,6 +56,7 @@ _ISO_TIME = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 )
 _DAY_SECONDS = 86400
+_CLOCKS = ("day", "hour", "minute", "second")
 _FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
 
 
@@ -181,7 +182,7 @@ class Facts:
         zero_led: Whether a number begins with a needless zero, as codes do.
         spread: Counts of numbers, rounded to four significant digits.
         days: For each date format that fits all values, counts of the days since 1970-01-01.
-        clock: The finest unit of times: "day", "minute" or "second".
+        clock: The finest unit of times, of `_CLOCKS`.
     """
 
     rows: int = 0
@@ -315,4 +316,6 @@ class Facts:
         import pyarrow.compute as pc
 
         seconds = pc.match_substring_regex(bare, r"[T ][0-9]{2}:[0-9]{2}:(0[1-9]|[1-5][0-9])")
-        self.clock = "second" if self.clock == "second" or pc.any(seconds).as_py() else "minute"
+        minutes = pc.match_substring_regex(bare, r"[T ][0-9]{2}:(0[1-9]|[1-5][0-9])")
+        found = "second" if pc.any(seconds).as_py() else "minute" if pc.any(minutes).as_py() else "hour"
+        self.clock = max(self.clock, found, key=_CLOCKS.index)

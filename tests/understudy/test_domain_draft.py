@@ -78,6 +78,7 @@ def test_times_are_drafted_with_the_patterns_that_their_bins_do_not_show(tmp_pat
     assert "patterns" not in columns["paid"], "days of two months are told apart"
     assert columns["seen"]["patterns"] == ["hour"]
     assert columns["made"]["patterns"] == ["hour", "weekday", "month"]
+    assert (columns["made"]["resolution"], columns["seen"]["resolution"]) == ("hour", "minute")
 
 
 def test_the_codes_of_a_draft_are_bounded_from_above(tmp_path: Path):

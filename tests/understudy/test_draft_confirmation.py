@@ -151,3 +151,26 @@ def test_edges_meet_bounds_that_a_person_changes() -> None:
     assert document["columns"][0]["edges"] == [60, 100, 2300, 2359]
     change(document, marks["edges"], "0, 1200, 2400")
     assert (document["columns"][0]["lower"], document["columns"][0]["upper"]) == (0, 2400)
+
+
+def test_whole_numbers_become_codes_levels_or_a_quantity(draft: Path) -> None:
+    document = {"target": None, "privacy_unit": None, "columns": [
+        {"name": "MSP", "kind": "categorical", "categories": ["1", "2", "6"], "other": False, "null": "category",
+         "_from_data": ["name", "kind", "categories", "other", "null"]},
+        {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 100, "_from_data": ["kind"]},
+    ]}  # fmt: skip
+    kind = next(mark for mark in marks_of(document) if mark.key == "kind")
+    change(document, kind, "numeric")
+    assert document["columns"][0] == {
+        "name": "MSP", "null": "category", "kind": "numeric", "type": "integer", "lower": 1, "upper": 6,
+        "_from_data": ["name", "null", "lower", "upper"],
+    }  # fmt: skip
+    change(document, kind, "ordinal")
+    assert document["columns"][0]["levels"] == ["1", "2", "3", "4", "5", "6"]
+    with pytest.raises(InputUnusable, match="did you mean 'ordinal'"):
+        change(document, kind, "ordinl")
+    of_age = next(mark for mark in marks_of(document) if mark.column == "age")
+    with pytest.raises(InputUnusable, match="at most 60 whole numbers"):
+        change(document, of_age, "categorical")
+    status, said = confirm(draft, answers="\n\n\n\no\n" + "e\nignored\n" + "\n" * 30)
+    assert status == 0, said
