@@ -381,7 +381,7 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     if len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present:
         return _many_words(fact, book)
     dropped = len(counts) - len(kept)
-    reasons = [_CODES if len(counts) > 2 else "Two numbers."] if codes else []  # noqa: PLR2004
+    reasons = [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes else []
     reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
     if len(kept) > _SHORT_LIST:
         reasons.append(

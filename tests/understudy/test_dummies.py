@@ -230,3 +230,15 @@ def test_a_condition_on_no_column_suggests_one() -> None:
         require_condition(columns, {"wart": "a"})
         == "There is no modelled column 'wart'; did you mean 'ward'?"
     )
+
+
+def test_a_fake_time_keeps_the_resolution() -> None:
+    at = {"name": "at", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-01-03T23:59:59"}
+    for resolution, kept in {"hour": (0, 0), "minute": (None, 0)}.items():
+        drawn = [
+            row["at"]
+            for row in fake_rows(fake_columns({"columns": [at | {"resolution": resolution}]}), 99, {})
+        ]
+        assert {moment.second for moment in drawn} == {kept[1]}
+        assert ({moment.minute for moment in drawn} == {0}) == (kept[0] == 0)
+        assert max(moment.day for moment in drawn) == 3

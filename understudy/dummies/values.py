@@ -148,8 +148,13 @@ def _time(column: Json) -> Read:
         days = (last - first).days
         return "date", (), lambda: first + timedelta(days=_COINS.randint(0, days))
     begin, end = _moment(edges[0]), _moment(edges[1])
-    seconds = int((end - begin).total_seconds())
-    return "datetime", (), lambda: begin + timedelta(seconds=_COINS.randint(0, seconds))
+    unit = _UNITS.get(column.get("resolution", "second"), 1)
+    units = int((end - begin).total_seconds()) // unit
+    return "datetime", (), lambda: begin + timedelta(seconds=unit * _COINS.randint(0, units))
+
+
+_UNITS: Final = {"minute": 60, "hour": 3600, "day": 86400}
+"""Seconds of the resolutions that fakes keep, from the lower bound on; coarser ones are drawn to the second."""
 
 
 def _moment(text: str) -> datetime:
