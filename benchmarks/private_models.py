@@ -27,6 +27,7 @@ from core.plan.domain.codec import encode
 from core.plan.domain.declared import Domain
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.owners import DataOwner
 from models.classifier.features import FeatureSource, PrivateRecords, features_of
 from models.classifier.private_training import train_classifier
 from models.encoding import PrivateImages, PrivateTable
@@ -68,7 +69,14 @@ def records_of(name: str, *, development: bool) -> tuple[Domain, PrivateRecords,
     return table.domain, train, test_table
 
 
-def planned(domain: Domain, size: int, options: dict[str, Any], epsilon: float) -> ModelPlan:
+def planned(
+    domain: Domain,
+    size: int,
+    options: dict[str, Any],
+    epsilon: float,
+    *,
+    owners: tuple[DataOwner, ...] | None = None,
+) -> ModelPlan:
     """The plan of a benchmark's order."""
     return make_model_plan(
         model=ModelSpec(options=options),
@@ -77,6 +85,7 @@ def planned(domain: Domain, size: int, options: dict[str, Any], epsilon: float) 
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
+        owners=owners,
     )
 
 

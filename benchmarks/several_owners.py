@@ -1,15 +1,18 @@
 """A private classifier over four owners' rows, beside one dataset of all rows and beside each owner alone.
 
-    python -m benchmarks.several_owners adult|mnist [--split even|skewed] [--epsilon 1] [--threads 1]
+    python -m benchmarks.several_owners adult|mnist [--split even|skewed] [--epsilon 1] [--rounds 10] [--threads 1]
 
 Split evenly, every owner has a random quarter. Skewed, the owners of Adult have a quarter each by age, and those of MNIST the
-images of 2 or 3 digits. Everything is by the public rules. Keys derive from seeds, so the result of a benchmark is NOT PRIVATE.
+images of 2 or 3 digits. With `--rounds` the owners' weights are averaged so often, and nothing else runs. All else is by the public rules. Keys derive from seeds, so the result of a benchmark is NOT PRIVATE.
 """
 
 import argparse
 import hashlib
 import json
 import time
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID
 
 import numpy as np
 import torch
@@ -18,8 +21,11 @@ from benchmarks.machine import load_average
 from benchmarks.private_models import DELTA, logits_of, planned, records_of, scores
 from benchmarks.results_file import merge, rounded
 from core.plan.domain.declared import Domain
+from core.plan.model_plan import ModelPlan
+from core.plan.owners import DataOwner
+from models.classifier.averaging import train_averaged
 from models.classifier.features import FeatureSource, PrivateRecords, features_of
-from models.classifier.private_training import train_classifier
+from models.classifier.private_training import TrainedClassifier, train_classifier
 from models.coding import joined
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
@@ -48,22 +54,37 @@ def split(name: str, kind: str, domain: Domain, records: PrivateRecords) -> list
     return [part_of(records, owner == each) for each in range(OWNERS)]
 
 
-def trained(
-    domain: Domain,
-    records: PrivateRecords,
-    test: PrivateRecords,
-    test_features: FeatureSource,
-    epsilon: float,
-) -> dict[str, float]:
+def pooled(records: PrivateRecords, domain: Domain, epsilon: float) -> "Run":
+    """A training on all records together."""
+    return planned(domain, records.units, {}, epsilon), partial(train_classifier, records)
+
+
+def averaged(parts: list[PrivateRecords], domain: Domain, epsilon: float, rounds: int) -> "Run":
+    """A training of every owner by itself, whose weights are averaged after each round."""
+    owners = tuple(
+        DataOwner(
+            dataset_id=str(UUID(int=place)), population_id=str(UUID(int=place)), declared_size=part.units
+        )
+        for place, part in enumerate(parts, start=1)
+    )
+    size = sum(part.units for part in parts)
+    plan = planned(domain, size, {"averaging_rounds": rounds}, epsilon, owners=owners)
+    return plan, partial(train_averaged, parts)
+
+
+Run = tuple[ModelPlan, Callable[[ModelPlan, KeyedStreams, NullHost], TrainedClassifier]]
+
+
+def trained(run: Run, test: PrivateRecords, test_features: FeatureSource) -> dict[str, float]:
     """Scores of one training by the rules."""
-    plan = planned(domain, records.units, {}, epsilon)
+    plan, train = run
     key = hashlib.sha256(b"understudy benchmark, not private, owners 0").digest()
     begun = time.perf_counter()
-    made = train_classifier(records, plan, KeyedStreams(key), NullHost())
+    made = train(plan, KeyedStreams(key), NullHost())
     seconds = time.perf_counter() - begun
     found = scores(logits_of(made.network, test_features, test.units), test)
     return rounded({**found, "noise_multiplier": plan.noise_multiplier, "seconds": seconds}) | {
-        "units": records.units,
+        "units": plan.declared_size,
         "steps": plan.steps,
         "expected_batch": plan.options.expected_batch_size,
     }
@@ -77,19 +98,24 @@ def main() -> None:
     parser.add_argument("name", choices=("adult", "mnist"))
     parser.add_argument("--split", choices=("even", "skewed"), default="even")
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     domain, records, test = records_of(chosen.name, development=False)
     test_features = features_of(test, planned(domain, records.units, {}, chosen.epsilon))
     owners = split(chosen.name, chosen.split, domain, records)
-    runs: dict[str, PrivateRecords] = {"together": joined(owners), "one dataset": records}
-    runs |= {f"owner {number} alone": one for number, one in enumerate(owners, start=1)}
-    for which, some in runs.items():
+    if chosen.rounds:
+        runs = {f"averaged {chosen.rounds} times": averaged(owners, domain, chosen.epsilon, chosen.rounds)}
+    else:
+        some: dict[str, PrivateRecords] = {"together": joined(owners), "one dataset": records}
+        some |= {f"owner {number} alone": one for number, one in enumerate(owners, start=1)}
+        runs = {which: pooled(one, domain, chosen.epsilon) for which, one in some.items()}
+    for which, run in runs.items():
         load = load_average()
         entry = {
             "dataset": chosen.name, "split": chosen.split, "epsilon": chosen.epsilon, "delta": DELTA, "which": which,
-            "threads": chosen.threads, "load": load, **trained(domain, some, test, test_features, chosen.epsilon),
+            "threads": chosen.threads, "load": load, **trained(run, test, test_features),
         }  # fmt: skip
         print(json.dumps(entry), flush=True)
         address = f"{chosen.name} {chosen.split} {chosen.epsilon:g} {which}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.artifacts.certificate_schema import schema_text
-from core.artifacts.model_form import federated_schema_text, model_schema_text
+from core.artifacts.model_form import averaged_schema_text, federated_schema_text, model_schema_text
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.selection_form import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
@@ -52,6 +52,7 @@ SCHEMAS = {
     "understudy/verifying/charged.schema.json": utility_schema_text,
     "understudy/verifying/model.schema.json": model_schema_text,
     "understudy/verifying/federated-model.schema.json": federated_schema_text,
+    "understudy/verifying/averaged-model.schema.json": averaged_schema_text,
     "understudy/verifying/selection.schema.json": selection_schema_text,
 }
 

@@ -43,6 +43,7 @@ On the dashboard: *Private model* in the form of an order.
 | `steps`, `expected_batch_size` | noisy updates, and units of each | 100 to 800 by epsilon; a tenth of the units, at most 6,000 |
 | `clipping_norm`, `optimizer`, `learning_rate`, `final_share`, `averaged_steps` | of the steps | .1; momentum at 200 for a linear layer, else Adam at .01; the last tenth is averaged |
 | `accuracy_share` | share of the budget for the accuracy on held-out units | 0: not measured |
+| `averaging_rounds` | of [several owners](federated.md#averaged-weights): how often their copies of the weights are averaged; divides `steps` | gradients of all owners are summed in every step |
 
 The **scattering transform** (Bruna and Mallat 2013) is fixed: two scales and eight angles of Morlet wavelets, 81 planes a channel,
 normalised in groups within each image. It learns nothing and costs nothing. A linear layer on it learns faster under noise than a network that must learn its

@@ -1,6 +1,6 @@
 """Training a private classifier in a training child: checked before the rows are opened, trained, and packed with its record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import core
@@ -11,10 +11,12 @@ from core.artifacts.model_bundle import packed_model
 from core.plan.errors import InvalidSpec
 from core.plan.model_plan import ModelPlan
 from core.plan.selection import OrderedPlan
+from models.classifier.averaging import train_averaged
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import train_classifier
 from models.classifier.recorder import ModelRecorder, model_grids
 from models.classifier.registered import require_registered
+from models.coding import joined
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 from models.software import software_of
@@ -40,7 +42,7 @@ def record_of_model(plan: OrderedPlan) -> ModelRecorder:
 def classified(
     work: Assignment,
     record: ModelRecorder,
-    records: Callable[[], PrivateTable | PrivateImages],
+    parts: Callable[[], Sequence[PrivateTable | PrivateImages]],
     host: TrainingHost,
 ) -> bytes:
     """Train, and return the staged bundle, the same bytes for every attempt of a job.
@@ -48,14 +50,17 @@ def classified(
     Args:
         work: what is to be done.
         record: of what is released.
-        records: opens the private rows.
+        parts: opens the private rows of every owner. Units of different owners are different units.
         host: durable progress and checkpoints.
 
     Raises:
         ExecutionDiffers: what was released is not the plan.
     """
     streams = KeyedStreams(work.randomness_key, releases=record)
-    trained = train_classifier(records(), record.plan, streams, host)
+    if record.plan.options.averaging_rounds is None:
+        trained = train_classifier(joined(parts()), record.plan, streams, host)
+    else:
+        trained = train_averaged(parts(), record.plan, streams, host)
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "job_id": str(work.claim.job_id),

@@ -46,7 +46,7 @@ from core.plan.selection import SelectionPlan
 from core.platform.settings import Settings
 from models.bundle import write_bundle
 from models.classifier.recorder import ModelRecorder
-from models.coding import coded_images, coded_table, joined
+from models.coding import coded_images, coded_table
 from models.counting.streamed import StreamedCounter, only_counts
 from models.counting.units import UNIT_KEY_BYTES
 from models.devices.errors import DeviceDiffers, OtherDevice
@@ -181,7 +181,7 @@ def _model(settings: Settings, work: Assignment, *, database: Database, store: O
     """Train a classifier, and pack it with the record of its training."""
     record = record_of_model(work.claim.plan)
     host = _host(settings, work, record, database=database, store=store)
-    return classified(work, record, partial(_together, work, store), host)
+    return classified(work, record, partial(_parts, work, store), host)
 
 
 def _host(
@@ -424,9 +424,9 @@ def _opened(work: Assignment, store: ObjectStore, domain: Domain) -> PrivateTabl
         return coded_table(batches, domain)
 
 
-def _together(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
-    """Open and code the rows of every owner; all ledgers are spent. Units of different owners are different units."""
-    return joined([_opened(replace(work, rows=(rows,)), store, work.domain) for rows in work.rows])
+def _parts(work: Assignment, store: ObjectStore) -> list[PrivateTable | PrivateImages]:
+    """Open and code the rows of every owner; all ledgers are spent."""
+    return [_opened(replace(work, rows=(rows,)), store, work.domain) for rows in work.rows]
 
 
 def repeatable(threads: int) -> None:

@@ -12,8 +12,10 @@ from core.artifacts.certificate import form_of, link, require_stated, row
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_form import (
+    AVERAGED_SCHEMA,
     FEDERATED_SCHEMA,
     SCHEMA,
+    AveragedModelForm,
     FederatedModelForm,
     ModelCertificateForm,
 )
@@ -31,6 +33,15 @@ _LARGEST_EXPONENT: Final = 700.0
 _DEVIATIONS_95: Final = 1.96
 _SHADES: Final = 256
 """Number of values of one channel of a pixel."""
+_FORMS: Final[Mapping[str, type[ModelCertificateForm]]] = {
+    FEDERATED_SCHEMA: FederatedModelForm,
+    AVERAGED_SCHEMA: AveragedModelForm,
+}
+_WITHIN: Final = {
+    SCHEMA: say.MODEL_WITHIN,
+    FEDERATED_SCHEMA: say.FEDERATED_WITHIN,
+    AVERAGED_SCHEMA: say.AVERAGED_WITHIN,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +100,7 @@ def make_model_certificate(
     """
     unit = plan.privacy_unit.column
     return {
-        "schema": FEDERATED_SCHEMA if plan.owners else SCHEMA,
+        "schema": _schema(plan),
         "release_id": str(release_id),
         "job_id": str(job_id),
         "dataset_id": str(dataset_id),
@@ -118,7 +129,7 @@ def make_model_certificate(
         "preprocessing": list(say.MODEL_PREPROCESSING),
         "post_processing": say.MODEL_POST_PROCESSING,
         "composition": {
-            "within": say.FEDERATED_WITHIN if plan.owners else say.MODEL_WITHIN,
+            "within": _WITHIN[_schema(plan)],
             "across": say.FEDERATED_ACROSS if plan.owners else say.COMPOSITION_ACROSS,
         },
         "ledger": places[0].to_json(),
@@ -190,12 +201,20 @@ def verify_model_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         raise InvalidCertificate(
             "the plan has several owners, and the certificate does not say what each was charged"
         )
+    if form.schema_ != _schema(form.plan):
+        raise InvalidCertificate("the certificate is not of the form that its plan has")
     wrong = None if form.accuracy is None else form.accuracy.noisy_wrong
     return require_stated(certificate, _derived(form.plan, form.executed.releases, wrong), form.plan)
 
 
 def _form(certificate: Mapping[str, Any]) -> type[ModelCertificateForm]:
-    return FederatedModelForm if certificate.get("schema") == FEDERATED_SCHEMA else ModelCertificateForm
+    return _FORMS.get(str(certificate.get("schema")), ModelCertificateForm)
+
+
+def _schema(plan: ModelPlan) -> str:
+    if plan.options.averaging_rounds is not None:
+        return AVERAGED_SCHEMA
+    return FEDERATED_SCHEMA if plan.owners else SCHEMA
 
 
 def _require_owners(form: FederatedModelForm) -> None:

@@ -15,7 +15,7 @@ class ModelExecuted(Value):
 
     Attributes:
         components: Steps of the noisy second moments: one, the first, or none.
-        gradients: Steps of the noisy clipped sums.
+        gradients: Steps of the noisy clipped sums; where weights are averaged, by round, owner and step of the round.
         accuracy: Steps of the noisy number of wrong answers: one, the first, or none.
     """
 
@@ -30,7 +30,7 @@ class ModelExecuted(Value):
         """The releases of a plan that runs to its end."""
         return cls(
             components=Heard.of(every=1, count=int(plan.pca_noise_multiplier is not None)),
-            gradients=Heard.of(every=1, count=plan.steps),
+            gradients=Heard.of(every=1, count=plan.noisy_sums),
             accuracy=Heard.of(every=1, count=int(plan.accuracy_noise_multiplier is not None)),
         )
 

@@ -27,6 +27,7 @@ from core.values import Count, Digest, Identifier, Positive, Share
 
 SCHEMA: Final = "understudy.model-certificate/1"
 FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
+AVERAGED_SCHEMA: Final = "understudy.averaged-model-certificate/1"
 
 Bits = Annotated[int, Field(ge=20, le=52)]
 Finite = Annotated[float, Field(gt=-1e13, lt=1e13, allow_inf_nan=False)]
@@ -184,6 +185,19 @@ class FederatedModelForm(ModelCertificateForm):
     presence: Annotated[list[Presence], Field(min_length=2, max_length=MOST_OWNERS)]
 
 
+class AveragedComposition(FederatedComposition):
+    """Composition of costs where the owners' weights are averaged."""
+
+    within: Literal[say.AVERAGED_WITHIN]  # type: ignore[valid-type]
+
+
+class AveragedModelForm(FederatedModelForm):
+    """A whole certificate of a model whose owners trained copies of it, each with noise of its own."""
+
+    schema_: Literal["understudy.averaged-model-certificate/1"] = Field(alias="schema")  # type: ignore[assignment]
+    composition: AveragedComposition
+
+
 def model_schema_text() -> str:
     """Return the file of the published JSON Schema, which is shipped with the client."""
     return schema_text(ModelCertificateForm, name=SCHEMA)
@@ -192,3 +206,8 @@ def model_schema_text() -> str:
 def federated_schema_text() -> str:
     """Return the file of the published JSON Schema of a model over several owners' datasets."""
     return schema_text(FederatedModelForm, name=FEDERATED_SCHEMA)
+
+
+def averaged_schema_text() -> str:
+    """Return the file of the published JSON Schema of a model whose owners' weights were averaged."""
+    return schema_text(AveragedModelForm, name=AVERAGED_SCHEMA)

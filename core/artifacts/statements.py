@@ -153,6 +153,12 @@ FEDERATED_WITHIN: Final = (
     "so every owner's ledger is charged all mechanisms of the job, composed with parameters fixed beforehand, by privacy loss "
     "distributions and by Renyi divergences; the smaller epsilon is reported."
 )
+AVERAGED_WITHIN: Final = (
+    "Every owner's records move a copy of the weights, by sums of clipped gradients with noise of their own, and the copies are "
+    "averaged with weights from declared sizes. A unit moves the sums of its own owner alone, so every owner's ledger is charged "
+    "the steps of one owner, composed with parameters fixed beforehand, by privacy loss distributions and by Renyi divergences; "
+    "the smaller epsilon is reported."
+)
 FEDERATED_ACROSS: Final = (
     "All ledgers are reserved, spent and settled in one transaction or none is, and all are spent before records of any owner are read. "
     "Each admits a job only while a filter that is valid under adaptive choice holds for everything spent and reserved in it."

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.plan.options import Count, Positive
+from core.values import OrAbsent
 
 Network = Literal["linear", "mlp", "cnn", "module"]
 Features = Literal["plain", "scattering", "pca"]
@@ -57,6 +58,8 @@ class ModelOptions(BaseModel):
     """Share of the budget, in squared mu, for principal components; 0 without them."""
     accuracy_share: Part
     """Share of the budget for the accuracy on held-out units; 0 measures none."""
+    averaging_rounds: OrAbsent[Steps] = None
+    """Federated averaging: how often the owners' copies of the weights are averaged; None sums gradients in every step."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -74,6 +77,11 @@ class ModelOptions(BaseModel):
             "no more steps can be averaged than there are": self.averaged_steps <= self.steps,
             "principal components and accuracy leave too little for the steps": (
                 self.pca_share + self.accuracy_share < 1
+            ),
+            "steps is a multiple of averaging_rounds": self.averaging_rounds is None
+            or self.steps % self.averaging_rounds == 0,
+            "with averaging_rounds an owner releases its steps alone: no principal components, and no accuracy": (
+                self.averaging_rounds is None or self.pca_share == self.accuracy_share == 0
             ),
         }
         broken = [rule for rule, holds in rules.items() if not holds]
@@ -102,6 +110,7 @@ class ModelRequest(BaseModel):
     averaged_steps: Steps | None = None
     pca_share: Annotated[float, Field(gt=0, le=0.5, allow_inf_nan=False, strict=True)] | None = None
     accuracy_share: Part | None = None
+    averaging_rounds: Steps | None = None
 
     def chosen(self) -> dict[str, Any]:
         """Return the options that were set, by name."""

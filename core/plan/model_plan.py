@@ -6,6 +6,9 @@ The releases, in this order, each with noise of its own (docs/private-models.md)
     steps       the clipped sums of gradients of Poisson samples
     accuracy    the number of wrong answers on held-out units: one Gaussian of sensitivity 1
 
+With `averaging_rounds` (federated averaging) every owner makes all of the steps on its own rows, with noise of its own. A unit moves the
+sums of its own owner alone, so what one ledger is charged is the same: the steps of one owner.
+
 Everything is fixed before a row is read.
 """
 
@@ -68,6 +71,8 @@ class ModelPlan(PlanDocument):
         options = self.options
         if self.owners is not None:
             require_together(self.owners, self.declared_size)
+        elif options.averaging_rounds is not None:
+            raise InvalidPlan("weights are averaged over several owners, and the plan has one")
         if not (1 <= options.expected_batch_size <= self.training_size and self.classes > 1):
             raise InvalidPlan("the model's batch is above its number of units, or there is one class")
         if (self.pca_noise_multiplier is None) != (options.pca_share == 0) or (
@@ -93,6 +98,11 @@ class ModelPlan(PlanDocument):
     def steps(self) -> Count:
         """Noisy updates."""
         return self.options.steps
+
+    @property
+    def noisy_sums(self) -> int:
+        """Released sums of gradients: one a step, or one a step of each owner whose weights are averaged."""
+        return self.steps if self.options.averaging_rounds is None else self.steps * len(self.owners or ())
 
     @derived
     def sampling_rate(self) -> Share:

@@ -27,6 +27,7 @@ from core.plan.learning import learning_of
 from core.plan.model_options import ModelOptions, ModelRequest
 from core.plan.model_plan import HELD_OUT, ModelPlan
 from core.plan.options import explain
+from core.plan.owners import DataOwner
 from core.plan.quote import Quote, effect_of
 from core.plan.rules import row_of, sampled_batch_cap
 from core.values import Value
@@ -207,11 +208,16 @@ def make_model_plan(
     domain: TableDomain | ImageDomain,
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
+    owners: tuple[DataOwner, ...] | None = None,
 ) -> ModelPlan:
     """Return the plan of a classifier, with the least noise on the steps that satisfies `guarantee`.
 
+    Args:
+        declared_size: of all datasets together.
+        owners: of the datasets, in order; None if there is one dataset.
+
     Raises:
-        InvalidSpec: there is nothing to predict, or the options do not suit the domain.
+        InvalidSpec: there is nothing to predict, or the options do not suit the domain or the number of owners.
         BoundNeedsAnchor: the domain bounds the records of a unit.
         TargetOutOfReach: no noise on the steps satisfies it.
     """
@@ -219,6 +225,11 @@ def make_model_plan(
         raise BoundNeedsAnchor
     facts = ModelFacts.of(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
     options = decide(model.request(), facts)
+    if options.averaging_rounds is not None and owners is None:
+        raise InvalidSpec(
+            "the option averaging_rounds averages the weights of several owners, and the order is on one dataset",
+            remedy="name further datasets, or leave out averaging_rounds",
+        )
     held_out = declared_size // HELD_OUT if options.accuracy_share else 0
     noise = _calibrated(
         guarantee,
@@ -241,6 +252,7 @@ def make_model_plan(
         pca_noise_multiplier=noise.components,
         accuracy_noise_multiplier=noise.accuracy,
         epsilons=epsilons(noise.mechanism, delta=guarantee.delta),
+        owners=owners,
     )
 
 

@@ -4,6 +4,7 @@ Pixels are scaled to [0, 1]; columns of a table are one-hot, with length one alt
 scattering coefficients. All features stay in the memory of the training in a compact form, and become float64 a few at a time.
 """
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -115,7 +116,9 @@ def features_of(records: PrivateRecords, plan: ModelPlan) -> FeatureSource:
     elif plan.options.features == "scattering":
         made = StoredFeatures(Scattering(records.shape).of(records.pixels))
     else:
-        planes = np.ascontiguousarray(records.pixels.transpose(0, 3, 1, 2)).reshape(len(records.pixels), -1)
+        planes = np.ascontiguousarray(records.pixels.transpose(0, 3, 1, 2))
+        # Not -1: an owner may have no image.
+        planes = planes.reshape(len(planes), math.prod(records.shape))
         made = StoredFeatures(torch.from_numpy(planes), scale=1 / 255)
     assert plan.options.features == "scattering" or made.width == plan.inputs, "the plan is of this domain"
     return made

@@ -124,6 +124,7 @@ class PrivateClassifier:
 
     def __init__(self, plan: ModelPlan, network: nn.Module, *, width: int, streams: KeyedStreams) -> None:
         self._plan, self._streams = plan, streams
+        self._network = network
         self._flat = flattened(_in_order(network))
         self.layout = _layout(network, self._flat.numel())
         self.partition = Partition(
@@ -144,35 +145,41 @@ class PrivateClassifier:
         self._averaged = torch.zeros_like(self._flat, dtype=torch.float64)
 
     @torch.no_grad()
-    def step(self, step: int, batch: Batch) -> None:
+    def step(
+        self, step: int, batch: Batch, *, address: int | None = None, divisor: float | None = None
+    ) -> None:
         """Perform one complete private step on the realised Poisson batch, possibly empty.
 
         Args:
             step: number of the step, from 0.
             batch: of records.
+            address: of the noise, where several owners make the same step; `step` if None.
+            divisor: the public expected batch of one owner; the plan's if None.
 
         Raises:
             BatchOverCap: the batch exceeds the plan's public cap.
         """
         if len(batch) > self._plan.max_sampled_batch:
             raise BatchOverCap
+        drawn_at = step if address is None else address
         total = self.form.clipped_sum(batch)
         parts = self._mean.parts(total, self._noise)
         sensitivity = self.partition.thresholds[0] / self._noise.stds[0]
-        self._streams.releases.exact(Purpose.GRADIENT_NOISE, step, parts, sensitivity=sensitivity)
-        drawn = self._mean.draw(self._noise, self._streams.reader(Purpose.GRADIENT_NOISE, step))
-        divisor = self._plan.options.expected_batch_size
+        self._streams.releases.exact(Purpose.GRADIENT_NOISE, drawn_at, parts, sensitivity=sensitivity)
+        drawn = self._mean.draw(self._noise, self._streams.reader(Purpose.GRADIENT_NOISE, drawn_at))
+        divisor = divisor or self._plan.options.expected_batch_size
         self._mean.write(total, self._noise, drawn, divisor=divisor, into=self._gradient)
-        self._streams.releases.noisy(Purpose.GRADIENT_NOISE, step, self._gradient)
+        self._streams.releases.noisy(Purpose.GRADIENT_NOISE, drawn_at, self._gradient)
         self._optimizer.step(self._gradient, share=self._plan.rate_at(step))
         if step >= self._plan.steps - self._plan.options.averaged_steps:
             self._averaged += self._flat
 
     @torch.no_grad()
-    def average(self) -> None:
-        """Put the average of the last weights into the network, which is then free of the form."""
+    def finished(self) -> nn.Module:
+        """Return the network with the average of the last weights, free of the form, in float32."""
         self._flat.copy_(self._averaged / self._plan.options.averaged_steps)
         self.form.close()
+        return self._network.eval().requires_grad_(requires_grad=False).float()
 
     def state_dict(self) -> dict[str, Tensor]:
         """All state as plain tensors."""
@@ -209,7 +216,7 @@ def _train(
             components=plan.options.components,
             noise_multiplier=plan.pca_noise_multiplier,
         )
-    network = _network(records, plan, features, components, streams)
+    network = initial_network(records, plan, features, components, streams)
     private = PrivateClassifier(plan, network, width=features.width, streams=streams)
     if tensors:
         private.load_state_dict(inside("private", tensors))
@@ -227,8 +234,7 @@ def _train(
             if components is not None:
                 kept["components"] = components
             host.save_checkpoint(pack(kept, {"trained": step + 1}))
-    private.average()
-    return network.eval().requires_grad_(requires_grad=False).float()
+    return private.finished()
 
 
 def _noisy_wrong(
@@ -255,13 +261,14 @@ def _noisy_wrong(
     return float(noisy[0])
 
 
-def _network(
+def initial_network(
     records: PrivateRecords,
     plan: ModelPlan,
     features: FeatureSource,
     components: Tensor | None,
     streams: KeyedStreams,
 ) -> nn.Module:
+    """Return the network before its first step, from public shapes, noisy components and keyed random numbers alone."""
     options = plan.options
     if options.module is not None:
         return registered_module(options.module, inputs=features.width, classes=plan.classes, streams=streams)

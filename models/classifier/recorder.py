@@ -35,7 +35,7 @@ class ModelRecorder(PlanRecorder[ModelExecuted]):
 
     def _charged(self, purpose: Purpose, step: int) -> float | None:
         if purpose == Purpose.GRADIENT_NOISE:
-            return self.plan.noise_multiplier if 0 <= step < self.plan.steps else None
+            return self.plan.noise_multiplier if 0 <= step < self.plan.noisy_sums else None
         once = {
             Purpose.MODEL_COMPONENTS_NOISE: self.plan.pca_noise_multiplier,
             Purpose.MODEL_ACCURACY_NOISE: self.plan.accuracy_noise_multiplier,

@@ -153,7 +153,7 @@ class DeviceNoise(NoisyMean):
         return self._drawn
 
     @torch.no_grad()
-    def write(self, total: Tensor, noise: NoisePlan, drawn: Tensor, *, divisor: int, into: Tensor) -> None:
+    def write(self, total: Tensor, noise: NoisePlan, drawn: Tensor, *, divisor: float, into: Tensor) -> None:
         """See `NoisyMean.write`: the same operations on every number, all blocks at once."""
         self._place(noise)
         grids = self._grids[self._there["blocks"]]

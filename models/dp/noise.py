@@ -129,7 +129,7 @@ class NoisyMean:
         """The pieces of a (coordinates,) sum with the standard deviation of their noise."""
         return ((total[piece], noise.stds[block]) for block, piece in self._pieces)
 
-    def write(self, total: Tensor, noise: NoisePlan, drawn: Tensor, *, divisor: int, into: Tensor) -> None:
+    def write(self, total: Tensor, noise: NoisePlan, drawn: Tensor, *, divisor: float, into: Tensor) -> None:
         """`into = (round(total) + noise) / divisor`, the sum rounded to the noise's grid and added as integers.
 
         Args:

@@ -7,6 +7,7 @@ from uuid import UUID
 from core.db.tables.dataset import Dataset
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.owners import DataOwner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class DatasetFacts:
         adjacency: The relation between neighbouring datasets.
         privacy_unit: The unit of protection.
         ready: Whether the rows are stored.
+        owners: Of an order over several datasets, where `declared_size` is the sum of theirs; empty for one dataset.
     """
 
     id: UUID
@@ -29,6 +31,7 @@ class DatasetFacts:
     adjacency: Adjacency
     privacy_unit: PrivacyUnit
     ready: bool
+    owners: tuple[DataOwner, ...] = ()
 
     @classmethod
     def of(cls, row: Dataset) -> Self:

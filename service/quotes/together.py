@@ -67,10 +67,8 @@ class Together:
         )
         known = [cap for cap in self.caps if cap is not None]
         tightest = min(known, key=Cap.default_job_delta) if len(known) == len(self.caps) else None
-        whole = replace(self.facts[0], declared_size=sum(one.declared_size for one in self.facts))
-        plan = planner.plan(order, whole, tightest)
-        assert isinstance(plan, ModelPlan), "an order over several datasets is of a model"
-        return replace(plan, owners=owners)
+        size = sum(one.declared_size for one in self.facts)
+        return planner.plan(order, replace(self.facts[0], declared_size=size, owners=owners), tightest)
 
 
 def ledgers_outlook(

@@ -22,7 +22,7 @@ from core.artifacts.model_certificate import (
     sign_model_certificate,
 )
 from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.model_form import federated_schema_text, model_schema_text
+from core.artifacts.model_form import averaged_schema_text, federated_schema_text, model_schema_text
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.sampling.generator_check import GeneratorCheck
@@ -129,6 +129,8 @@ def certificates() -> dict[str, object]:
     plan = plans.model_plan({"accuracy_share": 0.1})
     members["private model"] = _private_model(plan)
     members["private model of two owners"] = _private_model(replace(plan, owners=_owners(plan.declared_size)))
+    averaged = plans.model_plan({"averaging_rounds": 20}, owners=_owners(plan.declared_size))
+    members["averaged model of two owners"] = _private_model(averaged)
     return members
 
 
@@ -184,8 +186,12 @@ def _private_model(plan: ModelPlan) -> dict[str, Any]:
     place = Place(reserved=links.pop("reserved"), spent=links.pop("spent"))
     trained = Trained(
         executed=ModelExecuted.planned(plan),
-        noisy_wrong=700.5,
-        noise_grid={"components": None, "steps": 36, "accuracy": 2.0**-20},
+        noisy_wrong=None if plan.accuracy_noise_multiplier is None else 700.5,
+        noise_grid={
+            "components": None,
+            "steps": 36,
+            "accuracy": None if plan.accuracy_noise_multiplier is None else 2.0**-20,
+        },
     )
     stated = make_model_certificate(
         plan=plan,
@@ -254,6 +260,7 @@ def schemas() -> dict[str, object]:
         "utility report": utility_schema_text(),
         "model": model_schema_text(),
         "federated-model": federated_schema_text(),
+        "averaged-model": averaged_schema_text(),
     }
     members: dict[str, object] = {}
     for name, text in texts.items():

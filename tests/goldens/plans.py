@@ -9,6 +9,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.owners import DataOwner
 from core.plan.plan import Plan, make_plan
 from core.plan.report_plan import ReportPlan
 from core.plan.report_planning import ReportSpec, make_report_plan
@@ -132,7 +133,9 @@ def utility_plan() -> ReportPlan:
     )
 
 
-def model_plan(options: dict[str, Any] | None = None) -> ModelPlan:
+def model_plan(
+    options: dict[str, Any] | None = None, *, owners: tuple[DataOwner, ...] | None = None
+) -> ModelPlan:
     """A plan of a private model of a table's target."""
     return make_model_plan(
         model=ModelSpec(options=options or {}),
@@ -140,5 +143,6 @@ def model_plan(options: dict[str, Any] | None = None) -> ModelPlan:
         declared_size=50_000,
         domain=TableDomain.from_json(DOMAIN),
         privacy_unit=RECORD,
+        owners=owners,
         **_FACTS,
     )

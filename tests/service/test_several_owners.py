@@ -70,6 +70,19 @@ def test_a_model_over_two_owners_is_reserved_in_both_ledgers(world: World) -> No
     require_problem(outsider.get(f"/v1/jobs/{job['id']}"), status=404, code="job-not-found")
 
 
+def test_a_model_with_rounds_is_quoted_over_two_owners(world: World) -> None:
+    order = order_of(world.ready(), neighbour(world), model={"steps": 20, "averaging_rounds": 5})
+    quote = world.analyst.post("/v1/quotes", order).json()
+    assert (quote["model"]["options"]["averaging_rounds"], quote["steps"], quote["declared_size"]) == (
+        5,
+        20,
+        1300,
+    )
+    summed = world.analyst.post("/v1/quotes", order | {"model": {"steps": 20}}).json()
+    assert quote["charge"] == summed["charge"]
+    assert "averaging_rounds" not in summed["model"]["options"]
+
+
 def test_datasets_that_do_not_go_together_are_refused(world: World) -> None:
     mine = world.ready()
     other = neighbour(world, domain=DOMAIN | {"target": "ward"})
@@ -83,6 +96,7 @@ def test_datasets_that_do_not_go_together_are_refused(world: World) -> None:
         (order_of(mine, mine), 422, "invalid-spec"),
         (order_of(mine, hidden), 404, "dataset-not-found"),
         (order_of(mine, other, model=None), 422, "invalid-input"),
+        (order_of(mine, model={"averaging_rounds": 2, "steps": 4}), 422, "invalid-spec"),
     ):
         require_problem(world.analyst.post("/v1/quotes", order), status=status, code=code)
     assert movements(world.owner, mine) == []

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from core.artifacts import statements
 from core.artifacts.errors import InvalidCertificate, NothingToDraw
 from core.artifacts.model_bundle import unpack_model
 from core.artifacts.model_certificate import accuracy_of, verify_model_certificate
@@ -20,7 +21,9 @@ from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.owners import DataOwner
 from core.platform.witness.witness_store import publication_key
+from tests.models.classifier.small import owners_of_sizes
 from tests.workers.support import DOCUMENT, ROWS
 from understudy.verifying import private_models
 from understudy.verifying.verification import Outcome, verify_bundle
@@ -29,7 +32,9 @@ from workers.outcomes import AttemptEnded
 
 
 @cache
-def tiny_model(declared_size: int = ROWS, **options: object) -> ModelPlan:
+def tiny_model(
+    declared_size: int = ROWS, owners: tuple[DataOwner, ...] | None = None, **options: object
+) -> ModelPlan:
     return make_model_plan(
         model=ModelSpec(options={"steps": 8, "accuracy_share": 0.2} | options),
         guarantee=PrivacyGuarantee(epsilon=2.0, delta=1e-6),
@@ -37,6 +42,7 @@ def tiny_model(declared_size: int = ROWS, **options: object) -> ModelPlan:
         domain=TableDomain.from_json(DOCUMENT),
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
+        owners=owners,
     )
 
 
@@ -128,6 +134,42 @@ def test_a_model_over_three_owners_is_certified_for_each_ledger(workshop, tmp_pa
     fewer = certificate["plan"] | {"owners": certificate["plan"]["owners"][:1]}
     found = [*private_models.owners_problems(certificate | {"plan": fewer})]
     assert len(found) == 3
+
+
+def test_a_model_whose_owners_weights_are_averaged_is_certified_for_each_ledger(workshop, tmp_path):
+    any_owners = owners_of_sizes(ROWS, ROWS)
+    averaged = tiny_model(declared_size=2 * ROWS, owners=any_owners, averaging_rounds=4, accuracy_share=0.0)
+    job_id, plan = workshop.order_together(averaged, [workshop.neighbour()])
+
+    workshop.train(job_id)
+
+    job, release = workshop.job(job_id), workshop.release(job_id)
+    assert (job.state, job.failure_code, job.step) == ("succeeded", None, 1)
+    certificate = release.certificate
+    assert certificate["schema"] == "understudy.averaged-model-certificate/1"
+    assert certificate["executed"]["releases"]["gradients"] == [[0, 1, 16]], "8 steps of each owner"
+    assert verify_model_certificate(certificate) == plan.epsilons
+    charge = charge_of(plan.mechanism, delta=1e-6).to_json()
+    assert [one["charge"] for one in certificate["ledgers"]] == [charge] * 2
+    (tmp_path / "bundle.zip").write_bytes(workshop.store.get_bytes(release.bundle_key))
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    summed = "understudy.federated-model-certificate/1"
+    fewer = {"steps": 8, "releases": {"components": [], "gradients": [[0, 1, 8]], "accuracy": []}}
+    within = certificate["composition"] | {"within": statements.FEDERATED_WITHIN}
+    for altered in (
+        {"schema": summed}, {"schema": summed, "composition": within}, {"executed": fewer}, {"ledgers": certificate["ledgers"][:1]},
+    ):  # fmt: skip
+        with pytest.raises(InvalidCertificate):
+            verify_model_certificate(certificate | altered)
+    assert [*private_models.steps_problems(certificate | {"executed": fewer})]
+    stated = certificate["plan"]
+    assert [*private_models.plan_problems(stated, federated=True)] == ["plan/options/averaging_rounds"]
+    for options in ({"averaging_rounds": 3}, {"accuracy_share": 0.2}):
+        altered = stated | {"options": stated["options"] | options}
+        assert [*private_models.plan_problems(altered, federated=True, averaged=True)]
 
 
 def test_a_failure_among_several_owners_rows_leaves_no_note(workshop):

@@ -14,6 +14,7 @@ from understudy.verifying.planned import canonical_digest, same
 
 SCHEMA: Final = "understudy.model-certificate/1"
 FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
+AVERAGED_SCHEMA: Final = "understudy.averaged-model-certificate/1"
 LOCAL_SCHEMA: Final = "understudy.local-model-certificate/1"
 MANIFEST_SCHEMA: Final = "understudy.model-bundle/1"
 _OWNER: Final = ("dataset_id", "population_id", "declared_size")
@@ -69,8 +70,14 @@ def domain_problems(opened: Opened) -> Iterator[str]:
         yield "privacy_unit is not the declared domain's"
 
 
-def plan_problems(plan: Json, *, federated: bool = False) -> Iterator[str]:
-    """Report where a plan's numbers do not follow from its options, or its mechanism from its numbers."""
+def plan_problems(plan: Json, *, federated: bool = False, averaged: bool = False) -> Iterator[str]:
+    """Report where a plan's numbers do not follow from its options, or its mechanism from its numbers.
+
+    Args:
+        plan: Of the certificate.
+        federated: Whether the certificate names several ledgers.
+        averaged: Whether it says that the weights of the owners were averaged.
+    """
     options, size, guarantee = plan["options"], plan["declared_size"], plan["guarantee"]
     held_out = size // _HELD_OUT if options["accuracy_share"] else 0
     batch = options["expected_batch_size"]
@@ -98,6 +105,11 @@ def plan_problems(plan: Json, *, federated: bool = False) -> Iterator[str]:
         options["module"] is not None
     ):
         yield "plan/options"
+    rounds = options.get("averaging_rounds")
+    if (rounds is not None) != averaged or (
+        averaged and (plan["steps"] % rounds or options["pca_share"] or options["accuracy_share"])
+    ):
+        yield "plan/options/averaging_rounds"
     if not federated and "owners" in plan:
         yield "plan/owners: a certificate that names one ledger"
     if not same(plan["mechanism"], _mechanism(plan)):
@@ -138,9 +150,10 @@ def steps_problems(certificate: Json) -> Iterator[str]:
     plan, executed = certificate["plan"], certificate["executed"]
     if executed["steps"] != plan["steps"]:
         yield "executed/steps"
+    sums = plan["steps"] * (len(plan["owners"]) if "averaging_rounds" in plan["options"] else 1)
     expected = {
         "components": [] if plan["pca_noise_multiplier"] is None else [[0, 1, 1]],
-        "gradients": [[0, 1, plan["steps"]]],
+        "gradients": [[0, 1, sums]],
         "accuracy": [] if plan["accuracy_noise_multiplier"] is None else [[0, 1, 1]],
     }
     yield from (

@@ -29,6 +29,11 @@ from understudy.verifying.bundle_file import Opened, open_bundle
 from understudy.verifying.executed import executed_problems
 
 SCHEMA: Final = "understudy.certificate/2"
+_OF_OWNERS: Final = {
+    private_models.FEDERATED_SCHEMA: "federated-model",
+    private_models.AVERAGED_SCHEMA: "averaged-model",
+}
+"""Kinds of certificates of models over the datasets of several owners, by their schema."""
 
 
 class Outcome(IntEnum):
@@ -122,11 +127,9 @@ def verify_opened(
     elif opened.certificate.get("schema") == private_models.SCHEMA:
         keys = list(public_keys)
         checks += _model_checks(opened, kind="model", signature=lambda stated: _signature(stated, keys))
-    elif opened.certificate.get("schema") == private_models.FEDERATED_SCHEMA:
+    elif (kind := _OF_OWNERS.get(str(opened.certificate.get("schema")))) is not None:
         keys = list(public_keys)
-        checks += _model_checks(
-            opened, kind="federated-model", signature=lambda stated: _signature(stated, keys)
-        )
+        checks += _model_checks(opened, kind=kind, signature=lambda stated: _signature(stated, keys))
     elif opened.certificate.get("schema") == private_models.LOCAL_SCHEMA:
         checks += _model_checks(
             opened, kind="local-model", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
@@ -258,8 +261,8 @@ def _model_checks(
         return
     yield _decided("domain", private_models.domain_problems(opened), "the declared domain is the one stated")
     plan = certificate["plan"]
-    federated = kind == "federated-model"
-    problems = private_models.plan_problems(plan, federated=federated)
+    federated, averaged = kind in _OF_OWNERS.values(), kind == "averaged-model"
+    problems = private_models.plan_problems(plan, federated=federated, averaged=averaged)
     yield (planned_well := _decided("plan", problems, "follows from its options and the declared size"))
     if not planned_well.holds:
         return

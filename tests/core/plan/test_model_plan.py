@@ -14,7 +14,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
 from core.plan.model_planning import ModelQuote, ModelSpec, accuracy_error, make_model_plan, make_model_quote
 from core.plan.selection import ordered_plan_from_json
-from tests.models.classifier.small import IMAGES, TABLE, plan_of
+from tests.models.classifier.small import IMAGES, TABLE, owners_of_sizes, plan_of
 
 KINDS: tuple[dict[str, Any], ...] = (
     {},
@@ -94,6 +94,26 @@ def test_an_altered_plan_is_refused(member: str, value: object) -> None:
 def test_options_that_do_not_suit_are_refused(domain: Any, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpec):
         plan_of(domain, **options)
+
+
+def test_a_plan_with_rounds_costs_what_one_owners_steps_cost() -> None:
+    owners = owners_of_sizes(200, 100)
+    plan = plan_of(TABLE, owners=owners, averaging_rounds=3)
+    assert plan.mechanism == plan_of(TABLE, owners=owners).mechanism
+    assert (plan.noisy_sums, plan_of(TABLE, owners=owners).noisy_sums) == (12, 6)
+    assert ordered_plan_from_json(plan.to_json()) == plan
+    assert "averaging_rounds" not in plan_of(TABLE, owners=owners).to_json()["options"]
+    for options in (
+        {"averaging_rounds": 4},
+        {"averaging_rounds": 3, "accuracy_share": 0.1},
+        {"averaging_rounds": 3, "components": 2},
+    ):
+        with pytest.raises(InvalidSpec):
+            plan_of(TABLE, owners=owners, **options)
+    with pytest.raises(InvalidSpec, match="one dataset"):
+        plan_of(TABLE, averaging_rounds=3)
+    with pytest.raises(InvalidPlan):
+        ordered_plan_from_json({name: member for name, member in plan.to_json().items() if name != "owners"})
 
 
 def test_a_table_without_a_target_and_a_bound_on_records_are_refused() -> None:

@@ -1,6 +1,7 @@
 """Small private records with a label that is easy to learn, and plans of classifiers of them."""
 
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.owners import DataOwner
 from models.classifier.features import Batch, StoredFeatures
 from models.encoding import PrivateImages, PrivateTable
 
@@ -49,7 +51,12 @@ def table(count: int = 300, *, seed: int = 0) -> PrivateTable:
 
 
 def plan_of(
-    domain: TableDomain | ImageDomain = IMAGES, *, size: int = 300, epsilon: float = 8.0, **options: Any
+    domain: TableDomain | ImageDomain = IMAGES,
+    *,
+    size: int = 300,
+    epsilon: float = 8.0,
+    owners: tuple[DataOwner, ...] | None = None,
+    **options: Any,
 ) -> ModelPlan:
     """A plan of a few steps."""
     return make_model_plan(
@@ -59,6 +66,15 @@ def plan_of(
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
+        owners=owners,
+    )
+
+
+def owners_of_sizes(*sizes: int) -> tuple[DataOwner, ...]:
+    """Owners with declared sizes, in order."""
+    return tuple(
+        DataOwner(dataset_id=str(UUID(int=place)), population_id=str(UUID(int=place)), declared_size=size)
+        for place, size in enumerate(sizes, start=1)
     )
 
 
