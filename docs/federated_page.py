@@ -21,7 +21,7 @@ leave them, is not built.
 
 | party | sees | does not see |
 |---|---|---|
-| an owner | its own dataset, sealed reports, ledger and grants; the job, its progress, the model and its certificate | rows, reports, grants and ledgers of other owners. The certificate names the other datasets with their declared sizes and two entries of their ledgers |
+| an owner | its own dataset, sealed reports, ledger and grants; the job, its progress, the model and its certificate | rows, reports, grants and ledgers of other owners. The job names the ids of the other datasets, the certificate also their declared sizes and two entries of their ledgers |
 | the analyst | declared domains and sizes, quotes, the job, the model and its certificate | rows of anyone |
 | a recipient of the model | the model and its certificate | rows of anyone |
 | the service and who holds its master key | rows in memory while the job trains; sealed rows at rest | |
@@ -86,7 +86,7 @@ understudy order DATASET OTHER THIRD --epsilon 1 --set steps=200 --out model.zip
 understudy order DATASET OTHER THIRD --epsilon 1 --set steps=200 --set averaging_rounds=200 --out averaged.zip
 ```
 
-By the API: `"further_datasets": [{"dataset_id": "…"}]` beside `"model": {…}` for `POST /v1/quotes` and `POST /v1/jobs`; a quote then states under `ledgers` where the order fits. In Python:
+In the dashboard the order form lists the analyst's other datasets of the same domain. By the API: `"further_datasets": [{"dataset_id": "…"}]` beside `"model": {…}` for `POST /v1/quotes` and `POST /v1/jobs`; a quote then states under `ledgers` where the order fits. In Python:
 `client.order_job(first, epsilon=1.0, model={}, further=[second, third])`. With no further dataset it is an ordinary order, to the byte.
 
 All-or-none is tested in `tests/core/jobs/test_several_owners.py`: an owner without room, freezes and revocations against a claim, processes killed in the middle of each transaction, racing orders;

@@ -14,7 +14,8 @@ from service.dashboard.forms import Form, order
 from service.dashboard.overview import dataset_names
 from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit, Visit
-from service.datasets.endpoints import read_dataset
+from service.datasets.endpoints import list_datasets, read_dataset
+from service.datasets.schemas import DatasetView
 from service.grants.endpoints import list_grants
 from service.jobs.endpoints import cancel_job, create_job, list_jobs, read_job
 from service.jobs.failure_note import read_failure_note
@@ -22,11 +23,14 @@ from service.jobs.schemas import JobView
 from service.known_counts.endpoints import read_known_counts
 from service.planning.orders import GeneratorOrder
 from service.quotes.endpoints import create_quote
-from service.wire import Before
+from service.wire import MAX_PAGE, Before
 
 JOBS: Final = 25
 MODEL: Final = "model"
 OPEN_GRANT: Final = "open"
+READY: Final = "ready"
+FURTHER: Final = "further"
+"""Form field with a dataset to train on together with the page's, once for each."""
 ORDERED: Final = (
     "epsilon", "delta", "grant_id", "options", "candidates", "selection_epsilon", "choice_epsilon",
     "fresh", "kind",
@@ -44,7 +48,7 @@ def jobs_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Befor
         visit,
         "jobs.html",
         jobs=found.items,
-        names=dataset_names(visit, [job.dataset_id for job in found.items]),
+        names=dataset_names(visit, [one for job in found.items for one in job.dataset_ids]),
         people=visit.names_of([job.ordered_by for job in found.items]),
         next_before=found.next_before,
         is_first=before is None,
@@ -68,7 +72,7 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         "job.html",
         job=job,
         live=live,
-        names=dataset_names(visit, [job.dataset_id]),
+        names=dataset_names(visit, job.dataset_ids),
         people=visit.names_of([job.ordered_by]),
         may_read_note=visit.may(read_failure_note),
         may_cancel=live and visit.may(cancel_job) and not job.cancel_requested,
@@ -100,6 +104,7 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         if visit.may(read_known_counts)
         else None,
         most_candidates=MOST_CANDIDATES,
+        others=_others(visit, dataset),
         grants=[
             grant for grant in grants if grant.holder_id == visit.principal.id and grant.state == OPEN_GRANT
         ],
@@ -120,7 +125,16 @@ def quote(dataset_id: UUID, visit: CurrentVisit) -> Response:
         tabs=tabs(visit, dataset),
         wanted=wanted,
         written=() if wanted.selection is None else order_form.written(wanted.selection),
-        sent={name: visit.form.text(name) for name in ORDERED},
+        sent=[
+            *((name, visit.form.text(name)) for name in ORDERED),
+            *((FURTHER, each) for each in visit.form.all(FURTHER)),
+        ],
+        ledger_names={
+            str(each): name
+            for each, name in dataset_names(
+                visit, [one.dataset_id for one in wanted.further_datasets]
+            ).items()
+        },
         quote=priced,
         once=uuid4(),
     )
@@ -133,6 +147,16 @@ def place(dataset_id: UUID, visit: CurrentVisit) -> Response:
     placed = visit.ask(create_job, order=wanted, idempotency_key=visit.form.once())
     job_id = UUID(json.loads(bytes(placed.body))["id"])
     return sent_on(f"/jobs/{job_id}?done=ordered")
+
+
+def _others(visit: Visit, dataset: DatasetView) -> list[DatasetView]:
+    """Datasets that a model can be trained on together with this one: of one domain, each of another population."""
+    found = visit.ask(list_datasets, limit=MAX_PAGE).items
+    return [
+        one
+        for one in found
+        if one.domain == dataset.domain and one.population_id != dataset.population_id and one.state == READY
+    ]
 
 
 def _job(visit: Visit, job_id: UUID) -> JobView:
@@ -150,6 +174,7 @@ def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
         grant_id=form.identity("grant_id"),
         options={} if is_model else options,
         model=options if is_model else None,
+        further_datasets=[{"dataset_id": each} for each in form.all(FURTHER)] or None,
         selection=order_form.selection_of(form),
         reuse=form.text("fresh") is None,
     )

@@ -59,6 +59,9 @@ class JobView(BaseModel):
 
     id: UUID
     dataset_id: UUID
+    dataset_ids: list[UUID] = Field(
+        description="Every dataset whose rows it reads: several for a model over several owners, `dataset_id` among them."
+    )
     kind: str = Field(
         description="training, selection, report (a utility report on a release), or model (a private classifier)."
     )
@@ -97,6 +100,7 @@ class JobView(BaseModel):
         return cls(
             id=row.id,
             dataset_id=row.dataset_id,
+            dataset_ids=[UUID(one["dataset_id"]) for one in row.plan.get("owners", ())] or [row.dataset_id],
             kind=kind,
             ordered_by=row.ordered_by,
             state=state,

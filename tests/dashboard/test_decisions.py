@@ -11,6 +11,7 @@ from fastapi.routing import iter_route_contexts
 from core.platform.access.roles import Role
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.dashboard.visitor import Visitor, enter, require_page
+from tests.service.test_several_owners import neighbour
 from tests.service.test_waiting_rows import MANY
 from tests.service.world import CSV, World
 
@@ -308,6 +309,37 @@ def test_a_private_model_is_priced_and_ordered(world: World, sign_in: Callable[.
         refused = analyst.send(f"/datasets/{dataset_id}/quote", **{**wanted, **wrong})
         assert refused.status_code == 422, (wrong, refused.text)
         require_page(refused)
+
+
+def test_a_model_over_two_owners_is_priced_and_ordered(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    mine, theirs = world.ready(), neighbour(world)
+    world.admin.put(f"/v1/datasets/{theirs}/budget", {"epsilon": 2.0, "delta": 1e-5, "reason": "agreed"})
+    analyst = sign_in("analyst")
+    assert f'name="further" value="{theirs}"' in analyst.page(f"/datasets/{mine}/order")
+    wanted = {"epsilon": "0.5", "delta": "1e-6", "kind": "model", "options": "steps=40", "further": theirs}
+    refused = analyst.send(f"/datasets/{mine}/quote", **wanted).text
+    assert "It does not fit." in refused
+    assert "Order private model" not in refused
+    world.give(theirs)
+    priced = analyst.send(f"/datasets/{mine}/quote", **wanted).text
+    assert f'name="further" value="{theirs}"' in priced
+    assert "<td>elsewhere</td><td>fits</td>" in priced
+    placed = analyst.send(f"/datasets/{mine}/jobs", **wanted)
+    assert placed.status_code == 303, placed.text
+    job = world.analyst.get("/v1/jobs").json()["items"][0]
+    assert set(job["dataset_ids"]) == {mine, theirs}
+    for page in (analyst.page(f"/jobs/{job['id']}"), analyst.page("/jobs")):
+        assert f'<a href="/datasets/{mine}">' in page
+        assert f'<a href="/datasets/{theirs}">elsewhere</a>' in page
+    seen = enter(world, world.stranger).page(f"/jobs/{job['id']}")
+    assert f'<a href="/datasets/{theirs}">elsewhere</a>' in seen
+    assert f'<code title="{mine}">' in seen, "the owner of one dataset has no access to the other"
+    for wrong in ({"kind": "generator", "options": ""}, {"further": "theirs"}):
+        answer = analyst.send(f"/datasets/{mine}/quote", **{**wanted, **wrong})
+        assert answer.status_code == 422, (wrong, answer.text)
+        require_page(answer)
 
 
 def test_options_of_the_synthesizer(world: World, sign_in: Callable[..., Visitor]) -> None:

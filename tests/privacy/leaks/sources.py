@@ -60,7 +60,7 @@ PROBLEM: Final[Fields] = {
 }  # fmt: skip
 # The digest of a plan that takes noisy counts over is theirs too; the orders compared here take none over.
 JOB: Final[Fields] = {
-    "id": F, "dataset_id": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
+    "id": F, "dataset_id": F, "dataset_ids": F, "dataset_ids[]": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
     "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
     "progress.delta_planned": P, "release_id": F, "report_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
     "warning": M, "warning.code": M, "warning.detail": M, "warning.remedy": M, "created_at": W, "started_at": E, "finished_at": E,
