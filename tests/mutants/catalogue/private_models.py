@@ -2,6 +2,9 @@
 
 from tests.mutants.mutant import Mutant
 
+AVERAGING = "models.classifier.averaging"
+AVERAGED = "tests/models/classifier/test_averaging.py::test_nothing_but_one_owners_sums_knows_a_unit[table-2]"
+DECLARED = "tests/models/classifier/test_averaging.py::test_the_weight_divisor_and_rate_of_an_owner_do_not_follow_from_its_rows"
 DENSE, TRAINING = "models.classifier.dense_form", "models.classifier.private_training"
 NEIGHBOURS = "tests/models/classifier/test_private_training.py::test_nothing_but_the_releases_knows_a_unit"
 BY_HAND = "tests/models/classifier/test_forms.py::test_both_engines_make_the_clipped_sum_of_automatic_differentiation"
@@ -90,6 +93,36 @@ MUTANTS = (
         bug="one owner reads a failure note that may quote rows of another",
         source="an error text that crosses owners",
         killed_by="tests/workers/test_private_models.py::test_a_failure_among_several_owners_rows_leaves_no_note",
+    ),
+    Mutant(
+        name="copies-weighed-by-true-sizes",
+        module=AVERAGING,
+        function="LocalRows.of",
+        before="owner.declared_size / plan.declared_size",
+        after="len(records.unit_of_record) / plan.declared_size",
+        bug="owners' copies are averaged by their true numbers of records, which are private",
+        source="FedAvg with n_k",
+        killed_by=DECLARED,
+    ),
+    Mutant(
+        name="owner-sampled-by-true-size",
+        module=AVERAGING,
+        function="LocalRows.of",
+        before="UnitSampler(records.unit_of_record, sampling_rate=plan.sampling_rate, max_sampled_batch=plan.max_sampled_batch)",
+        after="UnitSampler(records.unit_of_record, sampling_rate=min(1.0, plan.sampling_rate * owner.declared_size / records.units), max_sampled_batch=plan.max_sampled_batch)",
+        bug="the rate of an owner's coins follows from its true number of units, and is another than the charged one",
+        source="a batch size divided by len(dataset)",
+        killed_by=DECLARED,
+    ),
+    Mutant(
+        name="owners-share-noise",
+        module=AVERAGING,
+        function="local_steps",
+        before="number * (len(plan.owners or ()) - 1) + rows.place",
+        after="number * (len(plan.owners or ()) - 1)",
+        bug="all owners draw one noise in a step, so that the difference of their copies has none",
+        source="one seed for all clients",
+        killed_by=AVERAGED,
     ),
     Mutant(
         name="units-of-owners-merged",
