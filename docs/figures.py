@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.composition_figures import composition
 from docs.cost_figures import cost
 from docs.gpu_figures import gpu_step
 from docs.image_figures import images
@@ -38,6 +39,7 @@ def benchmarks_page() -> str:
         _section("conv_step", "The private step of a critic of images", _convolutions),
         _section("gpu_step", "The private step on a GPU", gpu_step),
         _section("cost", "What privacy costs a step", cost),
+        _section("composition", "Ways to compose the steps of DP-SGD", composition),
         _section("quote", "Quotes", _quote),
         _section("sampling", "Sampling", _sampling),
         _section("ingestion", "Ingestion", _ingestion),
