@@ -29,9 +29,14 @@ def quote_lines(quote: Quote) -> list[str]:
     """
     document = quote.document
     if document.get(MODEL) is not None:
-        return [*_model(document), _room(quote), *_ledgers(document.get("ledgers", ()))]
+        return [*_model(document), *_groups(document), _room(quote), *_ledgers(document.get("ledgers", ()))]
     chosen = document.get(SELECTION) is not None
-    return [*(_selection(document) if chosen else _training(document)), _room(quote), *_report(document)]
+    return [
+        *(_selection(document) if chosen else _training(document)),
+        *_groups(document),
+        _room(quote),
+        *_report(document),
+    ]
 
 
 def _model(document: Json) -> list[str]:
@@ -48,6 +53,15 @@ def _model(document: Json) -> list[str]:
             f"  accuracy measured on {model['held_out_size']} held-out units; its noise: {model['accuracy_error']:.2%}"
         )
     return lines
+
+
+def _groups(document: Json) -> list[str]:
+    """Describe the loss of several units together; no line from services of earlier versions."""
+    known = [one for one in document.get("groups", ()) if one["epsilon"] is not None]
+    if not known:
+        return []
+    losses = ", ".join(f"{one['units']} units: epsilon {one['epsilon']:.3g}" for one in known)
+    return [f"  for one person who is several units, at most: {losses}"]
 
 
 def _ledgers(ledgers: Sequence[Json]) -> list[str]:

@@ -10,6 +10,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import FEMTO, MICRO, Charge, charge_of
 from core.dp.filters import Admission, Cap, Room, admit
 from core.dp.gaussian import joint_noise_multiplier
+from core.dp.groups import epsilon_of_group
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Leaf, Threshold, leaves
 from core.dp.remaining import remaining_epsilon
@@ -26,6 +27,9 @@ from core.values import OrAbsent, Value
 SPLIT_ORDER: Final = 8
 """The Renyi order at which the parts' shares are stated: close to the order that determines epsilon at usual
 targets."""
+
+GROUPS: Final = (2, 5)
+"""Sizes of the groups whose loss a quote states: units that one person could be."""
 
 IMAGES: Final = "images"
 NO_ANCHOR: Final = "no-anchor"
@@ -58,6 +62,15 @@ class FilterState(Value):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLoss(Value):
+    """The loss of a group of units together, two records of one person for example, at the quote's delta."""
+
+    units: int
+    epsilon: float | None
+    """An upper bound (`core.dp.groups`); None if a learnt threshold takes delta, which grows with the group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quote(Value):
     """The members of every quote: guarantee, cost, and effect on a budget."""
 
@@ -69,6 +82,8 @@ class Quote(Value):
     privacy_unit: PrivacyUnit
     declared_size: int
     epsilon: Epsilons
+    groups: tuple[GroupLoss, ...]
+    """For groups of `GROUPS` units."""
     charge: Charge
     fits: bool
     """Whether a filter admits the charge; never without a budget."""
@@ -220,6 +235,12 @@ def effect_of(plan: OrderedPlan, cap: Cap | None, charges: Sequence[Charge]) -> 
         "privacy_unit": plan.privacy_unit,
         "declared_size": plan.declared_size,
         "epsilon": plan.epsilons,
+        "groups": tuple(
+            GroupLoss(
+                units=units, epsilon=epsilon_of_group(plan.mechanism, units, delta=plan.guarantee.delta)
+            )
+            for units in GROUPS
+        ),
         "charge": charge,
         "fits": fits,
         "carried_by": None if admission is None else admission.carried_by,
