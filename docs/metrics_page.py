@@ -10,7 +10,7 @@ from core.clock import SystemClock
 from core.db.tables.job import STATES
 from core.errors import BudgetRefused, Unavailable
 from core.jobs.states import STAGES
-from core.platform.health.figures import ChoreFigures, JobFigures, WorkerFigures
+from core.platform.health.figures import ChoreFigures, JobFigures, QueueFigures, WorkerFigures
 from core.platform.health.signs import Device
 from core.platform.notifications.repository import Undelivered
 from service.edge.recording import Recorder
@@ -50,6 +50,9 @@ def _families() -> Iterator[Metric]:
     none = {"by_state": dict.fromkeys(STATES, 0), "running_by_stage": dict.fromkeys(STAGES, 0)}
     gpu = Device(index=0, used_bytes=0, total_bytes=0)
     yield from deployment._of_jobs(JobFigures(**none, oldest_wait_seconds=0.0, leases_expired=0))
+    yield from deployment._of_queues(
+        [QueueFigures(name="queue", waiting=0, running=0, oldest_wait_seconds=0.0, workers=0)]
+    )
     yield from deployment._of_workers(
         [WorkerFigures(name="worker", role="worker", silent_seconds=0.0, devices=(gpu,))]
     )

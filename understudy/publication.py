@@ -56,6 +56,7 @@ class Order:
             then the winner's training alone.
         model: whether to train a classifier instead of a generator; `options` are then its options.
         reuse: whether counts of earlier releases of the dataset are taken over.
+        device: kind of device to train on: auto, cpu or gpu.
         sample_rows: number of synthetic rows to draw.
         out: folder for the results.
         budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
@@ -75,6 +76,7 @@ class Order:
     selection: Json | None = None
     model: bool = False
     reuse: bool = True
+    device: str = "auto"
     sample_rows: int
     out: Path
     budget: tuple[float, float] | None = None
@@ -89,6 +91,8 @@ class Order:
         terms: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
         if not self.reuse:
             terms |= {"reuse": False}
+        if self.device != "auto":
+            terms |= {"device": self.device}
         if self.selection is not None:
             return terms | {"selection": self.selection}
         if self.model:

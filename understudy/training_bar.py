@@ -1,4 +1,4 @@
-"""Progress bar of a job: stage, steps, percent, remaining time and planned epsilon."""
+"""Progress bar of a job: stage, steps, percent, remaining time, epsilon so far and planned epsilon."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -66,7 +66,7 @@ def stage_text(job: JobFacts) -> str:
 
 
 def left_text(job: JobFacts) -> str:
-    """Describe the remaining time and the planned epsilon of a job.
+    """Describe the remaining time and the epsilons of a job.
 
     Args:
         job: the job.
@@ -76,6 +76,8 @@ def left_text(job: JobFacts) -> str:
     if progress.eta_seconds is not None and not job.ended:
         minutes, seconds = divmod(round(progress.eta_seconds), MINUTE_SECONDS)
         parts.append(f"about {minutes}:{seconds:02d} left")
+    if progress.epsilon_so_far is not None and job.state == "running":
+        parts.append(f"epsilon {progress.epsilon_so_far:.4g} so far")
     if progress.epsilon_planned is not None:
         parts.append(f"epsilon {progress.epsilon_planned:.4g} planned")
     return ", ".join(parts)

@@ -2,13 +2,13 @@
 
 | task                | what it does                                                | runs                     |
 |---------------------|-------------------------------------------------------------|--------------------------|
-| `understudy.train`  | the training whose turn it is, whichever the message names  | `workers.training`       |
+| `understudy.train`  | the training whose turn it is; `train.cpu`, `train.gpu`     | `workers.training`       |
 | `understudy.measure`| the utility report whose turn it is; queue `reports`        | `workers.training`       |
 | `understudy.report` | the owner report that the message names; queue `reports`    | `workers.owner_reports`  |
 | `understudy.count`  | helps a training to count; queue `counting`                 | `workers.counting_child` |
 
-A worker serves the queues that `--queues` names, without it the trainings alone. Reports need a worker of their own:
-a training may take hours.
+A worker serves the queues that `--queues` names; without it trainings alone, on a GPU too if torch sees one. Reports need a
+worker of their own: a training may take hours. `celery` holds trainings that were ordered before there were kinds of devices.
 
 A message is a hint, so it is acknowledged late and taken one at a time, and nothing is kept of its result. Tasks raise
 nothing: Celery would log the text of what it caught. A message that could not be served is lost here and sent again by
@@ -25,27 +25,36 @@ from uuid import UUID
 
 import structlog
 from celery import Celery, Task, bootsteps
-from celery.signals import celeryd_init, setup_logging, worker_process_init, worker_shutting_down
+from celery.signals import (
+    celeryd_after_setup,
+    celeryd_init,
+    setup_logging,
+    worker_process_init,
+    worker_shutting_down,
+)
 
 from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import (
+    ANY_DEVICE_QUEUE,
     COUNTING_TASK,
     MEASURING_TASK,
     REPORT_TASK,
     REPORTS_QUEUE,
+    TRAINING_QUEUES,
     TRAINING_TASK,
     CeleryQueue,
     broker_transport_options,
 )
 from core.logs import configure_logs, get_logger, is_request_id
+from core.plan.devices import DEVICES, Device
 from core.plan.installed import graphical_models_installed
 from core.platform.health.signs import SIGN_SECONDS, HealthReporter, Role
 from core.platform.settings import Settings, read_settings
 from core.tracing import tracer_for
-from workers.devices import devices
+from workers.devices import devices, torch_sees_gpu
 from workers.owner_reports import OwnerReporter
 from workers.process_limits import die_with_parent
 from workers.supervision import (
@@ -60,8 +69,6 @@ from workers.supervision import (
 )
 from workers.training import Trainer
 
-QUEUE: Final = "celery"
-
 
 def _configuration() -> dict[str, Any]:
     """Celery's settings, read at first use, so that importing this module needs no environment."""
@@ -73,7 +80,7 @@ def _configuration() -> dict[str, Any]:
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         "task_ignore_result": True,
-        "task_default_queue": QUEUE,
+        "task_default_queue": ANY_DEVICE_QUEUE,
         "task_serializer": "json",
         "accept_content": ["json"],
         "worker_prefetch_multiplier": 1,
@@ -150,7 +157,14 @@ def trainer() -> Trainer:
     """The trainer of this process, made after the fork."""
     settings = read_settings()
     tracer = tracer_for(role="worker", endpoint=settings.otlp_endpoint)
-    return Trainer(settings, tracer=tracer, **_parts(settings))
+    return Trainer(settings, tracer=tracer, devices=served_kinds(app), **_parts(settings))
+
+
+def served_kinds(worker: Celery) -> tuple[Device, ...]:
+    """The kinds of device whose trainings a worker takes, by the queues that it consumes; all before queues are chosen."""
+    consumed = worker.amqp.queues.consume_from
+    named = tuple(kind for kind in DEVICES if TRAINING_QUEUES[kind] in consumed)
+    return DEVICES if not named and ANY_DEVICE_QUEUE in consumed else named
 
 
 @cache
@@ -185,8 +199,16 @@ class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has 
         roles: list[Role] = ["reports"] if REPORTS_QUEUE in served else []
         if served != {REPORTS_QUEUE}:
             roles.append("worker")
+        kinds = served_kinds(parent.app)
         health = [
-            HealthReporter(database, clock=SystemClock(), role=role, find_devices=devices) for role in roles
+            HealthReporter(
+                database,
+                clock=SystemClock(),
+                role=role,
+                find_devices=devices,
+                serves=kinds if role == "worker" else None,
+            )
+            for role in roles
         ]
 
         def sign() -> None:
@@ -222,6 +244,28 @@ def _require_libraries(**_: object) -> None:
         raise SystemExit(
             "UNDERSTUDY_GRAPHICAL_MODELS is on, and the extra `graphical` (mbi and JAX) is not installed: "
             "pip install 'understudy[graphical]'"
+        )
+
+
+@celeryd_after_setup.connect
+def _choose_queues(instance: Any, **_: object) -> None:  # noqa: ANN401 - celery has no types
+    """Serve the trainings that this machine can run, where no queue was named; refuse GPU trainings that it cannot run.
+
+    A message of the GPU's queue that a worker without a GPU took would be lost until upkeep sends it again.
+
+    Raises:
+        SystemExit: The queue of GPU trainings was named, and torch sees no GPU.
+    """
+    settings = read_settings()
+    has_gpu = settings.training_device == "cuda" or (settings.training_device == "auto" and torch_sees_gpu())
+    queues = instance.app.amqp.queues
+    if set(queues.consume_from) == {ANY_DEVICE_QUEUE}:
+        for kind in DEVICES if has_gpu else DEVICES[:1]:
+            queues.select_add(TRAINING_QUEUES[kind], routing_key=TRAINING_QUEUES[kind])
+    elif TRAINING_QUEUES["gpu"] in queues.consume_from and not has_gpu:
+        raise SystemExit(
+            "The queue train.gpu was named, and torch sees no GPU here, or UNDERSTUDY_TRAINING_DEVICE is cpu: "
+            "run this worker where torch sees a GPU, or leave train.gpu to others"
         )
 
 

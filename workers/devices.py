@@ -1,12 +1,13 @@
 """The GPUs of this machine, listed by the driver's own program, and which training has which.
 
-Torch is not asked: the process that asks forks the pool, and a process that has run a torch operation must not fork.
+Torch is asked in a process of its own: this one forks the pool, and a process that has run a torch operation must not fork.
 """
 
 import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from core.platform.health.signs import Device
 _PROGRAM: Final = "nvidia-smi"
 _QUESTION: Final = ("--query-gpu=index,memory.used,memory.total", "--format=csv,noheader,nounits")
 _PATIENCE_SECONDS: Final = 5.0
+_TORCH_SECONDS: Final = 120.0
+_TORCH_SEES_A_GPU: Final = "import sys, torch; sys.exit(not torch.cuda.is_available())"
 _MEBIBYTE: Final = 2**20
 _FIELDS: Final = 3
 
@@ -38,6 +41,22 @@ def devices(program: str = _PROGRAM) -> Sequence[Device]:
         return ()
     rows = [line.split(",") for line in answer.stdout.splitlines()]
     return tuple(_device(row) for row in rows if _is_whole(row)) if answer.returncode == 0 else ()
+
+
+def torch_sees_gpu(find: Callable[[], Sequence[Device]] = devices) -> bool:
+    """Whether a training child could train on a GPU of this machine: the driver lists one, and torch can use it."""
+    if not find():
+        return False
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-c", _TORCH_SEES_A_GPU],
+            capture_output=True,
+            timeout=_TORCH_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return asked.returncode == 0
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Claim and spend are one transaction; the spend is noted outside the database too
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -29,6 +29,7 @@ from core.jobs.states import ENDED, Cause
 from core.jobs.turns import next_in_turn, should_make_room
 from core.ledger.errors import PopulationFrozen
 from core.logs import get_logger
+from core.plan.devices import DEVICES
 from core.plan.model_plan import ModelPlan
 from core.plan.report_plan import ReportPlan
 from core.platform.settings import Settings
@@ -51,6 +52,10 @@ CAUSES: Final = {
 """The cause of a failed attempt; every other failure counts as one of the rows."""
 
 
+DEVICE_SETTINGS: Final[Mapping[str | None, str]] = {"cpu": "cpu", "gpu": "cuda"}
+"""The setting `training_device` of a child by the job's kind of device; a job without a kind takes what the worker has."""
+
+
 class Trainer(JobRunner[Claim]):
     """Runs one job from its message to its end.
 
@@ -62,6 +67,7 @@ class Trainer(JobRunner[Claim]):
         clock: Tells the time.
         environment: What the child inherits; carries the settings.
         command: The child's command line; None for that of `workers.runner`.
+        devices: The kinds of device whose trainings this worker takes.
         tracer: Makes the spans of attempts; None makes none.
         sleep: Waits for so many seconds.
         stopping: Whether this worker was asked to stop.
@@ -79,6 +85,7 @@ class Trainer(JobRunner[Claim]):
         clock: Clock,
         environment: Mapping[str, str],
         command: Command | None = None,
+        devices: Collection[str] = DEVICES,
         tracer: Tracer | None = None,
         sleep: Callable[[float], None] = time.sleep,
         stopping: Callable[[], bool] = lambda: False,
@@ -94,6 +101,7 @@ class Trainer(JobRunner[Claim]):
             sleep=sleep,
             stopping=stopping,
         )
+        self._devices = frozenset(devices)
         self._tracer = tracer or no_tracer()
         self._witness = LedgerWitness.of(settings, database=database, store=store, clock=clock)
 
@@ -109,7 +117,13 @@ class Trainer(JobRunner[Claim]):
         tried: set[UUID] = set()
         while not self._stopping():
             with self._database.read_only() as session:
-                job_id = next_in_turn(session, now=self._clock.now(), reports=reports, without=tried)
+                job_id = next_in_turn(
+                    session,
+                    now=self._clock.now(),
+                    reports=reports,
+                    devices=self._devices,
+                    without=tried,
+                )
             if job_id is None:
                 get_logger().info("claim-refused")
                 return
@@ -166,6 +180,7 @@ class Trainer(JobRunner[Claim]):
                 lease_seconds=self._settings.lease_seconds,
                 max_attempts=self._settings.job_attempts,
                 lease_owner=this_process(),
+                devices=self._devices,
             )
 
     def _refusal(self, claim: Claim) -> Outcome | None:
@@ -204,11 +219,13 @@ class Trainer(JobRunner[Claim]):
             makes_room = verdict is None and self._clock.now() >= room_from and self._makes_room(claim)
             return Outcome.STOPPED if makes_room else verdict
 
-        wanted = 0 if settings.training_device == "cpu" else settings.training_gpus
+        device = DEVICE_SETTINGS.get(claim.device, settings.training_device)
+        wanted = 0 if device == "cpu" else settings.training_gpus
         with claimed_gpus(settings.scratch_folder, wanted, environment=self._environment) as gpus:
             return self._run_child(
                 self._command(claim.job_id, claim.fence),
-                child_environment(self._environment, threads=settings.training_threads, gpus=gpus),
+                child_environment(self._environment, threads=settings.training_threads, gpus=gpus)
+                | {"UNDERSTUDY_TRAINING_DEVICE": device},
                 seconds=settings.training_seconds,
                 heartbeat=beat,
             )
@@ -219,7 +236,9 @@ class Trainer(JobRunner[Claim]):
             if not self._store.exists(checkpoint_key(claim.job_id, claim.fence)):
                 return False
             with self._database.read_only() as session:
-                return should_make_room(session, claim.ordered_by, now=self._clock.now())
+                return should_make_room(
+                    session, claim.ordered_by, now=self._clock.now(), devices=self._devices
+                )
         except (Unavailable, StoreError, OSError):
             return False
 

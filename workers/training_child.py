@@ -169,12 +169,24 @@ def _bundle(
     """Train, and pack the generator with the record of its training."""
     plan = _trained_plan(work)
     _require_installed(plan)
+    placement = precise_enough(placement, plan)
+    settle(placement)
     record = record_of(plan)
     host = _host(settings, work, record, database=database, store=store)
     earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
     domain, generator = _trained(settings, work, store, host, record, placement, earlier)
     report = _report_of(work, record, check_generator(generator, domain))
     return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
+
+
+def precise_enough(placement: Placement, plan: Plan | SelectionPlan) -> Placement:
+    """The placement, with products in float32 instead of TF32 if a generator is trained against a critic alone.
+
+    With TF32 such a training of images made pictures that teach a network next to nothing (docs/gpu.md).
+    """
+    plans = (*plan.candidates, *plan.finals) if isinstance(plan, SelectionPlan) else (plan,)
+    alone = any(one.steps and one.anchor is None for one in plans)
+    return replace(placement, precision="float32") if alone and placement.precision == "tf32" else placement
 
 
 def _model(settings: Settings, work: Assignment, *, database: Database, store: ObjectStore) -> bytes:

@@ -5,6 +5,7 @@
 | witness                   | start, every minute        | compares ledgers with their witnesses, notes decisions there    |
 | resend, resend-reports    | every round                | ends leases of dead workers, sends again what waits without one |
 | link                      | every round                | links new events into the chain of the audit log                |
+| devices                   | every round                | moves jobs that wait for a kind of device that nobody serves    |
 | notify, erase             | every round                | sends notifications; finishes deletions                         |
 | expire, uploads           | every minute               | ends requests, grants and uploads whose time is over            |
 | sweep, forget             | every hour                 | sweeps after ended jobs; forgets old notifications              |
@@ -31,14 +32,15 @@ from core.data.objects import ObjectStore, open_store
 from core.data.uploads.ending import sweep_uploads
 from core.data.uploads.repository import UPLOADS
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
+from core.jobs.devices import move_unserved
 from core.jobs.leases import JOBS, is_dead, take_overdue
 from core.jobs.queue import CeleryQueue, Queue
-from core.jobs.turns import reports_among
+from core.jobs.turns import announce_all
 from core.ledger.audit.linking import link_waiting
 from core.logs import configure_logs, get_logger
 from core.platform.budget_requests.requests import expire_grants, expire_requests
 from core.platform.deletion import finish_deletions
-from core.platform.health.signs import HealthReporter
+from core.platform.health.signs import HealthReporter, served_devices
 from core.platform.notifications.dispatch import Dispatcher, Transport
 from core.platform.notifications.mail import MailTransport, mail_server
 from core.platform.notifications.repository import DELIVERIES
@@ -89,6 +91,7 @@ class Upkeep:
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {
             # First, so that a restored database is found before any of its jobs is continued.
             "witness": (EXPIRE_SECONDS, witness.note_decisions),
+            "devices": (0.0, self.move_unserved),
             "resend": (0.0, self.resend),
             "resend-reports": (0.0, self.resend_reports),
             "expire": (EXPIRE_SECONDS, self.expire),
@@ -115,12 +118,21 @@ class Upkeep:
             UPLOADS.end_dead(session, now=now, is_dead=is_dead)
             DELIVERIES.end_dead(session, now=now, is_dead=is_dead)
             waiting = take_overdue(session, JOBS, now=now, resend_seconds=seconds, is_dead=is_dead)
-            reports = set(reports_among(session, waiting))
         for job_id in waiting:
             get_logger().info("sent-again", job_id=str(job_id))
-            send = self._queue.enqueue_measuring if job_id in reports else self._queue.enqueue_training
-            send(job_id)
+        with self._database.read_only() as session:
+            announce_all(session, self._queue, waiting)
         return len(waiting)
+
+    def move_unserved(self) -> int:
+        """Move jobs that nobody has begun to the kind of device that live workers serve. Returns how many."""
+        now = self._clock.now()
+        with self._database.transaction() as session:
+            served = served_devices(session, at=now)
+            moved = move_unserved(session, served=served, now=now, queue=self._queue)
+        for job_id in moved:
+            get_logger().info("moved-to-served-device", job_id=str(job_id))
+        return len(moved)
 
     def resend_reports(self) -> None:
         """Send owner reports again that wait without a worker. Their number is private to their owners, so nothing counts them."""

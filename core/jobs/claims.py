@@ -1,5 +1,6 @@
 """Claiming a job, and what a worker writes while it holds the claim. How a claim ends is in core.jobs.endings."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.db.tables.job import Job
+from core.db.tables.job import DEVICES, Job
 from core.dp import mechanism as mechanisms
 from core.errors import UnderstudyError
 from core.jobs import repository
@@ -43,6 +44,7 @@ class Claim:
         lease_expires_at: the end of the lease without a heartbeat.
         request_id: the request that ordered the job, for logs; None if unknown.
         trace_context: the trace that the order belongs to; None if it was not traced.
+        device: the kind of device to train on; None for whatever the worker has.
     """
 
     job_id: UUID
@@ -60,6 +62,7 @@ class Claim:
     lease_expires_at: datetime
     request_id: str | None = None
     trace_context: str | None = None
+    device: str | None = None
 
     @property
     def population_ids(self) -> tuple[UUID, ...]:
@@ -76,6 +79,7 @@ def claim(
     lease_seconds: float,
     max_attempts: int,
     lease_owner: str | None = None,
+    devices: Collection[str] = DEVICES,
 ) -> Claim | None:
     """Take a job that waits, or whose worker has fallen silent, and spend its reservation unless an earlier claim did.
 
@@ -89,16 +93,17 @@ def claim(
         lease_seconds: how long the claim holds without a heartbeat.
         max_attempts: number of attempts without progress after which the job of a silent worker is given up.
         lease_owner: the claiming process (`leases.this_process`); None if nobody shall see it die.
+        devices: the kinds of device whose trainings the worker serves.
 
     Returns:
-        The claim, or None: another worker holds the job, it has ended or was ended here, or its dataset is frozen.
+        The claim, or None: another worker holds the job, it has ended or was ended here, waits for another kind of device, or its dataset is frozen.
 
     Raises:
         JobNotFound: no such job.
     """
     job = repository.lock(session, job_id)
     now = clock.now()
-    if not JOBS.is_claimable(job, now=now):
+    if not JOBS.is_claimable(job, now=now) or (job.device is not None and job.device not in devices):
         return None
     plan = _plan_as_reserved(session, job)
     if plan is None:
@@ -194,6 +199,7 @@ def _claim_of(session: Session, job: Job, plan: OrderedPlan) -> Claim:
         lease_expires_at=job.lease_expires_at,
         request_id=job.request_id,
         trace_context=job.trace_context,
+        device=job.device,
     )
 
 

@@ -128,7 +128,7 @@ def fail(
         settle_prefix(session, job, clock=clock)
         end(job, JobState.CANCELLED, at=now)
     elif job.attempts < max_attempts:
-        _requeue(session, job, at=now, queue=queue)
+        requeue(session, job, at=now, queue=queue)
     elif cause is Cause.MACHINERY:
         settle_prefix(session, job, clock=clock)
         end(job, JobState.FAILED, at=now, failure_code=code)
@@ -166,7 +166,7 @@ def hand_back(session: Session, claim: "Claim", *, clock: Clock, queue: "Queue")
         end(job, JobState.CANCELLED, at=clock.now())
     else:
         job.attempts -= 1
-        _requeue(session, job, at=clock.now(), queue=queue)
+        requeue(session, job, at=clock.now(), queue=queue)
     session.flush()
     return JobState(job.state)
 
@@ -184,11 +184,12 @@ def set_aside(session: Session, claim: "Claim") -> None:
     session.flush()
 
 
-def _requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> None:
+def requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> None:
+    """Put a locked running job back into the queue. A worker that still runs it has lost its lease."""
     move(job, JobState.QUEUED)
     JOBS.put_back(job)
     job.sent_at = at
-    on_commit(session, partial(announce, queue, job.id, job.plan))
+    on_commit(session, partial(announce, queue, job.id, job.plan, job.device))
 
 
 def stop(session: Session, claim: "Claim", *, clock: Clock) -> Charge:

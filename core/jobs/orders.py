@@ -21,6 +21,7 @@ from core.jobs.states import JobState
 from core.jobs.turns import announce
 from core.ledger import ledger
 from core.logs import current_request_id
+from core.plan.devices import Device, Wish
 from core.plan.domain.document import LEARN
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
@@ -43,6 +44,8 @@ def place_order(
     queue: Queue,
     clock: Clock,
     further: Sequence[tuple[Dataset, UUID | None]] = (),
+    device: Device | None = None,
+    device_wish: Wish | None = None,
 ) -> Job:
     """Order a job: its plan is reserved and the job queued, together or not at all.
 
@@ -57,6 +60,8 @@ def place_order(
         queue: where the job is announced.
         clock: stamps the order.
         further: the datasets of a plan over several owners beside the first, each with the grant on it.
+        device: the kind of device whose workers take the job; None for any.
+        device_wish: what the order asked for.
 
     Raises:
         DatasetNotReady: no rows yet.
@@ -85,6 +90,8 @@ def place_order(
         sent_at=now,
         request_id=current_request_id(),
         trace_context=current_trace_context(),
+        device=device,
+        device_wish=device_wish,
     )
     admissions = ledger.reserve_all(
         session,
@@ -103,7 +110,7 @@ def place_order(
         carrier = admission.carried_by
         if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
             notify_population(session, Kind.BUDGET_LOW, population_id, at=now)
-    on_commit(session, partial(announce, queue, job_id, job.plan))
+    on_commit(session, partial(announce, queue, job_id, job.plan, device))
     return job
 
 

@@ -1,6 +1,6 @@
 """Messages to the workers. A job's row is the truth; a message is a hint that may be lost or doubled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -13,6 +13,10 @@ from core.logs import current_request_id, get_logger
 TRAINING_TASK: Final = "understudy.train"
 MEASURING_TASK: Final = "understudy.measure"
 REPORT_TASK: Final = "understudy.report"
+TRAINING_QUEUES: Final[Mapping[str, str]] = {"cpu": "train.cpu", "gpu": "train.gpu"}
+"""The queue of the trainings of each kind of device."""
+ANY_DEVICE_QUEUE: Final = "celery"
+"""Trainings that were ordered before there were kinds of devices wait here."""
 REPORTS_QUEUE: Final = "reports"
 """Utility reports and owner reports wait here, so that no training keeps them waiting."""
 COUNTING_TASK: Final = "understudy.count"
@@ -26,8 +30,11 @@ _SENDING: Final = {"max_retries": 2, "interval_start": 0, "interval_step": 0.1, 
 class Queue(Protocol):
     """Where jobs and owner reports are announced, always after the commit that ordered them."""
 
-    def enqueue_training(self, job_id: UUID) -> None:
-        """Tell the workers that a job waits. A broker that is away raises nothing: upkeep sends the job again."""
+    def enqueue_training(self, job_id: UUID, *, device: str | None = None) -> None:
+        """Tell the workers of a kind of device that a job waits; None tells those without a kind.
+
+        A broker that is away raises nothing: upkeep sends the job again.
+        """
 
     def enqueue_measuring(self, job_id: UUID) -> None:
         """Tell the workers of reports that the job of a utility report waits, in the same way."""
@@ -41,12 +48,14 @@ class MemoryQueue:
 
     def __init__(self) -> None:
         self.sent: list[UUID] = []
+        self.sent_to: list[tuple[UUID, str | None]] = []
         self.sent_measurings: list[UUID] = []
         self.sent_reports: list[UUID] = []
 
-    def enqueue_training(self, job_id: UUID) -> None:
+    def enqueue_training(self, job_id: UUID, *, device: str | None = None) -> None:
         """Remember the message."""
         self.sent.append(job_id)
+        self.sent_to.append((job_id, device))
 
     def enqueue_measuring(self, job_id: UUID) -> None:
         """Remember the message."""
@@ -74,9 +83,10 @@ class CeleryQueue:
             task_ignore_result=True,
         )
 
-    def enqueue_training(self, job_id: UUID) -> None:
+    def enqueue_training(self, job_id: UUID, *, device: str | None = None) -> None:
         """Send the message. If the broker is away, log that and leave the rest to upkeep."""
-        self._send(TRAINING_TASK, job_id, named="job_id")
+        queue = ANY_DEVICE_QUEUE if device is None else TRAINING_QUEUES[device]
+        self._send(TRAINING_TASK, job_id, named="job_id", queue=queue)
 
     def enqueue_measuring(self, job_id: UUID) -> None:
         """The same for the job of a utility report."""

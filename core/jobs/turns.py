@@ -3,8 +3,8 @@
 A message only says that something waits. Without this rule whoever orders first keeps every worker until the last of their
 orders has run. Only public facts decide: who ordered, when jobs were claimed, and how many of them run.
 
-Utility reports and all other jobs are ordered separately: they wait in different queues
-(core.jobs.queue), for a report takes a minute and a training may take hours.
+Utility reports, trainings on CPUs and trainings on GPUs wait in different queues (core.jobs.queue). A worker decides among the jobs
+of the queues that it serves.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session, aliased
 
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
-from core.db.tables.job import Job
+from core.db.tables.job import DEVICES, Job
 from core.db.tables.job_member import JobMember
 from core.jobs.states import JobState
 from core.plan.report_plan import KIND as REPORT
@@ -28,21 +28,28 @@ if TYPE_CHECKING:
     from core.jobs.queue import Queue
 
 
-def announce(queue: "Queue", job_id: UUID, plan: Mapping[str, Any]) -> None:
+def announce(queue: "Queue", job_id: UUID, plan: Mapping[str, Any], device: str | None) -> None:
     """Send a job's message to the workers that serve its kind; `plan` is the stored document."""
     if plan.get("kind") == REPORT:
         queue.enqueue_measuring(job_id)
     else:
-        queue.enqueue_training(job_id)
+        queue.enqueue_training(job_id, device=device)
 
 
-def reports_among(session: Session, job_ids: Iterable[UUID]) -> Collection[UUID]:
-    """Which of these jobs measure utility reports."""
-    return session.scalars(select(Job.id).where(Job.id.in_(job_ids), _is_report(Job))).all()
+def announce_all(session: Session, queue: "Queue", job_ids: Iterable[UUID]) -> None:
+    """Send the messages of jobs again, each to the workers that serve its kind."""
+    chosen = select(Job.id, Job.device, _is_report(Job)).where(Job.id.in_(job_ids))
+    for job_id, device, is_report in session.execute(chosen).all():
+        announce(queue, job_id, {"kind": REPORT} if is_report else {}, device)
 
 
 def next_in_turn(
-    session: Session, *, now: datetime, reports: bool = False, without: Collection[UUID] = ()
+    session: Session,
+    *,
+    now: datetime,
+    reports: bool = False,
+    devices: Collection[str] = DEVICES,
+    without: Collection[UUID] = (),
 ) -> UUID | None:
     """The waiting job that a free worker should claim; None if there is none that could be claimed.
 
@@ -52,25 +59,26 @@ def next_in_turn(
         session: An open transaction; nothing is locked.
         now: Judges leases.
         reports: Whether the worker serves utility reports instead of all other jobs.
+        devices: The kinds of device whose trainings the worker serves.
         without: Jobs that could not be claimed before.
     """
     first = (
         select(Job.id, Job.ordered_by, Job.created_at)
         .ext(distinct_on(Job.ordered_by))
-        .where(_can_run(now), _is_report(Job) == reports, Job.id.not_in(without))
+        .where(_can_run(now), _is_served(Job, devices, reports=reports), Job.id.not_in(without))
         .order_by(Job.ordered_by, Job.created_at, Job.id)
         .subquery()
     )
     each = aliased(Job)
     served = (
         select(func.max(each.claimed_at))
-        .where(each.ordered_by == first.c.ordered_by, _is_report(each) == reports)
+        .where(each.ordered_by == first.c.ordered_by, _is_served(each, devices, reports=reports))
         .scalar_subquery()
     )
     return session.scalar(
         select(first.c.id)
         .order_by(
-            _running(first.c.ordered_by, now, reports=reports),
+            _running(first.c.ordered_by, now, devices, reports=reports),
             served.asc().nulls_first(),
             first.c.created_at,
             first.c.id,
@@ -79,20 +87,23 @@ def next_in_turn(
     )
 
 
-def should_make_room(session: Session, person: UUID, *, now: datetime) -> bool:
-    """Whether another person with fewer running trainings waits for one.
+def should_make_room(
+    session: Session, person: UUID, *, now: datetime, devices: Collection[str] = DEVICES
+) -> bool:
+    """Whether another person with fewer running trainings waits for one that this worker serves.
 
     Args:
         session: An open transaction.
         person: The principal who ordered the running training.
         now: Judges leases.
+        devices: The kinds of device whose trainings the worker serves.
     """
-    mine = session.scalars(select(_running(person, now, reports=False))).one()
+    mine = session.scalars(select(_running(person, now, devices, reports=False))).one()
     waiting = select(Job.id).where(
         _can_run(now),
-        _is_report(Job) == False,  # noqa: E712 - a condition in SQL
+        _is_served(Job, devices, reports=False),
         Job.ordered_by != person,
-        _running(Job.ordered_by, now, reports=False) < mine,
+        _running(Job.ordered_by, now, devices, reports=False) < mine,
     )
     return session.scalar(select(waiting.exists())) is True
 
@@ -117,8 +128,17 @@ def _is_report(job: type[Job]) -> ColumnElement[bool]:
     return func.coalesce(job.plan["kind"].as_string(), "") == REPORT
 
 
-def _running(person: SQLColumnExpression[UUID] | UUID, now: datetime, *, reports: bool) -> ScalarSelect[int]:
-    """Number of a person's jobs of one queue that live workers hold."""
+def _is_served(job: type[Job], devices: Collection[str], *, reports: bool) -> ColumnElement[bool]:
+    """Condition: the job is one of the queues that a worker serves."""
+    if reports:
+        return _is_report(job)
+    return and_(~_is_report(job), or_(job.device.is_(None), job.device.in_(devices)))
+
+
+def _running(
+    person: SQLColumnExpression[UUID] | UUID, now: datetime, devices: Collection[str], *, reports: bool
+) -> ScalarSelect[int]:
+    """Number of a person's jobs of a worker's queues that live workers hold."""
     each = aliased(Job)
     return (
         select(func.count(each.id))
@@ -126,7 +146,7 @@ def _running(person: SQLColumnExpression[UUID] | UUID, now: datetime, *, reports
             each.ordered_by == person,
             each.state == JobState.RUNNING.value,
             each.lease_expires_at >= now,
-            _is_report(each) == reports,
+            _is_served(each, devices, reports=reports),
         )
         .scalar_subquery()
     )

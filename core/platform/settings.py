@@ -215,7 +215,8 @@ class Settings(BaseSettings):
     )
     training_device: Literal["auto", "cpu", "cuda"] = Field(
         "auto",
-        description="Device of trainings: auto uses a GPU if torch sees one, cpu never, cuda fails without one.",
+        description="Device of trainings on GPUs: auto uses a GPU if torch sees one, cpu never, cuda fails without one. Trainings on"
+        " the CPU never use one.",
     )
     graphical_models: Literal["auto", "on", "off"] = Field(
         "auto",

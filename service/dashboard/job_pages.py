@@ -33,7 +33,7 @@ FURTHER: Final = "further"
 """Form field with a dataset to train on together with the page's, once for each."""
 ORDERED: Final = (
     "epsilon", "delta", "grant_id", "options", "candidates", "selection_epsilon", "choice_epsilon",
-    "fresh", "kind",
+    "fresh", "kind", "device",
 )  # fmt: skip
 """Form fields passed unchanged from the quote to the order button."""
 
@@ -177,4 +177,5 @@ def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
         further_datasets=[{"dataset_id": each} for each in form.all(FURTHER)] or None,
         selection=order_form.selection_of(form),
         reuse=form.text("fresh") is None,
+        device=form.text("device") or "auto",
     )

@@ -110,11 +110,13 @@ def system_page(visit: CurrentVisit) -> Response:
     """Show findings, workers, queue and maintenance tasks."""
     report = visit.ask(read_health_report, limit=only_one())
     now = visit.context.clock.now()
+    workers = visit.read(lambda session: figures.worker_figures(session, at=now))
     return page(
         visit,
         "system.html",
         report=report,
-        workers=visit.read(lambda session: figures.worker_figures(session, at=now)),
+        workers=workers,
+        queues=visit.read(lambda session: figures.queue_figures(session, workers, at=now)),
         jobs=visit.read(lambda session: figures.job_figures(session, at=now)),
         chores=visit.read(figures.chore_figures),
     )

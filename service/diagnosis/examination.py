@@ -21,6 +21,7 @@ from core.clock import Clock
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.budget import Budget
+from core.jobs.queue import TRAINING_QUEUES
 from core.ledger import ledger_queries
 from core.platform.health import figures
 from core.platform.notifications.mail import mail_server
@@ -166,7 +167,11 @@ class Examination:
                 yield finding("chore-failing", which=chore.name)
 
     def _queue(self, session: Session) -> Iterator[Finding]:
-        jobs = figures.job_figures(session, at=self._clock.now())
+        now = self._clock.now()
+        jobs = figures.job_figures(session, at=now)
+        for queue in figures.queue_figures(session, figures.worker_figures(session, at=now), at=now):
+            if queue.name in TRAINING_QUEUES.values() and queue.is_stranded:
+                yield finding("queue-unserved", which=queue.name, jobs=queue.waiting + queue.running)
         waited = timedelta(seconds=jobs.oldest_wait_seconds)
         if waited > STUCK and not jobs.by_state["running"]:
             yield finding(

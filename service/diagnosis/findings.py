@@ -111,6 +111,13 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "The upkeep task {which} is failing.",
         "The upkeep log names the error class under `chore-failed`. The task is retried every round.",
     ),
+    "queue-unserved": Entry(
+        "queue",
+        "problem",
+        "No live worker serves the queue {which}, on which {jobs} jobs wait or have begun.",
+        "Start a worker with `--queues {which}`, on a machine with a GPU for `train.gpu`. A job that has begun stays on its kind of device;"
+        " a cancelled one is charged for the steps it began.",
+    ),
     "queue-stuck": Entry(
         "queue",
         "problem",

@@ -1,5 +1,6 @@
 """Jobs: ordered by analysts and admitted by the ledger; visible to everyone who can see the dataset."""
 
+from collections.abc import Collection
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Final
@@ -19,6 +20,7 @@ from core.ledger.errors import GrantClosed, GrantRefused, LedgerBroken, Populati
 from core.platform.access.errors import RateExceeded
 from core.platform.access.roles import Principal, Role
 from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
+from core.platform.health.signs import served_devices
 from service.audit import record
 from service.dependencies import (
     CurrentPrincipal,
@@ -119,8 +121,9 @@ def list_jobs(
 ) -> JobList:
     """The jobs on datasets that the key may see, newest first; optionally on one dataset only."""
     rows, next_before = repository.page(session, principal, dataset_id=dataset_id, limit=limit, before=before)
-    published = published_by(session, [row.id for row in rows])
-    items = [_shown(row, published, now=context.clock.now()) for row in rows]
+    published, now = published_by(session, [row.id for row in rows]), context.clock.now()
+    served = served_devices(session, at=now)
+    items = [_shown(row, published, served, now=now) for row in rows]
     return JobList(items=items, next_before=next_before)
 
 
@@ -213,9 +216,10 @@ def _require_own(job: Job, principal: Principal) -> None:
 
 
 def _view(session: Session, job: Job, *, clock: Clock) -> JobView:
-    return _shown(job, published_by(session, [job.id]), now=clock.now())
+    now = clock.now()
+    return _shown(job, published_by(session, [job.id]), served_devices(session, at=now), now=now)
 
 
-def _shown(job: Job, published: Published, *, now: datetime) -> JobView:
+def _shown(job: Job, published: Published, served: Collection[str], *, now: datetime) -> JobView:
     release_id, check = published.get(job.id, (None, None))
-    return JobView.of(job, release_id=release_id, check=check, now=now)
+    return JobView.of(job, release_id=release_id, check=check, worker_lives=job.device in served, now=now)

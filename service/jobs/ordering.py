@@ -14,8 +14,11 @@ from core.data.sealing import seal_bytes
 from core.db.tables.dataset import Dataset
 from core.jobs.orders import place_order
 from core.ledger import ledger_queries
+from core.plan.devices import device_of
+from core.plan.domain.images import SCHEMA as IMAGES
 from core.plan.selection import OrderedPlan
 from core.platform.access.roles import Principal
+from core.platform.health.signs import served_devices
 from core.platform.quotas import room
 from service import idempotency
 from service.audit import concerns, record
@@ -46,7 +49,7 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # Members added later (grant, selection, report, model, reuse, further datasets) are left out at their defaults, so that older orders keep their digest.
+        # Members added later (grant, selection, report, model, reuse, further datasets, device) are left out at their defaults, so that older orders keep their digest.
         unnamed = {
             name for name in ("grant_id", "selection", "report", "model") if getattr(order, name) is None
         }
@@ -54,6 +57,8 @@ class Ordering:
             unnamed.add("reuse")
         if not order.further_datasets:
             unnamed.add("further_datasets")
+        if order.device == "auto":
+            unnamed.add("device")
         body = order.model_dump(mode="json", exclude=unnamed)
         self._digest = idempotency.request_digest(endpoint="create_job", body=body)
         concerns(order.dataset_id)
@@ -138,6 +143,9 @@ class Ordering:
             )
             payers.append((each, grant.id))
         (dataset, grant_id), *further = payers
+        served = served_devices(session, at=clock.now())
+        images = dataset.domain["schema"] == IMAGES
+        device = device_of(plan, self._order.device, images=images, served=served)
         job_id = uuid4()
         job = place_order(
             session,
@@ -150,9 +158,12 @@ class Ordering:
             queue=self._context.queue,
             clock=clock,
             further=further,
+            device=device,
+            device_wish=None if device is None else self._order.device,
         )
         record(session, self._principal, action="job.order", object_id=job_id, clock=clock)
-        return JobView.of(job, release_id=None, now=clock.now()).model_dump(mode="json")
+        view = JobView.of(job, release_id=None, worker_lives=device in served, now=clock.now())
+        return view.model_dump(mode="json")
 
     def _sealed_randomness_key(self, dataset: Dataset, job_id: UUID) -> bytes:
         if dataset.wrapped_data_key is None:

@@ -10,7 +10,9 @@ from typing import Any, Final
 from sqlalchemy import Row
 
 from core.db.tables.job import Job
-from core.jobs.coarse import shown_steps
+from core.dp.accountant import epsilons
+from core.jobs.coarse import charged_steps, shown_steps
+from core.plan.selection import ordered_plan_from_json
 
 ShownJob = Job | Row[*tuple[Any, ...]]
 """A job, or a row with its visible columns."""
@@ -22,6 +24,9 @@ _AFTER: Final = 2
 _MINUTE: Final = 60
 _SHORT: Final = 5 * _MINUTE
 _FINE: Final = 5
+_MOST_EPSILONS: Final = 10_000
+_EPSILONS: Final[dict[tuple[str, int], float]] = {}
+"""Epsilon of the first steps of a plan, by its digest and the number of steps."""
 
 
 def state_of(job: ShownJob) -> str:
@@ -58,6 +63,37 @@ def percent_of(job: ShownJob) -> int:
     }.get(job.shown_stage, 0)
     share = min(1.0, done / max(1, measuring + pretraining + training))
     return int(_BEFORE + (100 - _BEFORE - _AFTER) * share)
+
+
+def epsilon_so_far(job: ShownJob) -> float | None:
+    """Epsilon of what had begun at the visible mark, at the plan's delta, as the accountant reports it for that prefix of the plan.
+
+    Steps are rounded up to a twentieth of the plan, as in a settlement (`core.jobs.coarse.charged_steps`), so it is never below the
+    epsilon of the visible steps. 0 before the first visible mark, None after an end before the plan's: the ledger states that charge.
+    """
+    state, total = state_of(job), int(job.plan.get("steps", 0))
+    if state == "queued" or (state == "running" and job.shown_stage is None):
+        return 0.0
+    if state == "succeeded":
+        return float(min(job.plan["epsilons"]["pld"], job.plan["epsilons"]["rdp"]))
+    if state != "running":
+        return None
+    if job.shown_stage == "export":
+        return _epsilon_of(job, total)
+    return _epsilon_of(job, charged_steps(job.shown_step or 0, total) if job.shown_stage == "train" else 0)
+
+
+def _epsilon_of(job: ShownJob, steps: int) -> float:
+    """Epsilon of a job's first steps with everything that precedes them. Composing them takes a moment, so it is kept."""
+    known = (job.plan_digest, steps)
+    found = _EPSILONS.get(known)
+    if found is None:
+        plan = ordered_plan_from_json(job.plan)
+        found = epsilons(plan.executed(steps), delta=plan.guarantee.delta).reported
+        if len(_EPSILONS) >= _MOST_EPSILONS:
+            _EPSILONS.clear()
+        _EPSILONS[known] = found
+    return found
 
 
 def _planned_steps(job: ShownJob) -> tuple[int, int]:

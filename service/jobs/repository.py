@@ -1,6 +1,7 @@
 """All SQL that reads jobs. Only core.jobs changes their states."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 from uuid import UUID
@@ -16,6 +17,7 @@ from core.jobs.errors import JobNotFound
 from core.jobs.repository import reads_one_of
 from core.platform.access.roles import Principal, Role
 from core.platform.access.visibility import seen_by
+from core.platform.health.signs import alive_since, served_by_live_worker
 from service.datasets.repository import visible_to
 from service.paging import page_of
 
@@ -33,24 +35,25 @@ def visible(session: Session, job_id: UUID, principal: Principal) -> Job:
     return row
 
 
-def status(session: Session, job_id: UUID, principal: Principal) -> Row[*tuple[Any, ...]]:
-    """The visible columns of a job that the principal may see, with its `release_id` and `generator_check`.
+def status(session: Session, job_id: UUID, principal: Principal, *, at: datetime) -> Row[*tuple[Any, ...]]:
+    """The visible columns of a job that the principal may see, with its `release_id`, `generator_check` and `worker_lives`.
 
     Raises:
         JobNotFound: No such job, or not visible to this principal.
     """
-    asked = {"job_id": job_id, "principal_id": principal.id}
+    asked = {"job_id": job_id, "principal_id": principal.id, "alive_since": alive_since(at)}
     found = session.connection().execute(_status_query(principal.roles), asked).one_or_none()
     if found is None:
         # A job over several datasets, of which the principal may not see the one that the job's row names.
         visible(session, job_id, principal)
-        (found,) = statuses(session, [job_id])
+        (found,) = statuses(session, [job_id], at=at)
     return found
 
 
-def statuses(session: Session, job_ids: Collection[UUID]) -> Sequence[Row[*tuple[Any, ...]]]:
+def statuses(session: Session, job_ids: Collection[UUID], *, at: datetime) -> Sequence[Row[*tuple[Any, ...]]]:
     """The visible columns of these jobs, without an access check."""
-    return session.connection().execute(_WITH_RELEASE.where(_JOBS["id"].in_(job_ids))).all()
+    query = _WITH_RELEASE.where(_JOBS["id"].in_(job_ids))
+    return session.connection().execute(query, {"alive_since": alive_since(at)}).all()
 
 
 def of_owner(session: Session, job_id: UUID, principal: Principal) -> tuple[Job, Dataset]:
@@ -90,6 +93,8 @@ _SHOWN: Final = (
     "shown_stage",
     "shown_step",
     "failure_code",
+    "device",
+    "device_wish",
     "created_at",
     "started_at",
     "finished_at",
@@ -98,6 +103,9 @@ _WITH_RELEASE: Final = select(
     *(_JOBS[name] for name in _SHOWN),
     Release.id.label("release_id"),
     Release.certificate[MEMBER].label("generator_check"),
+    served_by_live_worker(_JOBS["device"], bindparam("alive_since", type_=_JOBS["created_at"].type)).label(
+        "worker_lives"
+    ),
 ).join_from(Job, Release, Release.job_id == Job.id, isouter=True)
 
 

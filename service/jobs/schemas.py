@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 
 from core.artifacts.reports.utility import report_id_of
 from core.artifacts.sampling.generator_check import CODE, REMEDY, GeneratorCheck
+from core.jobs.states import ENDED
 from core.plan.report_plan import KIND as REPORT
-from service.jobs.progress import ShownJob, eta_seconds_of, percent_of, state_of, steps_of
+from service.jobs.progress import ShownJob, epsilon_so_far, eta_seconds_of, percent_of, state_of, steps_of
 from service.wire import coarse
 
 TRAINING: Final = "training"
@@ -28,6 +29,11 @@ class Progress(BaseModel):
     percent: int = Field(ge=0, le=100)
     eta_seconds: int | None = Field(description="A rough estimate; null if unknown.")
     epsilon_planned: float = Field(description="Epsilon of the whole plan, as reported by its accountant.")
+    epsilon_so_far: float | None = Field(
+        description="Epsilon of the part of the plan that has begun as of the last time boundary, rounded up to a twentieth of its steps, as "
+        "reported by its accountant at `delta_planned`. The ledger keeps the whole plan's charge until the job ends; null after a failure or a "
+        "cancellation, whose charge the ledger states."
+    )
     delta_planned: float
 
 
@@ -54,6 +60,30 @@ class JobWarning(BaseModel):
         return cls(code=CODE, detail=found.detail, remedy=REMEDY)
 
 
+class JobWaiting(BaseModel):
+    """Why a job cannot go on at present."""
+
+    code: str = Field(description="worker-absent: no live worker serves the job's kind of device.")
+    detail: str
+    remedy: str
+
+    @classmethod
+    def of(cls, row: ShownJob, *, worker_lives: bool) -> Self | None:
+        """Convert the absence of workers of the job's kind; None if one lives, or the job has ended or has no kind."""
+        if worker_lives or row.device is None or row.state in ENDED:
+            return None
+        begun = row.started_at is not None
+        return cls(
+            code="worker-absent",
+            detail=f"No live worker serves trainings on a {row.device.upper()}; the job waits for one.",
+            remedy=(
+                "It has begun and stays on its kind of device. Wait for the operator, or cancel: the steps that it began are charged."
+                if begun
+                else "Wait for the operator, or cancel it, which costs nothing, and order it with the device auto."
+            ),
+        )
+
+
 class JobView(BaseModel):
     """An ordered training or utility report."""
 
@@ -74,6 +104,11 @@ class JobView(BaseModel):
     release_id: UUID | None = Field(description="The published release, once the job has succeeded.")
     report_id: UUID | None = Field(description="The published utility report, once the job has succeeded.")
     failure: Failure | None
+    device: str | None = Field(
+        description="The kind of device whose workers take the job: cpu or gpu; null for a report and for jobs of earlier releases."
+    )
+    device_wish: str | None = Field(description="What the order asked for: auto, cpu or gpu.")
+    waiting: JobWaiting | None = Field(description="Why the job cannot go on at present; null if it can.")
     warning: JobWarning | None = Field(
         description="A warning about the published release; null if there is none."
     )
@@ -84,7 +119,13 @@ class JobView(BaseModel):
 
     @classmethod
     def of(
-        cls, row: ShownJob, *, release_id: UUID | None, now: datetime, check: Mapping[str, Any] | None = None
+        cls,
+        row: ShownJob,
+        *,
+        release_id: UUID | None,
+        now: datetime,
+        check: Mapping[str, Any] | None = None,
+        worker_lives: bool = True,
     ) -> Self:
         """Convert a row. Times are coarse; the progress of a run that ended early is not revealed.
 
@@ -93,6 +134,7 @@ class JobView(BaseModel):
             release_id: The published release.
             now: The current time.
             check: The member `generator_check` of its certificate, if it published one with this check.
+            worker_lives: Whether a live worker serves its kind of device.
         """
         state = state_of(row)
         step, total = steps_of(row)
@@ -112,11 +154,15 @@ class JobView(BaseModel):
                 percent=percent_of(row),
                 eta_seconds=eta_seconds_of(row, now=now),
                 epsilon_planned=min(epsilons["pld"], epsilons["rdp"]),
+                epsilon_so_far=epsilon_so_far(row),
                 delta_planned=row.plan["guarantee"]["delta"],
             ),
             release_id=release_id,
             report_id=report_id_of(row.id) if kind == REPORT and state == "succeeded" else None,
             failure=None if row.failure_code is None else _failure(row.failure_code),
+            device=row.device,
+            device_wish=row.device_wish,
+            waiting=JobWaiting.of(row, worker_lives=worker_lives),
             warning=JobWarning.of(check),
             plan_digest=row.plan_digest,
             created_at=coarse(row.created_at),

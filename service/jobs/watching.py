@@ -57,7 +57,11 @@ class JobSnapshot:
     def of(cls, row: Row[*tuple[Any, ...]], *, clock: Clock) -> "JobSnapshot":
         """Convert a row of `repository.status`."""
         text = JobView.of(
-            row, release_id=row.release_id, check=row.generator_check, now=clock.now()
+            row,
+            release_id=row.release_id,
+            check=row.generator_check,
+            worker_lives=row.worker_lives,
+            now=clock.now(),
         ).model_dump_json()
         return cls(sha256(text.encode()).hexdigest()[:16], text, is_last=row.state in ENDED)
 
@@ -151,7 +155,9 @@ class JobWatch:
         Raises:
             JobNotFound: No such job, or not visible to this principal.
         """
-        row = self._database.glance(lambda session: repository.status(session, job_id, principal))
+        row = self._database.glance(
+            lambda session: repository.status(session, job_id, principal, at=self._clock.now())
+        )
         return JobSnapshot.of(row, clock=self._clock)
 
     def require_room(self, opened_by: UUID | None) -> None:
@@ -252,7 +258,9 @@ class JobWatch:
             if self._closing:
                 return {}, set()  # all subscriptions are closed, and the database may be too
             job_ids = {subscription.job_id for subscription in subscriptions}
-            rows = self._database.glance(lambda session: repository.statuses(session, job_ids))
+            rows = self._database.glance(
+                lambda session: repository.statuses(session, job_ids, at=self._clock.now())
+            )
             seen = {row.id: JobSnapshot.of(row, clock=self._clock) for row in rows}
             due = time.monotonic() - RECHECK_SECONDS
             return seen, {

@@ -28,7 +28,7 @@ from core.errors import Unavailable
 from core.ledger import ledger_queries
 from core.ledger.ledger_queries import Summary
 from core.platform.health import figures
-from core.platform.health.figures import ChoreFigures, JobFigures, WorkerFigures
+from core.platform.health.figures import ChoreFigures, JobFigures, QueueFigures, WorkerFigures
 from core.platform.notifications.repository import Undelivered, undelivered
 
 BUDGETS_SHOWN: Final = 200
@@ -79,7 +79,9 @@ class Deployment(Collector):
     def _families(self, session: Session) -> Iterator[Metric]:
         now = self._clock.now()
         yield from _of_jobs(figures.job_figures(session, at=now))
-        yield from _of_workers(figures.worker_figures(session, at=now))
+        workers = figures.worker_figures(session, at=now)
+        yield from _of_queues(figures.queue_figures(session, workers, at=now))
+        yield from _of_workers(workers)
         yield from _of_chores(figures.chore_figures(session))
         yield from _of_notifications(undelivered(session), now=now)
         yield from self._of_budgets(session)
@@ -130,6 +132,32 @@ def _of_jobs(jobs: JobFigures) -> Iterator[Metric]:
         jobs.oldest_wait_seconds,
     )
     yield _gauge("understudy_leases_expired", "Running jobs whose lease has expired.", jobs.leases_expired)
+
+
+def _of_queues(queues: Sequence[QueueFigures]) -> Iterator[Metric]:
+    for name, words, values in (
+        (
+            "understudy_queue_jobs_waiting",
+            "Jobs of a queue that nobody has begun.",
+            ((q.name, q.waiting) for q in queues),
+        ),
+        (
+            "understudy_queue_jobs_running",
+            "Jobs of a queue that have begun.",
+            ((q.name, q.running) for q in queues),
+        ),
+        (
+            "understudy_queue_wait_seconds",
+            "Waiting time of the oldest job of a queue.",
+            ((q.name, q.oldest_wait_seconds) for q in queues),
+        ),
+        (
+            "understudy_queue_workers_alive",
+            "Live workers that serve a queue.",
+            ((q.name, q.workers) for q in queues),
+        ),
+    ):
+        yield _labelled(name, words, "queue", values)
 
 
 def _of_workers(workers: Sequence[WorkerFigures]) -> Iterator[Metric]:

@@ -1,6 +1,6 @@
 """GET /v1/overview: budgets, waiting requests, grants, jobs and refusals that the key may see, in one read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from core.errors import Forbidden
 from core.ledger import ledger_queries
 from core.ledger.audit.repository import newest_refusals
 from core.ledger.course import courses_of
+from core.platform.health.signs import served_devices
 from service.auditing.endpoints import list_audit_events
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
@@ -78,9 +79,10 @@ def read_overview(
         live: list[JobView] | None = None
         failed: list[JobView] | None = None
         if may(list_jobs):
-            live = _jobs(repository.live_jobs(session, principal, limit=LISTED), at=now)
+            served = served_devices(session, at=now)
+            live = _jobs(repository.live_jobs(session, principal, limit=LISTED), served, at=now)
             failed = _jobs(
-                repository.failed_jobs(session, principal, since=now - RECENT, limit=LISTED), at=now
+                repository.failed_jobs(session, principal, since=now - RECENT, limit=LISTED), served, at=now
             )
         refusals = (
             newest_refusals(session, since=now - RECENT, limit=LISTED) if may(list_audit_events) else None
@@ -133,5 +135,5 @@ def read_overview(
     )
 
 
-def _jobs(rows: Sequence[Job], *, at: datetime) -> list[JobView]:
-    return [JobView.of(row, release_id=None, now=at) for row in rows]
+def _jobs(rows: Sequence[Job], served: Collection[str], *, at: datetime) -> list[JobView]:
+    return [JobView.of(row, release_id=None, worker_lives=row.device in served, now=at) for row in rows]

@@ -5,13 +5,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from core.plan.devices import Wish
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
 from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS
 from core.plan.owners import MOST_OWNERS
 from core.plan.report_plan import MOST_COLUMNS
 from core.plan.selection import SelectionSpec
-from core.plan.spec import SYNTHESIZERS, SynthesisSpec
+from core.plan.spec import GRAPHICAL, SYNTHESIZERS, SynthesisSpec
 from service.wire import Delta, Document, Epsilon, Name
 
 _EXAMPLE: dict[str, JsonValue] = {
@@ -144,6 +145,12 @@ class GeneratorOrder(BaseModel):
         "costs nothing. A selection and a report reuse nothing.",
     )
 
+    device: Wish = Field(
+        "auto",
+        description="Kind of device to train on. `auto`: by a public rule, and on the kind that live workers serve. A wish for `gpu` waits "
+        "until a worker with a GPU lives; the job's `waiting` says so.",
+    )
+
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
         if self.selection is not None and self.options:
@@ -154,4 +161,8 @@ class GeneratorOrder(BaseModel):
             raise ValueError("a model has its own options, and neither candidates nor a report")
         if self.further_datasets and self.model is None:
             raise ValueError("only a model is trained on the datasets of several owners")
+        on_cpu = self.model is not None or self.report is not None
+        on_cpu |= self.selection is None and self.synthesizer in GRAPHICAL
+        if self.device == "gpu" and on_cpu:
+            raise ValueError("private models, utility reports and graphical models are made on CPUs only")
         return self

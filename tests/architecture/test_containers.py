@@ -235,7 +235,9 @@ def test_several_processes_serve_and_add_their_counts_up():
 
 
 def test_the_workers_are_profiles():
-    assert SERVICES["worker"]["profiles"] == ["cpu"]
+    assert SERVICES["worker"]["profiles"] == ["cpu", "gpu"]
+    assert "--queues celery,train.cpu " in SERVICES["worker"]["command"][2]
+    assert "--queues train.gpu " in SERVICES["worker-gpu"]["command"][2]
     assert SERVICES["worker-gpu"]["profiles"] == ["gpu"]
     assert set(SERVICES["reports"]["profiles"]) == {"cpu", "gpu"}
     assert "--queues reports" in SERVICES["reports"]["command"][2]

@@ -27,7 +27,6 @@ from core.platform.notifications.messages import CHOSEN, scope_of
 from core.platform.settings import Settings
 from service.auth.cookie import COOKIE, LOOPBACK_COOKIE
 from tests.goldens.api import structure
-from workers.app import QUEUE
 from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING
 
 PRODUCT: Final = ("core", "service", "workers", "models", "understudy", "migrations")
@@ -91,8 +90,9 @@ def tasks() -> dict[str, object]:
         "task that reports": queue.REPORT_TASK,
         "task that counts": queue.COUNTING_TASK,
         "task that measures": queue.MEASURING_TASK,
-        "default queue": QUEUE,
+        "default queue": queue.ANY_DEVICE_QUEUE,
         "queue of reports": queue.REPORTS_QUEUE,
+        "queues of trainings": dict(queue.TRAINING_QUEUES),
         "queue of counting": queue.COUNTING_QUEUE,
         "failures of jobs": sorted(
             [TRAINING_FAILED, MACHINERY_FAILED, REUSED_COUNTS_MISSING, OWNER_WITHDREW, PLAN_ALTERED]

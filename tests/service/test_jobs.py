@@ -8,6 +8,7 @@ from core.data.errors import SealBroken
 from core.data.sealing import open_bytes
 from core.db.tables import Dataset, IdempotencyKey, Job
 from core.platform.access.roles import Role
+from core.platform.health.signs import give_sign
 from tests.service.world import OPTIONS, World, require_problem
 
 
@@ -76,7 +77,35 @@ def test_the_default_delta_is_a_share_of_the_cap(world: World) -> None:
     assert job["progress"]["delta_planned"] == 1e-5 / 16
 
 
+def test_a_job_waits_for_the_kind_of_device_that_was_ordered_or_that_lives(world: World) -> None:
+    dataset_id = world.ready()
+    chosen = world.order(dataset_id).json()
+    assert (chosen["device"], chosen["device_wish"]) == ("cpu", "auto")
+    wished = world.order(dataset_id, key="gpu", device="gpu").json()
+    assert (wished["device"], wished["device_wish"]) == ("gpu", "gpu")
+    assert wished["waiting"]["code"] == "worker-absent"
+    assert [device for _, device in world.queue.sent_to] == ["cpu", "gpu"]
+
+    def seen(job: dict[str, object]) -> list[object]:
+        listed = {one["id"]: one for one in world.analyst.get("/v1/jobs").json()["items"]}
+        read = world.analyst.get(f"/v1/jobs/{job['id']}").json()
+        return [
+            None if view["waiting"] is None else view["waiting"]["code"] for view in (read, listed[job["id"]])
+        ]
+
+    for serves, waiting in ((["cpu"], "worker-absent"), (["cpu", "gpu"], None)):
+        with world.database.transaction() as session:
+            give_sign(session, name="worker", role="worker", at=world.clock.now(), serves=serves)
+        assert seen(wished) == [waiting, waiting]
+        assert seen(chosen) == [None, None]
+    world.clock.advance(seconds=100)
+    assert seen(wished) == ["worker-absent"] * 2, "its worker fell silent"
+    refused = world.order(dataset_id, key="model", device="gpu", model={}, options={})
+    require_problem(refused, status=422)
+
+
 WRONG = [
+    {"device": "tpu"},
     {"epsilon": 0},
     {"epsilon": "1; DROP"},
     {"delta": 1e-13},
@@ -238,7 +267,9 @@ def test_a_running_job_shows_coarse_progress(world: World) -> None:
     assert view["progress"] == {
         "stage": "train", "step": 20, "total": 40, "percent": 96, "eta_seconds": 5,  # after 1500 steps without the critic
         "epsilon_planned": job["progress"]["epsilon_planned"], "delta_planned": 1e-6,
+        "epsilon_so_far": view["progress"]["epsilon_so_far"],
     }  # fmt: skip
+    assert 0 < view["progress"]["epsilon_so_far"] < job["progress"]["epsilon_planned"]
     answer = world.analyst.post(f"/v1/jobs/{job['id']}/cancel").json()
     assert (answer["state"], answer["cancel_requested"]) == ("running", True)
 

@@ -112,6 +112,12 @@ def test_jobs_workers_and_chores_are_gauges_of_the_database(world: World) -> Non
     assert found[key("understudy_database_up")] == 1
     assert found[key("understudy_queue_depth")] == 1
     assert found[key("understudy_queue_oldest_seconds")] == 30
+    assert found[key("understudy_queue_jobs_waiting", queue="train.cpu")] == 1
+    assert found[key("understudy_queue_jobs_running", queue="train.cpu")] == 0
+    assert found[key("understudy_queue_wait_seconds", queue="train.cpu")] == 30
+    assert found[key("understudy_queue_jobs_waiting", queue="train.gpu")] == 0
+    assert found[key("understudy_queue_workers_alive", queue="train.gpu")] == 1, "it has a GPU"
+    assert found[key("understudy_queue_workers_alive", queue="reports")] == 0
     assert found[key("understudy_jobs", state="queued")] == 1
     assert found[key("understudy_jobs", state="failed")] == 0
     assert found[key("understudy_jobs_running", stage="train")] == 0

@@ -1,8 +1,11 @@
 from datetime import UTC, datetime, timedelta
 
 from core.db.tables import Job
+from core.dp.accountant import epsilons
+from core.jobs.coarse import charged_steps
 from core.jobs.states import STAGES
-from service.jobs.progress import eta_seconds_of, percent_of, state_of, steps_of
+from service.jobs.progress import epsilon_so_far, eta_seconds_of, percent_of, state_of, steps_of
+from tests.core.jobs.support import STEPS, plan
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -68,3 +71,29 @@ def test_a_graphical_model_counts_its_releases_and_never_goes_back() -> None:
     assert steps_of(job(shown_stage="measure", shown_step=3, plan=plan)) == (2, 9), (
         "in twentieths, rounded down"
     )
+
+
+def test_epsilon_so_far_is_the_accountants_for_the_steps_that_a_cancellation_would_charge() -> None:
+    ordered = plan()
+
+    def so_far(**changes: object) -> float | None:
+        return epsilon_so_far(job(plan=ordered.to_json(), plan_digest=ordered.digest(), **changes))
+
+    def spent(steps: int) -> float:
+        return epsilons(ordered.executed(steps), delta=ordered.guarantee.delta).reported
+
+    assert so_far(state="queued", started_at=None, shown_stage=None) == 0
+    assert so_far(shown_stage=None, stage="train", step=9) == 0, "no mark is shown yet"
+    assert (
+        so_far(shown_stage="measure", shown_step=1)
+        == so_far(shown_stage="pretrain", shown_step=9)
+        == spent(0)
+    )
+    for step in (1, 7, STEPS):
+        assert so_far(shown_step=step) == spent(charged_steps(step, STEPS))
+    assert so_far(state="queued", shown_step=7) == spent(7), "after a crash it still runs for its readers"
+    assert (
+        so_far(shown_stage="export", shown_step=1) == so_far(state="succeeded") == ordered.epsilons.reported
+    )
+    assert spent(0) < spent(1) < spent(7) < spent(STEPS) == ordered.epsilons.reported
+    assert so_far(state="failed") is so_far(state="cancelled") is None

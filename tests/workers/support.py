@@ -1,7 +1,7 @@
 """A dataset with sealed rows and jobs ordered on it: what a worker finds, made by the real parts."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from core.jobs.queue import MemoryQueue, Queue
 from core.jobs.states import JobState
 from core.ledger import governance, ledger_queries
 from core.ledger.reservation import EntryKind, Reservation
+from core.plan.devices import DEVICES, Device, Wish
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
@@ -158,6 +159,8 @@ class Workshop:
         randomness: bytes | None = None,
         job_id: UUID | None = None,
         by: UUID | None = None,
+        device: Device | None = None,
+        wish: Wish | None = None,
     ) -> UUID:
         job_id = job_id or uuid4()
         with self.database.transaction() as session:
@@ -173,6 +176,8 @@ class Workshop:
                 ),
                 queue=self.queue,
                 clock=self.clock,
+                device=device,
+                device_wish=wish,
             )
         return job_id
 
@@ -232,7 +237,7 @@ class Workshop:
             environment=environment_of(self.settings),
         ).train(job_id)
 
-    def claim(self, job_id: UUID) -> Claim:
+    def claim(self, job_id: UUID, *, devices: Collection[str] = DEVICES) -> Claim:
         with self.database.transaction() as session:
             claim = claims.claim(
                 session,
@@ -240,6 +245,7 @@ class Workshop:
                 clock=self.clock,
                 lease_seconds=self.settings.lease_seconds,
                 max_attempts=self.settings.job_attempts,
+                devices=devices,
             )
         assert claim is not None
         return claim

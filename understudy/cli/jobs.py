@@ -13,6 +13,7 @@ from understudy.cli.options import (
     DefaultDelta,
     Epsilon,
     NoReuse,
+    OnDevice,
     SelectionEpsilon,
     Settings,
     Synthesizer,
@@ -39,6 +40,7 @@ def quote(
     selection_epsilon: SelectionEpsilon = None,
     choice_epsilon: ChoiceEpsilon = None,
     no_reuse: NoReuse = False,
+    device: OnDevice = "auto",
     as_json: AsJson = False,
     *,
     service: Service,
@@ -63,6 +65,7 @@ def quote(
             options=options,
             selection=selection,
             reuse=not no_reuse,
+            device=device,
         )
     tell(answer.document, quote_lines(answer), as_json=as_json)
 
@@ -74,7 +77,10 @@ def status(
     *,
     service: Service,
 ) -> None:
-    """Show the progress of a job, or list the newest jobs."""
+    """Show the progress of a job, or list the newest jobs.
+
+    Epsilon so far is that of the part of the plan that has begun. The ledger keeps the whole plan's charge until the job ends.
+    """
     screen = TerminalScreen(Console(stderr=as_json))
     with service.any_client() as client:
         if job is not None and watch:
@@ -108,6 +114,8 @@ def job_line(job: JobFacts) -> str:
     parts = [job.id, job.state]
     if not job.ended:
         parts += [stage_text(job), f"{job.progress.percent:.0f} %", left_text(job)]
+    if job.waiting is not None:
+        parts.append(f"WAITING: {job.waiting}")
     if job.release_id is not None:
         parts.append(f"release {job.release_id}")
     if (report_id := job.document.get("report_id")) is not None:

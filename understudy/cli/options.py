@@ -82,6 +82,13 @@ Synthesizer = Annotated[str, typer.Option("--synthesizer", help="Synthesizer: id
 NoReuse = Annotated[
     bool, typer.Option("--no-reuse", help="Do not reuse counts of earlier releases of the dataset.")
 ]
+OnDevice = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        help="Kind of device to train on: auto (by a public rule and the workers that live), cpu or gpu.",
+    ),
+]
 Model = Annotated[
     bool,
     typer.Option(

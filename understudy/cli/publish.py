@@ -23,6 +23,7 @@ from understudy.cli.options import (
     Epsilon,
     Model,
     NoReuse,
+    OnDevice,
     SelectionEpsilon,
     Settings,
     Synthesizer,
@@ -78,6 +79,7 @@ def publish(
     choice_epsilon: ChoiceEpsilon = None,
     model: Model = False,
     no_reuse: NoReuse = False,
+    device: OnDevice = "auto",
     budget_epsilon: Annotated[
         float | None,
         typer.Option(
@@ -171,6 +173,7 @@ def publish(
         selection=selection,
         model=model,
         reuse=not no_reuse,
+        device=device,
         sample_rows=sample_rows or table.declared_size,
         out=out,
         budget=chosen_budget(budget_epsilon, budget_delta),

@@ -28,6 +28,7 @@ class Jobs(Session):
         grant_id: str | None = None,
         further: Sequence[str] = (),
         reuse: bool = True,
+        device: str = "auto",
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent.
 
@@ -44,9 +45,20 @@ class Jobs(Session):
             further: datasets of other owners, with the same domain, to train a `model` on together; the only open grant on
                 each pays for it. Every ledger is charged the whole job, or none is.
             reuse: whether the job takes over counts of earlier releases.
+            device: kind of device to train on, "cpu" or "gpu"; "auto" leaves it to the service's public rule.
         """
         body = _order(
-            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, further, reuse=reuse
+            dataset_id,
+            epsilon,
+            delta,
+            synthesizer,
+            options,
+            selection,
+            model,
+            grant_id,
+            further,
+            reuse=reuse,
+            device=device,
         )
         return self.run(Call("POST", "/v1/quotes", Quote.from_json, body=body))
 
@@ -63,6 +75,7 @@ class Jobs(Session):
         grant_id: str | None = None,
         further: Sequence[str] = (),
         reuse: bool = True,
+        device: str = "auto",
         idempotency_key: str | None = None,
     ) -> Job:
         """Order a publication (analyst), drawing on a grant; see `ask_quote`.
@@ -70,7 +83,17 @@ class Jobs(Session):
         A retry is the same order, because it carries the same idempotency key: it spends once.
         """
         body = _order(
-            dataset_id, epsilon, delta, synthesizer, options, selection, model, grant_id, further, reuse=reuse
+            dataset_id,
+            epsilon,
+            delta,
+            synthesizer,
+            options,
+            selection,
+            model,
+            grant_id,
+            further,
+            reuse=reuse,
+            device=device,
         )
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self.run(Call("POST", "/v1/jobs", Job.from_json, body=body, headers=headers))
@@ -123,6 +146,7 @@ def _order(
     further: Sequence[str],
     *,
     reuse: bool,
+    device: str,
 ) -> dict[str, Any]:
     order = {
         "dataset_id": dataset_id,
@@ -134,4 +158,10 @@ def _order(
         "grant_id": grant_id,
     }
     several = {"further_datasets": [{"dataset_id": each} for each in further]} if further else {}
-    return given(order) | {"options": options or {}} | ({} if reuse else {"reuse": False}) | several
+    return (
+        given(order)
+        | {"options": options or {}}
+        | ({} if reuse else {"reuse": False})
+        | several
+        | ({} if device == "auto" else {"device": device})
+    )

@@ -190,7 +190,7 @@ class DummyService:
             "privacy_unit": {"column": dataset["privacy_unit"]}, "declared_size": dataset["declared_size"],
             "steps": 0, "sampling_rate": 0.0, "expected_batch_size": 0, "noise": [],
             "split": {"order": 8} | {part: _nothing_of() for part in ("label_histogram", "anchor", "critic")},
-            "epsilon": ZERO, "charge": {"epsilon_micros": 0, "delta_femtos": 0, "rdp_micros": {}}, "fits": True,
+            "epsilon": ZERO, "groups": [], "charge": {"epsilon_micros": 0, "delta_femtos": 0, "rdp_micros": {}}, "fits": True,
             "carried_by": "basic", "filters": {}, "remaining_epsilon": left, "remaining_epsilon_after": left,
             "plan_digest": "0" * 64, "refusal": None, "grant": None, "dummy": True,
             "expected_error": _NO_ERROR,
@@ -307,7 +307,7 @@ def _found(kept: Kept, key: str, what: str) -> dict[str, Any]:
 def _progress(stage: str | None, percent: int) -> Json:
     return {
         "stage": stage, "step": 0, "total": 0, "percent": percent, "eta_seconds": None, "epsilon_planned": 0.0,
-        "delta_planned": 0.0,
+        "epsilon_so_far": None, "delta_planned": 0.0,
     }  # fmt: skip
 
 

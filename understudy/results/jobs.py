@@ -62,7 +62,8 @@ class Progress:
         total: steps of this stage.
         percent: of the whole job, 0 to 100.
         eta_seconds: estimated time to the end, or None.
-        epsilon_planned: what the whole job spends.
+        epsilon_planned: what the whole job spends, and what the ledger keeps charged until it ends.
+        epsilon_so_far: what the part of the plan that has begun spends, as of the last report; None if the service does not state it.
     """
 
     stage: str | None
@@ -71,6 +72,7 @@ class Progress:
     percent: float
     eta_seconds: float | None
     epsilon_planned: float | None
+    epsilon_so_far: float | None = None
 
     @classmethod
     def from_json(cls, document: Json) -> Self:
@@ -79,7 +81,7 @@ class Progress:
         values = dict(zip(known, take(document, *known), strict=True))
         for name in ("step", "total", "percent"):
             values[name] = values[name] or 0
-        return cls(**values)
+        return cls(**values, epsilon_so_far=document.get("epsilon_so_far"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +128,12 @@ class JobFacts:
         return (
             None if given is None else " ".join([*take(given, "detail", "remedy"), f"[{given.get('code')}]"])
         )
+
+    @property
+    def waiting(self) -> str | None:
+        """Why it cannot go on at present, with a remedy; None if it can."""
+        given = self.document.get("waiting")
+        return None if given is None else f"{' '.join(take(given, 'detail', 'remedy'))} [{given.get('code')}]"
 
     @property
     def ended(self) -> bool:

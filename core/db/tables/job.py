@@ -9,6 +9,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base, Json, WithId, one_of
 
+DEVICES = ("cpu", "gpu")
+WISHES = ("auto", "cpu", "gpu")
 STATES = ("queued", "running", "succeeded", "failed", "cancelled")
 
 
@@ -22,7 +24,8 @@ class Job(WithId, Base):
     identify the request that ordered it, for traces and logs only. `shown_stage` and `shown_step` are the
     public copies of the marks, updated at heartbeats but never before the next boundary of
     `core.jobs.coarse`. `lease_holder` identifies the claiming process, opaque here; it lets others detect
-    that the process died. The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites
+    that the process died. `device` is the kind of device whose workers take the job, `device_wish` what the
+    order asked for; both are null for reports and for orders of earlier releases. The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites
     numbers.
     """
 
@@ -42,6 +45,8 @@ class Job(WithId, Base):
             "fence >= 0 AND attempts >= 0 AND step >= 0 AND total_steps >= 0 AND steps_begun >= 0",
             name="counts_not_negative",
         ),
+        CheckConstraint(one_of("device", DEVICES), name="device_known"),
+        CheckConstraint(one_of("device_wish", WISHES), name="device_wish_known"),
         Index(
             "jobs_waiting_idx", "state", "sent_at", postgresql_where=text("state IN ('queued', 'running')")
         ),
@@ -72,3 +77,5 @@ class Job(WithId, Base):
     finished_at: Mapped[datetime | None]
     trace_context: Mapped[str | None]
     request_id: Mapped[str | None]
+    device: Mapped[str | None]
+    device_wish: Mapped[str | None]

@@ -16,7 +16,8 @@ ROLES = ("worker", "reports", "upkeep")
 class WorkerSign(Base):
     """One row per process, overwritten at each heartbeat and removed after a long silence.
 
-    `devices` lists the GPUs the worker can use, with bytes of memory used and in total.
+    `devices` lists the GPUs the worker can use, with bytes of memory used and in total. `serves` lists the kinds of
+    device whose trainings it takes; null if it takes none, or is of an earlier release.
     """
 
     __tablename__ = "worker_signs"
@@ -26,3 +27,4 @@ class WorkerSign(Base):
     role: Mapped[str]
     seen_at: Mapped[datetime]
     devices: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+    serves: Mapped[list[str] | None] = mapped_column(JSONB(none_as_null=True))

@@ -13,10 +13,12 @@ from sqlalchemy import and_, func, or_, select, text
 from sqlalchemy.orm import Session
 
 from core.db.tables.chore_run import ChoreRun
-from core.db.tables.job import STATES, Job
+from core.db.tables.job import DEVICES, STATES, Job
 from core.db.tables.worker_sign import ROLES, WorkerSign
+from core.jobs.queue import ANY_DEVICE_QUEUE, REPORTS_QUEUE, TRAINING_QUEUES
 from core.jobs.states import STAGES, JobState
-from core.platform.health.signs import SILENT_SECONDS, Device
+from core.plan.report_plan import KIND as REPORT
+from core.platform.health.signs import SILENT_SECONDS, Device, kinds_of
 
 WAITING_STAGE: Final = "none"
 """The stage of a running job before its first mark."""
@@ -40,13 +42,43 @@ class JobFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFigures:
+    """The jobs of one queue.
+
+    Attributes:
+        name: of the queue.
+        waiting: jobs that nobody has begun.
+        running: jobs that have begun and not ended.
+        oldest_wait_seconds: wait of the oldest job that nobody has begun; 0 if none waits.
+        workers: live workers that serve it.
+    """
+
+    name: str
+    waiting: int
+    running: int
+    oldest_wait_seconds: float
+    workers: int
+
+    @property
+    def is_stranded(self) -> bool:
+        """Whether jobs wait that no live worker serves."""
+        return self.waiting + self.running > 0 and self.workers == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerFigures:
-    """One process that gives signs of life; ``role`` is worker, reports (a worker of that queue) or upkeep."""
+    """One process that gives signs of life.
+
+    Attributes:
+        role: worker, reports (a worker of that queue) or upkeep.
+        serves: the kinds of device whose trainings it takes.
+    """
 
     name: str
     role: str
     silent_seconds: float
     devices: tuple[Device, ...]
+    serves: tuple[str, ...] = ()
 
     @property
     def alive(self) -> bool:
@@ -110,6 +142,47 @@ def job_figures(session: Session, *, at: datetime) -> JobFigures:
     )
 
 
+def queue_figures(
+    session: Session, workers: Sequence[WorkerFigures], *, at: datetime
+) -> Sequence[QueueFigures]:
+    """Count the jobs of each queue. A job that has begun counts as running until it ends, as in `job_figures`.
+
+    Trainings that were ordered before there were kinds of devices are one queue, listed only while there are any.
+    """
+    is_report = func.coalesce(Job.plan["kind"].as_string(), "") == REPORT
+    begun = Job.started_at.is_not(None)
+    found = session.execute(
+        select(is_report, Job.device, begun, func.count(), func.min(Job.created_at))
+        .where(Job.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+        .group_by(is_report, Job.device, begun)
+    ).all()
+    jobs: Counter[tuple[str, bool]] = Counter()
+    oldest: dict[str, datetime] = {}
+    for report, device, has_begun, count, first in found:
+        training = ANY_DEVICE_QUEUE if device is None else TRAINING_QUEUES[device]
+        name = REPORTS_QUEUE if report else training
+        jobs[name, has_begun] += count
+        if not has_begun:
+            oldest[name] = first
+    alive = [worker for worker in workers if worker.alive]
+    serving = Counter(TRAINING_QUEUES[kind] for worker in alive for kind in worker.serves)
+    serving[REPORTS_QUEUE] = sum(worker.role == "reports" for worker in alive)
+    serving[ANY_DEVICE_QUEUE] = sum(worker.role == "worker" for worker in alive)
+    names = [*(TRAINING_QUEUES[device] for device in DEVICES), REPORTS_QUEUE]
+    if any(name == ANY_DEVICE_QUEUE for name, _ in jobs):
+        names.append(ANY_DEVICE_QUEUE)
+    return [
+        QueueFigures(
+            name=name,
+            waiting=jobs[name, False],
+            running=jobs[name, True],
+            oldest_wait_seconds=max(0.0, (at - oldest[name]).total_seconds()) if name in oldest else 0.0,
+            workers=serving[name],
+        )
+        for name in names
+    ]
+
+
 def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]:
     """Every process that gave a sign of life within the last hour, by name."""
     return [
@@ -118,6 +191,7 @@ def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]
             role=row.role,
             silent_seconds=max(0.0, (at - row.seen_at).total_seconds()),
             devices=tuple(Device(**device) for device in row.devices),
+            serves=kinds_of(row.serves, row.devices) if row.role == "worker" else (),
         )
         for row in session.scalars(select(WorkerSign).order_by(WorkerSign.name))
     ]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from sqlalchemy import case, delete, func
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, case, delete, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -19,6 +19,8 @@ from core.db.tables.chore_run import ChoreRun
 from core.db.tables.worker_sign import WorkerSign
 from core.errors import Unavailable
 from core.logs import get_logger
+from core.plan.devices import DEVICES
+from core.plan.devices import Device as Kind
 
 SIGN_SECONDS: Final = 15.0
 """Interval between two signs of a worker."""
@@ -59,6 +61,7 @@ class HealthReporter:
         clock: stamps them.
         role: what the process does.
         find_devices: lists its GPUs.
+        serves: the kinds of device whose trainings it takes; None if it takes none.
     """
 
     def __init__(
@@ -68,11 +71,14 @@ class HealthReporter:
         clock: Clock,
         role: Role,
         find_devices: Callable[[], Sequence[Device]] = no_devices,
+        serves: Sequence[Kind] | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._role: Role = role
-        self._name = f"{role}@{platform.node()}"
+        # A worker for the CPU and one for the GPU of the same machine have a row each.
+        self._name = f"{role}{'.gpu' if serves == ('gpu',) else ''}@{platform.node()}"
+        self._serves = serves
         self._find_devices = find_devices
 
     def sign(self) -> None:
@@ -80,7 +86,14 @@ class HealthReporter:
         devices = self._find_devices()
         try:
             with self._database.transaction() as session:
-                give_sign(session, name=self._name, role=self._role, at=self._clock.now(), devices=devices)
+                give_sign(
+                    session,
+                    name=self._name,
+                    role=self._role,
+                    at=self._clock.now(),
+                    devices=devices,
+                    serves=self._serves,
+                )
         except Unavailable:
             get_logger().warning("sign-not-given", exc_info=True)
 
@@ -94,7 +107,13 @@ class HealthReporter:
 
 
 def give_sign(
-    session: Session, *, name: str, role: Role, at: datetime, devices: Sequence[Device] = ()
+    session: Session,
+    *,
+    name: str,
+    role: Role,
+    at: datetime,
+    devices: Sequence[Device] = (),
+    serves: Sequence[Kind] | None = None,
 ) -> None:
     """Note that a process lives, and forget processes that have long been silent.
 
@@ -104,14 +123,67 @@ def give_sign(
         role: what it does.
         at: the present.
         devices: its GPUs.
+        serves: the kinds of device whose trainings it takes; None if it takes none.
     """
-    fresh = {"role": role, "seen_at": at, "devices": [asdict(device) for device in devices]}
+    fresh = {
+        "role": role,
+        "seen_at": at,
+        "devices": [asdict(device) for device in devices],
+        "serves": None if serves is None else list(serves),
+    }
     session.execute(
         insert(WorkerSign)
         .values(name=name, **fresh)
         .on_conflict_do_update(index_elements=["name"], set_=fresh)
     )
     session.execute(delete(WorkerSign).where(WorkerSign.seen_at < at - FORGOTTEN))
+
+
+def served_devices(session: Session, *, at: datetime) -> frozenset[Kind]:
+    """The kinds of device whose trainings live workers take."""
+    alive = session.execute(
+        select(WorkerSign.serves, WorkerSign.devices).where(
+            WorkerSign.role == "worker", WorkerSign.seen_at >= alive_since(at)
+        )
+    ).all()
+    return frozenset(kind for serves, gpus in alive for kind in kinds_of(serves, gpus))
+
+
+def alive_since(at: datetime) -> datetime:
+    """The earliest sign of life of a worker that is alive at a moment."""
+    return at - timedelta(seconds=SILENT_SECONDS)
+
+
+def served_by_live_worker(
+    device: SQLColumnExpression[str | None], since: SQLColumnExpression[datetime]
+) -> ColumnElement[bool]:
+    """`served_devices` as a condition in SQL: a live worker takes trainings of a kind of device.
+
+    Args:
+        device: the kind.
+        since: `alive_since` the present.
+    """
+    unnamed = and_(
+        WorkerSign.serves.is_(None), or_(device == "cpu", func.jsonb_array_length(WorkerSign.devices) > 0)
+    )
+    alive = exists().where(
+        WorkerSign.role == "worker",
+        WorkerSign.seen_at >= since,
+        or_(unnamed, WorkerSign.serves.has_key(device)),
+    )
+    return alive.correlate_except(WorkerSign)
+
+
+def kinds_of(serves: Sequence[str] | None, gpus: Sequence[object]) -> tuple[Kind, ...]:
+    """The kinds of device whose trainings a worker takes. One of an earlier release names none: it takes what its machine has.
+
+    Args:
+        serves: as it named them.
+        gpus: its GPUs.
+    """
+    if serves is None:
+        return DEVICES if gpus else DEVICES[:1]
+    return tuple(kind for kind in DEVICES if kind in serves)
 
 
 def note_chore(session: Session, *, name: str, at: datetime, seconds: float, handled: int | None) -> None:

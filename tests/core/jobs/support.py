@@ -1,5 +1,6 @@
 """A desk where jobs are ordered and worked on, one transaction per word."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from uuid import UUID, uuid4
@@ -20,6 +21,7 @@ from core.jobs.states import Cause, JobState
 from core.ledger import governance, ledger_queries
 from core.ledger.ledger_queries import Statement
 from core.ledger.reservation import EntryKind, Reservation
+from core.plan.devices import DEVICES, Device, Wish
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 
@@ -83,7 +85,14 @@ class Desk:
             )
             session.add(self.dataset)
 
-    def order(self, which: Plan | None = None, *, by: UUID | None = None) -> UUID:
+    def order(
+        self,
+        which: Plan | None = None,
+        *,
+        by: UUID | None = None,
+        device: Device | None = None,
+        wish: Wish | None = None,
+    ) -> UUID:
         job_id = uuid4()
         with self.database.transaction() as session:
             place_order(
@@ -96,10 +105,14 @@ class Desk:
                 sealed_randomness_key=b"sealed",
                 queue=self.queue,
                 clock=self.clock,
+                device=device,
+                device_wish=wish,
             )
         return job_id
 
-    def claim(self, job_id: UUID, *, lease_owner: str | None = None) -> Claim | None:
+    def claim(
+        self, job_id: UUID, *, lease_owner: str | None = None, devices: Collection[str] = DEVICES
+    ) -> Claim | None:
         with self.database.transaction() as session:
             return claims.claim(
                 session,
@@ -108,6 +121,7 @@ class Desk:
                 lease_seconds=LEASE,
                 max_attempts=ATTEMPTS,
                 lease_owner=lease_owner,
+                devices=devices,
             )
 
     def claimed(self, job_id: UUID, *, lease_owner: str | None = None) -> Claim:

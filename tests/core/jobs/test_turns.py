@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 from core.db.tables import Job
-from core.jobs.turns import announce, next_in_turn, reports_among, should_make_room
+from core.jobs.turns import announce, announce_all, next_in_turn, should_make_room
 from core.ledger import governance
 from tests.core.jobs.support import plan
 
@@ -112,7 +112,7 @@ def as_report(desk, job_id):
     with desk.database.transaction() as session:
         job = session.get_one(Job, job_id)
         job.plan = job.plan | {"kind": "report"}
-        announce(desk.queue, job_id, job.plan)
+        announce(desk.queue, job_id, job.plan, job.device)
 
 
 def test_a_report_waits_for_no_training_and_no_training_for_a_report(desk):
@@ -121,7 +121,8 @@ def test_a_report_waits_for_no_training_and_no_training_for_a_report(desk):
     as_report(desk, report)
     assert desk.queue.sent_measurings == [report]
     with desk.database.read_only() as session:
-        assert list(reports_among(session, [training, report])) == [report]
+        announce_all(session, desk.queue, [training, report])
+        assert desk.queue.sent_measurings == [report, report]
         now = desk.clock.now()
         assert next_in_turn(session, now=now, reports=True) == report
         assert next_in_turn(session, now=now, reports=True, without={report}) is None

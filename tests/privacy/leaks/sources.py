@@ -63,7 +63,8 @@ JOB: Final[Fields] = {
     "id": F, "dataset_id": F, "dataset_ids": F, "dataset_ids[]": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
     "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
     "progress.delta_planned": P, "release_id": F, "report_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
-    "warning": M, "warning.code": M, "warning.detail": M, "warning.remedy": M, "created_at": W, "started_at": E, "finished_at": E,
+    "device": P, "device_wish": W, "waiting": E, "waiting.code": C, "waiting.detail": P, "waiting.remedy": E,
+    "progress.epsilon_so_far": E, "warning": M, "warning.code": M, "warning.detail": M, "warning.remedy": M, "created_at": W, "started_at": E, "finished_at": E,
 }  # fmt: skip
 JOBS: Final[Fields] = {**JOB, "plan_digest of a report": F}
 """Of a list, which has utility reports in it: their plans name the release."""
@@ -123,7 +124,7 @@ TRAIL_EVENT: Final[Fields] = {
 CERTIFICATE: Final[Fields] = {
     **SIGNED, "schema": C, "release_id": F, "job_id": F, "dataset_id": F, "population_id": F, "issued_at": W,
     "data_product_type": C, "dp_flavor": C, "adjacency": D, "privacy_unit.**": D, "declared_size": D,
-    "privacy_parameters.**": P, "privacy_parameters_description": C, "epsilon.**": P, **under("charge.", CHARGE),
+    "privacy_parameters.**": P, "privacy_parameters_description": C, "epsilon.**": P, "groups[].units": C, "groups[].epsilon": P, **under("charge.", CHARGE),
     "unprotected_quantities[]": C, "model.**": C, "mechanisms[].**": P, "mechanism.**": P, "plan.**": P, "plan_digest": P,
     # What was heard of the training, held against the plan before it is certified: a difference is refused.
     "executed.**": P,
@@ -175,6 +176,8 @@ METRICS: Final[Fields] = {
     "metrics.understudy_http_request_seconds_bucket": T, "metrics.understudy_http_request_seconds_count": S,
     "metrics.understudy_http_request_seconds_sum": T, "metrics.understudy_http_request_seconds_created": T,
     "metrics.understudy_database_up": S, "metrics.understudy_jobs": E, "metrics.understudy_jobs_running": E,
+    "metrics.understudy_queue_jobs_waiting": E, "metrics.understudy_queue_jobs_running": E, "metrics.understudy_queue_wait_seconds": E,
+    "metrics.understudy_queue_workers_alive": S,
     "metrics.understudy_queue_depth": E, "metrics.understudy_queue_oldest_seconds": E, "metrics.understudy_leases_expired": S,
     "metrics.understudy_workers_alive": S, "metrics.understudy_budget_free_share": L, "metrics.understudy_budget_frozen": W,
     "metrics.understudy_budgets_left_out": S, "metrics.understudy_notifications_waiting": E,

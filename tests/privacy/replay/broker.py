@@ -7,8 +7,8 @@ from uuid import UUID
 
 import redis
 
+from core.jobs.queue import TRAINING_QUEUES
 from tests.privacy.replay.evidence import opened_message
-from workers.app import QUEUE
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Broker:
 
     def take(self) -> Message | None:
         """The oldest message, which is then gone."""
-        raw = self._redis.rpop(QUEUE)
+        taken = (self._redis.rpop(queue) for queue in TRAINING_QUEUES.values())
+        raw = next((raw for raw in taken if raw is not None), None)
         if raw is None:
             return None
         assert isinstance(raw, bytes)
