@@ -261,7 +261,7 @@ def _choose_queues(instance: Any, **_: object) -> None:  # noqa: ANN401 - celery
     queues = instance.app.amqp.queues
     if set(queues.consume_from) == {ANY_DEVICE_QUEUE}:
         for kind in DEVICES if has_gpu else DEVICES[:1]:
-            queues.select_add(TRAINING_QUEUES[kind], routing_key=TRAINING_QUEUES[kind])
+            queues.select_add(queues.new_missing(TRAINING_QUEUES[kind]))
     elif TRAINING_QUEUES["gpu"] in queues.consume_from and not has_gpu:
         raise SystemExit(
             "The queue train.gpu was named, and torch sees no GPU here, or UNDERSTUDY_TRAINING_DEVICE is cpu: "
