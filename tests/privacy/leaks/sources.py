@@ -254,7 +254,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "list_jobs": page_of(JOBS),
     "read_job": JOB,
     # No generator of these stages is degenerate, and the document does not take the events of a stream apart.
-    "watch_job": {**under("data.", {path: source for path, source in JOB.items() if not path.startswith("warning.")}), "event.retry": C, "event.event": C, "event.id": F},
+    "watch_job": {**under("data.", {path: source for path, source in JOB.items() if not path.startswith(("warning.", "waiting."))}), "event.retry": C, "event.event": C, "event.id": F},
     "list_principal_names": {"items": C, "items[].principal_id": F, "items[].name": W},
     "list_keys": {"items": C, **under("items[].", KEY)},
     "read_session": SESSION,
