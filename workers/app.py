@@ -248,7 +248,7 @@ def _require_libraries(**_: object) -> None:
 
 
 @celeryd_after_setup.connect
-def _choose_queues(instance: Any, **_: object) -> None:  # noqa: ANN401 - celery has no types
+def choose_queues(instance: Any, **_: object) -> None:  # noqa: ANN401 - celery has no types
     """Serve the trainings that this machine can run, where no queue was named; refuse GPU trainings that it cannot run.
 
     A message of the GPU's queue that a worker without a GPU took would be lost until upkeep sends it again.

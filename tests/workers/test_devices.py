@@ -41,13 +41,13 @@ def workshop(settings):
 
 @pytest.fixture
 def _stopped_after_every_checkpoint(monkeypatch):
-    saved, last = JobHost.save_checkpoint, {}
+    saved, seen = JobHost.save_checkpoint, set()
 
     def stop(host, state):
         saved(host, state)
         # A training on devices saves the state that it resumed from once more before its first private step.
-        if last.get(host._claim.job_id) != state:
-            last[host._claim.job_id] = state
+        if state not in seen:
+            seen.add(state)
             raise Stopped
 
     monkeypatch.setattr(JobHost, "checkpoint_due", lambda _: True)
@@ -137,9 +137,9 @@ def test_a_worker_serves_what_its_machine_has(worker_environment, monkeypatch, n
     instance = type("Worker", (), {"app": celery})
     if served is None:
         with pytest.raises(SystemExit, match=r"train\.gpu"):
-            app._choose_queues(instance=instance)
+            app.choose_queues(instance=instance)
         return
-    app._choose_queues(instance=instance)
+    app.choose_queues(instance=instance)
     assert app.served_kinds(celery) == served
     expected = {TRAINING_QUEUES[kind] for kind in served} | (
         {ANY_DEVICE_QUEUE} if "train.gpu" not in named else set()
