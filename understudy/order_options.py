@@ -43,6 +43,23 @@ def parse_options(settings: Sequence[str], *, word: str = "--set") -> dict[str, 
     return options
 
 
+def with_profile(options: dict[str, Any], profile: str | None) -> dict[str, Any]:
+    """Add the profile of the command line to the options of a synthesizer.
+
+    Args:
+        options: of `parse_options`.
+        profile: the value of ``--profile``; None if it was not given.
+
+    Raises:
+        InputUnusable: if ``--set`` gives a profile too.
+    """
+    if profile is None:
+        return options
+    if "profile" in options:
+        raise InputUnusable("--profile and --set profile exclude each other")
+    return options | {"profile": profile}
+
+
 def parse_selection(
     candidates: Sequence[str],
     *,
@@ -56,7 +73,7 @@ def parse_selection(
         candidates: each ``KEY=VALUE,...``, the name of a JSON file, or `BY_RULES`.
         epsilon: of every candidate's training on its part.
         choice_epsilon: of the choice among them.
-        settings: options of a single synthesizer, which a selection has not.
+        settings: options of a single synthesizer, which a selection has not; the profile among them.
 
     Raises:
         InputUnusable: if only a part of a selection is given, or a candidate cannot be read.
@@ -67,7 +84,7 @@ def parse_selection(
         message = f"a selection needs all of --candidate ({_FEWEST} to {_MOST} times), --selection-epsilon and --choice-epsilon"
         raise InputUnusable(message)
     if settings:
-        message = "--set is for an order of one generator; give the options of a selection with --candidate"
+        message = "--set and --profile are for an order of one generator; give the options of a selection with --candidate"
         raise InputUnusable(message)
     return {
         "candidates": [parse_candidate(word) for word in candidates],

@@ -78,6 +78,7 @@ def _training(document: Json) -> list[str]:
     blocks = ", ".join(f"{block['noise_multiplier']:.4g} for {block['steps']} steps" for block in noise)
     shares = ", ".join(
         f"{part.replace('_', ' ')} {share['share']:.0%}"
+        + (f" (asks {share['asks']})" if "asks" in share else "")
         for part, share in split.items()
         if isinstance(share, Mapping)
     )

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from core.artifacts.manifest import Manifest
+from core.artifacts.stated_split import stated_split
 
 _BESIDE_EARLIER = (
     "The figure below is for what this bundle adds to {told}, whose counts it holds (`plan.reused` in `certificate.json`). Whoever has this "
@@ -33,6 +34,7 @@ def render_readme(
         epsilon=guarantee.get("epsilon"),
         delta=guarantee.get("delta"),
         unit=(certificate.get("privacy_unit") or {}).get("column"),
+        split=stated_split(certificate),
         signed=is_signed(certificate),
         counted=counted,
         notes=(*notes, *_earlier(certificate)),

@@ -1,18 +1,16 @@
 """Quotes: what an order would cost, before anything runs and without opening the dataset."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
 
-from core.dp.accountant import Epsilons, rdp_at
+from core.dp.accountant import Epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import FEMTO, MICRO, Charge, charge_of
 from core.dp.filters import Admission, Cap, Room, admit
 from core.dp.gaussian import joint_noise_multiplier
 from core.dp.groups import epsilon_of_group
 from core.dp.guarantee import PrivacyGuarantee
-from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Leaf, Threshold, leaves
 from core.dp.remaining import remaining_epsilon
 from core.plan.domain.columns import Learnt
 from core.plan.domain.images import ImageDomain
@@ -22,11 +20,8 @@ from core.plan.marginals import MarginalsPlan
 from core.plan.plan import DomainShape, Plan
 from core.plan.reusing import epsilon_as_if
 from core.plan.selection import OrderedPlan
+from core.plan.split import Split, split_of
 from core.values import OrAbsent, Value
-
-SPLIT_ORDER: Final = 8
-"""The Renyi order at which the parts' shares are stated: close to the order that determines epsilon at usual
-targets."""
 
 GROUPS: Final = (2, 5)
 """Sizes of the groups whose loss a quote states: units that one person could be."""
@@ -107,28 +102,6 @@ class BlockNoise(Value):
     noise_multiplier: float
     with_histograms: OrAbsent[float] = None
     """The effective noise multiplier of steps that refresh the clipping thresholds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part(Value):
-    """A part of a training: its share of the Renyi divergence at `SPLIT_ORDER`, and its noise if it has some."""
-
-    share: float
-    noise_multiplier: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Split(Value):
-    """The parts of a training; shares add up to 1.
-
-    With an anchor the label counts are one of its blocks, without noise or charge of their own.
-    """
-
-    order: int = SPLIT_ORDER
-    label_histogram: Part
-    anchor: Part
-    critic: Part
-    learning: OrAbsent[Part] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +187,7 @@ def make_quote(
         sampling_rate=plan.sampling_rate,
         expected_batch_size=plan.expected_batch_size,
         noise=_noise_of(plan),
-        split=_split_of(plan),
+        split=split_of(plan),
         learning=_learning_in(plan),
         expected_error=error if isinstance(error, ExpectedError) else None,
         expected_error_missing=error if isinstance(error, str) else None,
@@ -290,43 +263,6 @@ def _noise_of(plan: Plan) -> tuple[BlockNoise, ...]:
         )
         for block in plan.blocks
     )
-
-
-def _split_of(plan: Plan) -> Split:
-    # Thresholds use delta but none of the divergence.
-    noised = {
-        leaf: count for leaf, count in leaves(plan.mechanism).items() if not isinstance(leaf, Threshold)
-    }
-    whole = math.fsum(count * _divergence(leaf) for leaf, count in noised.items())
-    counted = leaves(Composed(parts=() if plan.anchor is None else tuple(plan.anchor.parts)))
-    anchor = math.fsum(count * _divergence(leaf) / whole for leaf, count in counted.items())
-    labels, learning = plan.label_histogram, plan.learning
-    labelled = (
-        0.0
-        if labels is None
-        else _divergence(DiscreteGaussian(noise_multiplier=labels.noise_multiplier)) / whole
-    )
-    learnt = 0.0
-    if learning is not None:
-        each = _divergence(Gaussian(noise_multiplier=learning.noise_multiplier))
-        learnt = len(learning.releases) * each / whole
-    return Split(
-        label_histogram=Part(
-            share=labelled, noise_multiplier=None if labels is None else labels.noise_multiplier
-        ),
-        anchor=Part(
-            share=anchor, noise_multiplier=None if plan.anchor is None else plan.anchor.noise_multiplier
-        ),
-        critic=Part(
-            share=1 - anchor - labelled - learnt if plan.blocks else 0.0,
-            noise_multiplier=plan.blocks[0].noise_multiplier if plan.blocks else None,
-        ),
-        learning=None if learning is None else Part(share=learnt, noise_multiplier=learning.noise_multiplier),
-    )
-
-
-def _divergence(leaf: Leaf) -> float:
-    return rdp_at(leaf, (SPLIT_ORDER,))[0]
 
 
 def _learning_in(plan: Plan) -> Learning | None:

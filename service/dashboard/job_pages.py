@@ -33,7 +33,7 @@ FURTHER: Final = "further"
 """Form field with a dataset to train on together with the page's, once for each."""
 ORDERED: Final = (
     "epsilon", "delta", "grant_id", "options", "candidates", "selection_epsilon", "choice_epsilon",
-    "fresh", "kind", "device",
+    "fresh", "kind", "device", "profile",
 )  # fmt: skip
 """Form fields passed unchanged from the quote to the order button."""
 
@@ -164,7 +164,7 @@ def _job(visit: Visit, job_id: UUID) -> JobView:
 
 
 def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
-    options = order_form.options_of(form.text("options"))
+    options = order_form.options_of(form)
     is_model = form.text("kind") == MODEL
     return order(
         GeneratorOrder,

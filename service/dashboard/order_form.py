@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS, IdpganRequest
+from core.plan.spec import PROFILES
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form
 from service.edge.json_body import read_json
@@ -21,17 +22,21 @@ from service.problem import MalformedRequest
 JsonScalar = bool | int | float | str
 
 BY_RULES: Final = "rules"
+AUTO: Final = "auto"
 _NEXT: Final = re.compile(r",(?=[A-Za-z_]+=)")
 _SYNTHESIZER: Final = "synthesizer"
 
 
-def options_of(text: str | None) -> dict[str, Any]:
-    """Parse options, one per line.
+def options_of(form: Form) -> dict[str, Any]:
+    """Parse options, one per line, and the profile, which is an option too unless it is "auto".
 
     Raises:
         FormInvalid: A line is not ``KEY=VALUE``, or an option occurs twice.
     """
-    return _settings("options", [line for line in (text or "").splitlines() if line.strip()])
+    lines = [line for line in (form.text("options") or "").splitlines() if line.strip()]
+    if (profile := form.text("profile") or AUTO) != AUTO:
+        lines.append(f"profile={profile}")
+    return _settings("options", lines)
 
 
 def selection_of(form: Form) -> dict[str, Any] | None:
@@ -54,7 +59,8 @@ def selection_of(form: Form) -> dict[str, Any] | None:
 
 def known_options() -> Sequence[tuple[str, str]]:
     """All options of a generator with their allowed values, for reference."""
-    return [("ablation", " or ".join(sorted(ABLATIONS))), *_options(IdpganRequest)]
+    named = (("ablation", ABLATIONS), ("profile", PROFILES))
+    return [*((name, " or ".join(sorted(values))) for name, values in named), *_options(IdpganRequest)]
 
 
 def known_model_options() -> Sequence[tuple[str, str]]:

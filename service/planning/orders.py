@@ -12,7 +12,7 @@ from core.plan.options import ABLATIONS
 from core.plan.owners import MOST_OWNERS
 from core.plan.report_plan import MOST_COLUMNS
 from core.plan.selection import SelectionSpec
-from core.plan.spec import GRAPHICAL, SYNTHESIZERS, SynthesisSpec
+from core.plan.spec import GRAPHICAL, PROFILES, SYNTHESIZERS, SynthesisSpec
 from service.wire import Delta, Document, Epsilon, Name
 
 _EXAMPLE: dict[str, JsonValue] = {
@@ -31,9 +31,12 @@ def _options_schema() -> dict[str, Any]:
         for request in SYNTHESIZERS.values()
         for name, option in request.model_json_schema()["properties"].items()
     }
-    ablation = {"anyOf": [{"type": "string", "enum": sorted(ABLATIONS)}, {"type": "null"}], "default": None}
+    named = {
+        name: {"anyOf": [{"type": "string", "enum": sorted(values)}, {"type": "null"}], "default": None}
+        for name, values in (("ablation", ABLATIONS), ("profile", PROFILES))
+    }
     return {
-        "properties": properties | {"ablation": ablation},
+        "properties": properties | named,
         "additionalProperties": False,
     }
 

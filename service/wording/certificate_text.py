@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from core.artifacts.stated_split import stated_split
 from service.wording.labels import count, delta_up, epsilon_up, factor_up
 
 _MECHANISMS: Final[Mapping[str, str]] = {
@@ -32,7 +33,8 @@ _MECHANISMS: Final[Mapping[str, str]] = {
 
 def in_words(certificate: Mapping[str, Any]) -> Sequence[str]:
     """The certificate's statements for a reader who signs off and is no programmer."""
-    return list(_sentences(certificate))
+    split = stated_split(certificate)
+    return [*_sentences(certificate), *([] if split is None else [f"Split of the budget: {split.text}."])]
 
 
 def not_covered(certificate: Mapping[str, Any]) -> Sequence[str]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
+from core.plan.split import Split
 from service.releases.precision import UNKNOWN_PLAN
 from service.wire import coarse
 
@@ -272,6 +273,11 @@ def factor_up(amount: float) -> str:
     if exact < _LARGE:
         return f"{exact.quantize(Decimal('0.1'), context=_UP):f}".removesuffix(".0")
     return f"{_TO_SIX.plus(exact):.5e}"
+
+
+def split(document: Mapping[str, Any]) -> str:
+    """The shares of a quote's split, in percent."""
+    return Split.from_json(document).text
 
 
 def network(options: Mapping[str, Any]) -> str:

@@ -348,7 +348,11 @@ def test_options_of_the_synthesizer(world: World, sign_in: Callable[..., Visitor
     wanted = {"epsilon": "0.5", "options": "steps=40\nschedule=exponential\n"}
     priced = analyst.send(f"/datasets/{dataset_id}/quote", **wanted)
     assert "steps 40, schedule exponential" in priced.text
-    assert analyst.send(f"/datasets/{dataset_id}/jobs", **wanted).status_code == 303
+    alone = analyst.send(f"/datasets/{dataset_id}/quote", **wanted, profile="idpgan")
+    assert "schedule exponential, profile idpgan" in alone.text
+    assert "critic 100 % (asks real)" in alone.text or "anchor 0 %" in alone.text
+    assert 'name="profile" value="idpgan"' in alone.text, "and the button orders what was priced"
+    assert analyst.send(f"/datasets/{dataset_id}/jobs", **wanted, profile="auto").status_code == 303
     for wrong in ("steps", "steps=1\nsteps=2", "stairs=7", "steps=NaN", "steps=1e999", "=1", "steps=many"):
         refused = analyst.send(f"/datasets/{dataset_id}/quote", **{**wanted, "options": wrong})
         assert refused.status_code == 422, (wrong, refused.text)

@@ -10,7 +10,7 @@ from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
-from understudy.order_options import parse_options, parse_selection
+from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, budget_with_report, report_part, smallest_budget
 from understudy.table_files import TableFiles
 
@@ -70,6 +70,13 @@ def test_settings_are_json_where_they_parse_and_text_elsewhere() -> None:
     }
 
 
+def test_a_profile_is_a_setting_with_an_option_of_its_own() -> None:
+    assert with_profile({"steps": 5}, "idpgan") == {"steps": 5, "profile": "idpgan"}
+    assert with_profile({"profile": "anchor"}, None) == {"profile": "anchor"}
+    with pytest.raises(InputUnusable, match="--profile"):
+        with_profile({"profile": "anchor"}, "auto")
+
+
 @pytest.mark.parametrize("settings", [["steps"], ["=5"], ["a=1", "a=2"]])
 def test_a_malformed_setting_is_refused(settings: list[str]) -> None:
     with pytest.raises(InputUnusable, match="--set"):
@@ -104,7 +111,7 @@ def test_candidates_are_options_files_or_the_rules(tmp_path: Path) -> None:
         ([], 0.5, [], MANY),
         (["rules"], 0.5, [], MANY),
         (["rules"] * (MOST_CANDIDATES + 1), 0.5, [], MANY),
-        (["rules", "steps=5"], 0.5, ["steps=5"], "--set is for"),
+        (["rules", "steps=5"], 0.5, ["steps=5"], "--set and --profile are for"),
         (["rules", "absent.json"], 0.5, [], "no file absent.json"),
         (["rules", "steps=5,steps=6"], 0.5, [], "--candidate steps is given twice"),
     ],

@@ -20,12 +20,14 @@ def test_the_steps_of_a_critic_are_told_with_their_noise() -> None:
     told = lines_of({"critic": True, "steps": 9})
     assert "  9 noisy steps at sampling rate " in told
     assert " for 9 steps" in told
+    assert "% (asks labels)" in told
 
 
 def test_where_there_is_no_critic_none_is_told_of() -> None:
     told = lines_of({"critic": False})
     assert "no critic: its options have no effect" in told
     assert "noisy steps" not in told
+    assert "anchor 100%, critic 0% (asks none)" in told
 
 
 def test_a_bound_on_the_records_of_a_unit_is_told_with_what_it_costs() -> None:

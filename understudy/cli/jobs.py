@@ -14,6 +14,7 @@ from understudy.cli.options import (
     Epsilon,
     NoReuse,
     OnDevice,
+    Profile,
     SelectionEpsilon,
     Settings,
     Synthesizer,
@@ -21,7 +22,7 @@ from understudy.cli.options import (
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.documents import Json
-from understudy.order_options import parse_options, parse_selection
+from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.quote_labels import quote_lines
 from understudy.results.budgets import Statement
 from understudy.results.jobs import JobFacts
@@ -35,6 +36,7 @@ def quote(
     epsilon: Epsilon,
     delta: DefaultDelta = None,
     synthesizer: Synthesizer = "idpgan",
+    profile: Profile = None,
     settings: Settings = None,
     candidates: Candidates = None,
     selection_epsilon: SelectionEpsilon = None,
@@ -49,13 +51,10 @@ def quote(
 
     For a selection among candidates it shows both prices: selecting, and training the winner.
     """
+    options = with_profile(parse_options(settings or []), profile)
     selection = parse_selection(
-        candidates or [],
-        epsilon=selection_epsilon,
-        choice_epsilon=choice_epsilon,
-        settings=settings or [],
+        candidates or [], epsilon=selection_epsilon, choice_epsilon=choice_epsilon, settings=list(options)
     )
-    options = parse_options(settings or [])
     with service.client("analyst") as client:
         answer = client.ask_quote(
             dataset,

@@ -96,6 +96,15 @@ Model = Annotated[
         help="Train a private classifier of the target or of the labels instead of a generator; --set then sets its options.",
     ),
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="auto|idpgan|anchor",
+        help="Parts of the synthesizer idpgan: by public rules (auto, the default), the private critic alone (idpgan), or the noisy "
+        "counts alone (anchor).",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the synthesizer. Repeatable."),

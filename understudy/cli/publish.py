@@ -24,6 +24,7 @@ from understudy.cli.options import (
     Model,
     NoReuse,
     OnDevice,
+    Profile,
     SelectionEpsilon,
     Settings,
     Synthesizer,
@@ -41,7 +42,7 @@ from understudy.connection import (
 from understudy.documents import Json
 from understudy.embedded.background import background_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService
-from understudy.order_options import parse_options, parse_selection
+from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, Published, Screen
 from understudy.publishing import publish as publish_order
 from understudy.table_files import line_in, place_in, read_domain, read_table_files
@@ -73,6 +74,7 @@ def publish(
         ),
     ] = None,
     synthesizer: Synthesizer = "idpgan",
+    profile: Profile = None,
     settings: Settings = None,
     candidates: Candidates = None,
     selection_epsilon: SelectionEpsilon = None,
@@ -152,14 +154,14 @@ def publish(
     degenerate, with a warning that says what to change.
     """
     check_guarantee(epsilon, delta)
+    options = with_profile(parse_options(settings or []), profile)
     selection = parse_selection(
-        candidates or [],
-        epsilon=selection_epsilon,
-        choice_epsilon=choice_epsilon,
-        settings=settings or [],
+        candidates or [], epsilon=selection_epsilon, choice_epsilon=choice_epsilon, settings=list(options)
     )
     if model and utility_report is not None:
         raise InputUnusable("--model and --utility-report exclude each other: no rows are drawn from a model")
+    if model and profile is not None:
+        raise InputUnusable("--model and --profile exclude each other: profiles are of generators")
     if model and selection is not None:
         raise InputUnusable("--model and --candidate exclude each other: candidates are generators")
     table = read_table_files(rows, domain, declared_size=declared_size)
@@ -169,7 +171,7 @@ def publish(
         epsilon=epsilon,
         delta=delta,
         synthesizer=synthesizer,
-        options=parse_options(settings or []),
+        options=options,
         selection=selection,
         model=model,
         reuse=not no_reuse,

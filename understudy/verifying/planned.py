@@ -30,11 +30,13 @@ from understudy.verifying.learning import (
     threshold_delta,
 )
 from understudy.verifying.records import Described
+from understudy.verifying.renyi import divergence
 from understudy.verifying.reused import reused_problems
 from understudy.verifying.schedule import block_problems, histogram_groups
 
 Json = Mapping[str, Any]
 _GRID_BITS, _EXACT_BITS = 36, 52
+_SPLIT_ORDER = 8
 
 
 def canonical_digest(document: Json) -> str:
@@ -67,6 +69,27 @@ def parts_of(plan: Json) -> list[Part]:
             for noise, count in _block_steps(block, plan["acts"])
         ]
     return parts
+
+
+def split_text(plan: Json) -> str:
+    """The shares of the parts in the Renyi divergence of the whole plan at order 8, and the critic's task."""
+    each = [divergence((part,), _SPLIT_ORDER) for part in parts_of(plan)]
+    learnt, labels = len(learning_releases(plan)), int(plan["label_histogram"] is not None)
+    anchored = learnt + labels + anchor_count(plan["anchor"])
+    options = plan["options"]
+    asks = options.get("critic_asks", "real") if options.get("critic") else "none"
+    shares = {
+        "learning": each[:learnt],
+        "label histogram": each[learnt : learnt + labels],
+        "anchor": each[learnt + labels : anchored],
+        "critic": each[anchored:],
+    }
+    texts = (
+        f"{name} {100 * math.fsum(own) / math.fsum(each):.3g} %"
+        for name, own in shares.items()
+        if own or name in {"anchor", "critic"}
+    )
+    return f"{', '.join(texts)} (asks {asks})"
 
 
 def _block_steps(block: Json, acts: Json | None) -> Iterator[tuple[float, int]]:

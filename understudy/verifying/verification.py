@@ -173,9 +173,11 @@ def _outcome(checks: list[Check]) -> Outcome:
     return Outcome.VERIFIED if all(check.holds for check in checks) else Outcome.SIGNER_UNKNOWN
 
 
-def _decided(name: str, problems: Iterator[str], good: str) -> Check:
-    found = list(problems)
-    return Check(name=name, holds=not found, detail=contents.listed(found) if found else good)
+def _decided(name: str, problems: Iterator[str], good: str | Callable[[], str]) -> Check:
+    """One check; what is good is computed only where nothing is wrong, since it may not be computable elsewhere."""
+    if found := list(problems):
+        return Check(name=name, holds=False, detail=contents.listed(found))
+    return Check(name=name, holds=True, detail=good if isinstance(good, str) else good())
 
 
 def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]], Check]) -> Iterator[Check]:
@@ -201,7 +203,7 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
     yield from _look(opened)
     plan = certificate["plan"]
     problems = planned.plan_problems(plan, records.described(opened.manifest))
-    yield (planned_well := _decided("plan", problems, "follows from its options and the declared columns"))
+    yield (planned_well := _decided("plan", problems, lambda: _planned(plan)))
     if not planned_well.holds:
         return
     yield _decided("statements", _statement_problems(certificate), "every member says what the plan says")
@@ -234,13 +236,19 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
     yield (stated := _decided("statements", selections.statement_problems(certificate), good))
     if not stated.holds:
         return
-    good = f"{len(certificate['plan']['candidates'])} candidates and the winner ran as planned, once"
-    yield _decided("steps", selections.steps_problems(certificate), good)
+    final = certificate["plan"]["finals"][certificate["executed"]["winner"]]
+    count = len(certificate["plan"]["candidates"])
+    yield _decided(
+        "steps",
+        selections.steps_problems(certificate),
+        lambda: (
+            f"{count} candidates and the winner ran as planned, once; split of the winner's budget: {planned.split_text(final)}"
+        ),
+    )
     yield _decided(
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )
-    plan = certificate["plan"]
-    yield from _counts(opened, plan["finals"][certificate["executed"]["winner"]])
+    yield from _counts(opened, final)
     yield _epsilon(certificate, selections.recompute(certificate))
     yield _decided("charge", selections.charge_problems(certificate), "what the selection costs, rounded up")
 
@@ -322,6 +330,12 @@ def _unsigned(*, allow: bool) -> Check:
         "made without a service and not signed: it carries no more authority than the person who hands it on"
     )
     return Check(name="signature", holds=True if allow else None, detail=detail)
+
+
+def _planned(plan: Mapping[str, Any]) -> str:
+    return (
+        f"follows from its options and the declared columns; split of the budget: {planned.split_text(plan)}"
+    )
 
 
 def _steps(plan: Mapping[str, Any]) -> str:

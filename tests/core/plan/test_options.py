@@ -4,6 +4,8 @@ from pydantic import ValidationError
 from core.plan.errors import InvalidSpec
 from core.plan.options import ABLATIONS, IdpganOptions, IdpganRequest, explain
 from core.plan.spec import SynthesisSpec
+from tests.core.plan.shapes import Shape, plan_of
+from tests.core.plan.test_image_plans import DIGITS
 
 
 def test_every_option_can_be_requested_and_nothing_else():
@@ -13,7 +15,6 @@ def test_every_option_can_be_requested_and_nothing_else():
 
 def test_the_defaults_are_consistent_and_survive_json():
     options = IdpganOptions()
-
     assert IdpganOptions.model_validate_json(options.model_dump_json()) == options
 
 
@@ -117,6 +118,30 @@ def test_an_ablation_is_asked_for_by_name_and_other_options_win(name: str):
     by_name = SynthesisSpec(synthesizer="idpgan", options={"ablation": name, "steps": 7})
     assert by_name.request().chosen() == ABLATIONS[name] | {"steps": 7}
     assert SynthesisSpec(**by_name.to_json()).request() == by_name.request()
+
+
+@pytest.mark.parametrize(
+    ("profile", "same"), [("auto", {}), ("idpgan", {"anchor": False}), ("anchor", {"critic": False})]
+)
+def test_a_profile_is_one_name_of_the_parts_that_run(profile: str, same: dict[str, object]):
+    for shape in (Shape(), DIGITS):
+        assert plan_of({"profile": profile}, shape=shape) == plan_of(same, shape=shape)  # type: ignore[arg-type]
+
+
+def test_a_profile_agrees_with_an_ablation_and_contradicts_no_option():
+    assert plan_of({"profile": "idpgan", "ablation": "dpba"}) == plan_of({"ablation": "dpba"})
+    for options in (
+        {"profile": "anchor", "ablation": "dpba"},
+        {"profile": "idpgan", "anchor": True},
+        {"profile": "idpgan", "critic": False},
+        {"profile": "anchor", "critic": []},
+        {"profile": "both"},
+        {"profile": ["auto"]},
+    ):
+        with pytest.raises(InvalidSpec, match="profile"):
+            SynthesisSpec(synthesizer="idpgan", options=options)
+    with pytest.raises(InvalidSpec, match="no such option"):
+        SynthesisSpec(synthesizer="mst", options={"profile": "anchor"})
 
 
 @pytest.mark.parametrize("ablation", ["all", {}, ["dpba"], 1, True])

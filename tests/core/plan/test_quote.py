@@ -50,6 +50,7 @@ def test_the_shares_of_the_parts_add_up(options: dict[str, object]):
         assert (share > 0) == (split[name]["noise_multiplier"] is not None)
     measured = rdp_at(plan.executed(0), (8,))[0] / rdp_at(plan.mechanism, (8,))[0]
     assert shares["label_histogram"] + shares["anchor"] == pytest.approx(measured)
+    assert split["critic"]["asks"] == ("real" if shares["critic"] else "none")
 
 
 def test_what_fits_leaves_less_and_what_does_not_leaves_all():

@@ -24,6 +24,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.options import ABLATIONS
 from core.plan.plan import Plan
 from core.plan.selection import OrderedPlan
+from core.plan.split import split_of
 from tests.core.artifacts.certified import SIGNER, certified
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.core.plan.shapes import Shape, plan_of
@@ -167,6 +168,7 @@ def test_a_training_is_accepted_and_each_moved_figure_refused(
 
     assert not list(planned.plan_problems(stated.certificate["plan"], described(domain)))
     assert not list(executed_problems(executed, stated.certificate["plan"]))
+    assert planned.split_text(stated.certificate["plan"]) == split_of(plan).text
     assert not stated.problems()
     require_moved_figures_refused(stated)
 

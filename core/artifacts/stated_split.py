@@ -1,0 +1,24 @@
+"""The split of the budget that a certificate's plan states, for its readers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import InvalidInput
+from core.plan.plan import Plan
+from core.plan.split import Split, split_of
+
+
+def stated_split(certificate: Mapping[str, Any]) -> Split | None:
+    """Return the split of the training that made a generator; of a selection, that of the winner's final training.
+
+    None for a private model, which has neither anchor nor critic, and for a certificate whose plan this version cannot read.
+    """
+    plan = certificate.get("plan") or {}
+    if "finals" in plan:
+        plan = plan["finals"][certificate["executed"]["winner"]]
+    if "blocks" not in plan:
+        return None
+    try:
+        return split_of(Plan.from_json(plan))
+    except InvalidInput:
+        return None
