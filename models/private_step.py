@@ -13,7 +13,7 @@ from models.critic.forms import PrivateNetwork, RecordForm, record_form
 from models.devices.data_parallel import DataParallelForm, supports_data_parallel
 from models.devices.noise import DeviceNoise
 from models.devices.placement import HOST, Placement
-from models.dp.adam import FlatAdam
+from models.dp.adam import FlatAdam, ordered_betas
 from models.dp.clipping import Layout, Partition
 from models.dp.errors import BatchOverCap
 from models.dp.noise import NoisePlan, NoisyMean, noise_plan
@@ -34,7 +34,7 @@ class PrivateCritic:
         critic: trained in place; its parameters become views of one flat buffer. `models.critic.forms` has its form.
         plan: public constants of every step.
         streams: all randomness.
-        betas: of Adam, or None for those of its kind; its learning rate is the plan's.
+        betas: of Adam, or None for the plan's or those of its kind; its learning rate is the plan's.
         placement: where it is trained; the critic moves there.
 
     Raises:
@@ -69,7 +69,8 @@ class PrivateCritic:
         self._adam = FlatAdam(
             self._flat,
             learning_rate=options.critic_learning_rate,
-            betas=betas or (LABEL_BETAS if options.critic_asks == "labels" else ADAM_BETAS),
+            betas=betas
+            or ordered_betas(options, LABEL_BETAS if options.critic_asks == "labels" else ADAM_BETAS),
         )
         self._closed_form: RecordForm
         self._mean = NoisyMean(self.layout)

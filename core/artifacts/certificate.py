@@ -22,6 +22,7 @@ from core.dp.accountant import Epsilons, epsilons
 from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
+from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
 from core.plan.selection import OrderedPlan
 from core.values import read
@@ -110,7 +111,7 @@ def make_certificate(
         "post_processing": say.POST_PROCESSING,
         "composition": {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS},
         "ledger": {"reserved": link(reserved), "spent": link(spent), "head": link(spent)},
-        "justification": list(say.JUSTIFICATION),
+        "justification": _justification(plan),
         "randomness": {"cipher": say.CIPHER, "key": say.KEY, "addressing": say.ADDRESSING},
         "noise_grid": dict(noise_grid),
         "software": dict(software),
@@ -121,6 +122,12 @@ def make_certificate(
 
 def _reading(plan: Plan) -> str:
     return say.READING_BESIDE_EARLIER if plan.reused else say.READING
+
+
+def _justification(plan: Plan) -> list[str]:
+    options = plan.options
+    ordered = isinstance(options, IdpganOptions) and options.first_noise_multiplier is not None
+    return list(say.ORDERED_JUSTIFICATION if ordered else say.JUSTIFICATION)
 
 
 def _preprocessing(plan: Plan) -> list[str]:

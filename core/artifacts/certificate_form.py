@@ -231,7 +231,10 @@ class CertificateForm(Form):
     post_processing: Literal[say.POST_PROCESSING]  # type: ignore[valid-type]
     composition: Composition
     ledger: Ledger
-    justification: Annotated[list[str], Field(json_schema_extra={"const": [*say.JUSTIFICATION]})]
+    justification: Annotated[
+        list[str],
+        Field(json_schema_extra={"enum": [[*say.JUSTIFICATION], [*say.ORDERED_JUSTIFICATION]]}),
+    ]
     randomness: Randomness
     noise_grid: NoiseGrid
     software: Software

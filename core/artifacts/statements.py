@@ -88,6 +88,16 @@ JUSTIFICATION: Final = (
     "Delta is at most the declared cap's; it bounds the chance that the statement on epsilon fails.",
     "Options come from the declared size, the declared columns and epsilon by a public table, or were set in the order.",
 )
+ORDERED_JUSTIFICATION: Final = (
+    JUSTIFICATION[0],
+    (
+        "The noise of the first step was set in the order, and that of the others follows its schedule; as many of the ordered "
+        "steps were planned as stay, with all mechanisms together, within epsilon at delta. The shares of the anchor and of the "
+        "label histogram are fixed by public rules or by the order."
+    ),
+    *JUSTIFICATION[2:],
+)
+"""Of a training whose noise was set in the order, where the second sentence would be untrue."""
 SELECTION_JUSTIFICATION: Final = (
     (
         "The epsilons of the candidates, of the choice and of the winner's training, and delta, were asked for by who "

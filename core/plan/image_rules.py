@@ -51,7 +51,11 @@ def wants_critic(
         chosen: The requested options, by name.
         epsilon: Of the whole job.
     """
-    if chosen.get("anchor") is False or chosen.get("acts") is True or {"steps", "critic_asks"} & set(chosen):
+    if (
+        chosen.get("anchor") is False
+        or chosen.get("acts") is True
+        or {"steps", "first_noise_multiplier", "critic_asks"} & set(chosen)
+    ):
         return True
     enough = declared_size >= LABEL_UNITS * len(image.labels) and epsilon >= LABEL_EPSILON
     return len(image.labels) > 1 and enough

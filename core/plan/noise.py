@@ -1,13 +1,18 @@
 """Calibration of a plan's private stages: the anchor's noise by its fixed share, then the least noise for the steps.
 
-The noise multiplier of the steps follows a public schedule (DPBA), rounded to blocks of constant noise.
+The noise multiplier of the steps follows a public schedule (DPBA), rounded to blocks of constant noise. An order may set it
+instead, as IDPGAN does; then the number of steps is cut to the budget before any of them is taken.
 """
 
 import math
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from core.dp import gaussian
+from core.dp.accountant import epsilons
 from core.dp.calibration import (
     SMALLEST_SCALE,
     gaussian_noise_multiplier,
@@ -15,6 +20,7 @@ from core.dp.calibration import (
     sampled_gaussian_guess,
     smallest_scale,
 )
+from core.dp.errors import TargetOutOfReach
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, PoissonSampled, leaves
 from core.plan import rules
@@ -121,9 +127,10 @@ def relative_multiplier(options: IdpganOptions, step: float) -> float:
     """Return the noise multiplier at `step` divided by that at step 0, in [schedule_end, 1].
 
     The schedules are those of DPBA (equations 8 to 10). With t = step / period, and never below `end`: exponential
-    exp(-decay t); step decay^floor(t); polynomial (1 - end) (1 - min(t, 1))^decay + end.
+    exp(-decay t); step decay^floor(t); polynomial (1 - end) (1 - min(t, 1))^decay + end. A later start delays all of
+    them: t = (step - start) / period, and 0 before the start.
     """
-    time = step / options.schedule_period
+    time = max(0, step - options.schedule_start) / options.schedule_period
     end = options.schedule_end
     if options.schedule == "constant":
         return 1.0
@@ -139,13 +146,12 @@ def relative_multiplier(options: IdpganOptions, step: float) -> float:
 def schedule_blocks(options: IdpganOptions) -> tuple[tuple[int, float], ...]:
     """Return (steps, relative multiplier) per block, in order; the last block may be shorter.
 
-    A block takes the value of its first step, so its noise is never below the schedule's. Adjacent blocks of equal
-    value are merged.
+    A block takes the value of its first step, so its noise is never below the schedule's. The steps before a later start
+    are one block, and the others share the rest. Adjacent blocks of equal value are merged.
     """
-    length = math.ceil(options.steps / options.schedule_blocks) if options.steps else 1
     blocks: list[tuple[int, float]] = []
-    for first in range(0, options.steps, length):
-        steps = min(length, options.steps - first)
+    for first, following in pairwise((*_first_steps(options), options.steps)):
+        steps = following - first
         value = relative_multiplier(options, first)
         if blocks and blocks[-1][1] == value:
             blocks[-1] = (blocks[-1][0] + steps, value)
@@ -154,12 +160,24 @@ def schedule_blocks(options: IdpganOptions) -> tuple[tuple[int, float], ...]:
     return tuple(blocks)
 
 
+def _first_steps(options: IdpganOptions) -> Iterator[int]:
+    """The first step of each block, before merging."""
+    start, blocks = options.schedule_start, options.schedule_blocks
+    if start:
+        yield 0
+        blocks -= 1
+    if blocks and options.steps:
+        yield from range(start, options.steps, math.ceil((options.steps - start) / blocks))
+
+
 @lru_cache(maxsize=512)
 def calibrated_stages(question: PlanQuestion) -> PrivateStages:
     """Return the stages with the least noise on the steps that satisfies the guarantee.
 
+    If the order sets the noise, return as many of the ordered steps as satisfy it.
+
     Raises:
-        TargetOutOfReach: no noise on the steps does.
+        TargetOutOfReach: no noise on the steps does, or not one step of the ordered noise.
     """
     anchor, label_histogram = question.anchor(), question.label_histogram()
     learning = question.learning.plan(question.guarantee)
@@ -175,6 +193,8 @@ def calibrated_stages(question: PlanQuestion) -> PrivateStages:
 
     if not question.options.critic:
         return answer(1.0)
+    if question.options.first_noise_multiplier is not None:
+        return _affordable(answer(question.options.first_noise_multiplier), question)
     taken = question.options.anchor_share + (rules.LABEL_SHARE if label_histogram is not None else 0.0)
     taken = question.learning.share + question.learning.rest * taken
     guess = sampled_gaussian_guess(
@@ -193,6 +213,36 @@ def calibrated_stages(question: PlanQuestion) -> PrivateStages:
     # If delta exceeds the probability that a unit is sampled at all, no noise would be needed; keep the minimum.
     last = min(relative for _steps, relative in schedule_blocks(question.options))
     return answer(max(scale, round_up(SMALLEST_SCALE / last)))
+
+
+def _affordable(stages: PrivateStages, question: PlanQuestion) -> PrivateStages:
+    """Return the stages with the largest number of first steps that satisfies the guarantee, by the reported epsilon.
+
+    Raises:
+        TargetOutOfReach: not one step does.
+    """
+
+    def exceeds(step_count: int) -> bool:
+        mechanism = stages.mechanism(sampling_rate=question.sampling_rate, step_count=step_count)
+        return epsilons(mechanism, delta=question.guarantee.delta).reported > question.guarantee.epsilon
+
+    # The number at which the search ends has been evaluated, so no property of the accountant is assumed.
+    steps = bisect_left(range(1, stages.steps + 1), x=True, key=exceeds)
+    if not steps:
+        raise TargetOutOfReach(
+            "not one step of the ordered noise stays within the target",
+            remedy="raise epsilon or first_noise_multiplier, or leave out first_noise_multiplier",
+        )
+    return replace(stages, blocks=_first_blocks(stages.blocks, steps))
+
+
+def _first_blocks(blocks: tuple[NoiseBlock, ...], steps: int) -> tuple[NoiseBlock, ...]:
+    """Return the blocks of the first `steps` steps."""
+    return tuple(
+        replace(block, steps=min(block.steps, steps - block.first_step))
+        for block in blocks
+        if block.first_step < steps
+    )
 
 
 def _squares(stages: PrivateStages) -> float:

@@ -5,6 +5,7 @@ In `IdpganRequest` every option may be missing, and then the public rules decide
 Nothing here is computed from private rows.
 """
 
+import operator
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails
 
 from core.plan.errors import InvalidSpec
+from core.values import OrAbsent
 
 Schedule = Literal["constant", "exponential", "step", "polynomial"]
 Question = Literal["real", "labels"]
@@ -27,6 +29,8 @@ NotNegative = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False, strict=T
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 ScreeningShare = Annotated[float, Field(ge=0, le=0.25, allow_inf_nan=False, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
+NoiseMultiplier = Annotated[float, Field(ge=0.05, le=1e6, allow_inf_nan=False, strict=True)]
+Decay = Annotated[float, Field(ge=0, lt=1, strict=True)]
 CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["adaptive"]
 
 
@@ -47,7 +51,10 @@ class IdpganOptions(BaseModel):
     """The share of the anchor's squared sensitivity spent on screening pairs of columns; 0 counts all pairs."""
 
     steps: CountOrNone = 500
-    """Number of noisy critic updates, which is accounted for; 0 without a critic."""
+    """Number of noisy critic updates, which is accounted for; 0 without a critic. If `first_noise_multiplier` is set, the largest
+    number: a plan takes as many of them as the budget allows."""
+    first_noise_multiplier: OrAbsent[NoiseMultiplier] = None
+    """Noise multiplier of the first step as ordered; None calibrates it to the budget."""
     expected_batch_size: Count = 512
     """Expected number of units per step; also the public divisor."""
 
@@ -61,6 +68,8 @@ class IdpganOptions(BaseModel):
     """Floor of the multiplier, relative to the first step's."""
     schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
     """Number of blocks of constant noise to which the schedule is rounded."""
+    schedule_start: Annotated[CountOrNone, Field(exclude_if=operator.not_)] = 0
+    """The step at which the schedule begins; before it the noise is constant. 0 is left out of documents."""
 
     acts: Flag = False
     """Choose clipping thresholds from noisy histograms of gradient norms."""
@@ -100,6 +109,10 @@ class IdpganOptions(BaseModel):
     critic_steps: CriticSteps = 5
     """Critic steps per generator step; "adaptive" raises it by the critic's accuracy on fakes alone."""
     critic_learning_rate: Positive = 1e-3
+    adam_beta1: OrAbsent[Decay] = None
+    """Adam's decay of the first moment, of the critic and of the generator trained against it; None for those of their kind."""
+    adam_beta2: OrAbsent[Decay] = None
+    """Adam's decay of the second moment, likewise."""
     generator_width: Width = 128
     generator_blocks: Depth = 2
     latent_dimension: Width = 32
@@ -144,6 +157,20 @@ class IdpganOptions(BaseModel):
             raise ValueError("the step schedule's schedule_decay is a factor below 1")
         return self
 
+    @model_validator(mode="after")
+    def _of_steps(self) -> Self:
+        of_critic = {
+            "first_noise_multiplier": self.first_noise_multiplier,
+            "adam_beta1": self.adam_beta1,
+            "adam_beta2": self.adam_beta2,
+        }
+        for name, value in of_critic.items():
+            if value is not None and not self.critic:
+                raise ValueError(f"{name} needs a critic")
+        if self.schedule_start and (self.schedule == "constant" or self.schedule_start >= self.steps):
+            raise ValueError("schedule_start needs a schedule that falls, and lies below steps")
+        return self
+
 
 class IdpganRequest(BaseModel):
     """Requested options; None leaves an option to the public rules."""
@@ -156,12 +183,14 @@ class IdpganRequest(BaseModel):
     anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] | None = None
     anchor_screening_share: ScreeningShare | None = None
     steps: Count | None = None
+    first_noise_multiplier: NoiseMultiplier | None = None
     expected_batch_size: Count | None = None
     schedule: Schedule | None = None
     schedule_decay: Positive | None = None
     schedule_period: Count | None = None
     schedule_end: Annotated[float, Field(gt=0, le=1, strict=True)] | None = None
     schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] | None = None
+    schedule_start: CountOrNone | None = None
     acts: Flag | None = None
     acts_interval: Count | None = None
     acts_noise_multiplier: Positive | None = None
@@ -181,6 +210,8 @@ class IdpganRequest(BaseModel):
     critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] | None = None
     critic_steps: CriticSteps | None = None
     critic_learning_rate: Positive | None = None
+    adam_beta1: Decay | None = None
+    adam_beta2: Decay | None = None
     generator_width: Width | None = None
     generator_blocks: Depth | None = None
     latent_dimension: Width | None = None

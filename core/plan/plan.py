@@ -219,7 +219,7 @@ def make_plan(
     stages = calibrated_stages(question)
     if stages.acts is not None:
         options = options.model_copy(update={"acts_noise_multiplier": stages.acts.noise_multiplier})
-    mechanism = stages.mechanism(sampling_rate=question.sampling_rate, step_count=options.steps)
+    mechanism = stages.mechanism(sampling_rate=question.sampling_rate, step_count=stages.steps)
     return Plan(
         synthesizer=spec.synthesizer,
         guarantee=guarantee,
@@ -229,7 +229,7 @@ def make_plan(
         options=options,
         sampling_rate=question.sampling_rate,
         expected_batch_size=options.expected_batch_size,
-        steps=options.steps,
+        steps=stages.steps,
         blocks=stages.blocks,
         acts=stages.acts,
         anchor=stages.anchor,

@@ -150,7 +150,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "pretraining_steps": row_of(PRETRAINING_BY_CELLS, facts.cells),
         "steps": steps,
         "expected_batch_size": batch,
-        "schedule_period": max(1, round(PERIOD_SHARE[schedule] * steps)),
+        "schedule_period": max(1, round(PERIOD_SHARE[schedule] * (steps - chosen.get("schedule_start", 0)))),
         "schedule_decay": DECAY[schedule],
         "acts_noise_multiplier": automatic_histogram_noise if acts else 0.0,
         "grouping": "rows" if chosen.get("weight_clusters", False) else "layers" if acts else "flat",

@@ -72,6 +72,7 @@ def make_selection_plan(
     """
     _require_labels(domain)
     _require_declared(domain)
+    _require_calibrated(selection.candidates)
     count = len(selection.candidates)
     size = part_size(declared_size, candidates=count)
     if size < 1:
@@ -123,6 +124,15 @@ def _require_declared(domain: DomainShape | ImageDomain) -> None:
         raise InvalidSelection(
             "the domain leaves bounds, bins or categories to be learnt, and candidates have to share one domain",
             remedy="order one generator, or declare a new version of the dataset that takes over what a release has learnt",
+        )
+
+
+def _require_calibrated(candidates: Sequence[SynthesisSpec]) -> None:
+    """Refuse ordered noise: a part is smaller than the whole, so a candidate's number of steps would not be its winner's."""
+    if any("first_noise_multiplier" in spec.options for spec in candidates):
+        raise InvalidSelection(
+            "a candidate sets first_noise_multiplier, and the noise of candidates is calibrated",
+            remedy="leave out first_noise_multiplier, or order one generator",
         )
 
 

@@ -5,7 +5,18 @@ import math
 import torch
 from torch import Tensor
 
+from core.plan.options import IdpganOptions
+
 EPSILON = 1e-8
+
+
+def ordered_betas(options: IdpganOptions, usual: tuple[float, float]) -> tuple[float, float]:
+    """Return Adam's decays: those that the options set, the usual ones for the rest."""
+    first, second = usual
+    return (
+        first if options.adam_beta1 is None else options.adam_beta1,
+        second if options.adam_beta2 is None else options.adam_beta2,
+    )
 
 
 class FlatAdam:

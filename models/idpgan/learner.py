@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from core.plan.options import IdpganOptions
 from models.devices.placement import CPU
+from models.dp.adam import ordered_betas
 from models.idpgan.adam import Adam
 from models.idpgan.checkpoint import inside, load_module, under
 
@@ -23,7 +24,7 @@ class Learner(ABC):
         generator: initialised.
         options: of the plan.
         learning_rate: the highest; the options' if None.
-        betas: of Adam.
+        betas: of Adam, where the options set none.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Learner(ABC):
         self._device = CPU
         self._updates = 0
         self._learning_rate = options.generator_learning_rate if learning_rate is None else learning_rate
-        self._adam = Adam(generator.parameters(), betas=betas)
+        self._adam = Adam(generator.parameters(), betas=ordered_betas(options, betas))
 
     def move(self, device: torch.device) -> None:
         """Move to a device; call before the first step, and before `restore`."""

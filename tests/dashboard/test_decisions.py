@@ -311,9 +311,7 @@ def test_a_private_model_is_priced_and_ordered(world: World, sign_in: Callable[.
         require_page(refused)
 
 
-def test_a_model_over_two_owners_is_priced_and_ordered(
-    world: World, sign_in: Callable[..., Visitor]
-) -> None:
+def test_a_model_over_two_owners_is_priced_and_ordered(world: World, sign_in: Callable[..., Visitor]) -> None:
     mine, theirs = world.ready(), neighbour(world)
     world.admin.put(f"/v1/datasets/{theirs}/budget", {"epsilon": 2.0, "delta": 1e-5, "reason": "agreed"})
     analyst = sign_in("analyst")

@@ -64,6 +64,8 @@ def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
     schema["required"] = [name for name in schema["required"] if name not in SEAL]
     forms = schema["$defs"]
     stated = {name: rule["const"] for name, rule in members.items() if "const" in rule}
+    if among := members["justification"].pop("enum", None):
+        stated["justification"] = among[0]
     named = {name: members[name]["$ref"].removeprefix("#/$defs/") for name in _STATED}
     for name, form in named.items():
         rules = forms[form]["properties"]
@@ -73,6 +75,11 @@ def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
             members[place[0]]["const"] = said
         else:
             forms[named[place[0]]]["properties"][place[1]]["const"] = said
+    if among:
+        members["justification"] = {
+            **{name: rule for name, rule in members["justification"].items() if name != "const"},
+            "enum": [[ASKED_FOR, *sentences[1:]] for sentences in among],
+        }
     return schema
 
 

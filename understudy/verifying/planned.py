@@ -32,7 +32,7 @@ from understudy.verifying.learning import (
 from understudy.verifying.records import Described
 from understudy.verifying.renyi import divergence
 from understudy.verifying.reused import reused_problems
-from understudy.verifying.schedule import block_problems, histogram_groups
+from understudy.verifying.schedule import block_problems, histogram_groups, steps_fit
 
 Json = Mapping[str, Any]
 _GRID_BITS, _EXACT_BITS = 36, 52
@@ -211,7 +211,7 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
         "expected_batch_size": batch == options["expected_batch_size"] and batch <= size,
         "sampling_rate": close(plan["sampling_rate"], batch / size),
         "max_sampled_batch": plan["max_sampled_batch"] == 4 * batch + 256,
-        "steps": plan["steps"] == options["steps"] and (plan["steps"] > 0) == options["critic"],
+        "steps": steps_fit(plan) and (plan["steps"] > 0) == options["critic"],
         "anchor": (plan["anchor"] is not None) == options["anchor"]
         and (options["anchor"] or options["critic"]),
         "acts": (plan["acts"] is not None) == options["acts"],
@@ -238,6 +238,15 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
             yield "plan/label_histogram/noise_multiplier"
     if plan["acts"] is not None:
         yield from _acts_problems(plan["acts"], options, records)
+
+
+def says_how_noise_is_set(justification: list[str], plan: Json) -> bool:
+    """Whether the sentence on noise is the one of an order that sets it, or of one that leaves it to calibration; the schema has both."""
+    ordered = plan["options"].get("first_noise_multiplier") is not None
+    return (
+        any("was set in the order, and that of the others follows" in said for said in justification)
+        == ordered
+    )
 
 
 def _share_fits(options: Json) -> bool:

@@ -11,26 +11,44 @@ _ROUNDED_UP = 2e-5
 
 def block_problems(plan: Json) -> Iterator[str]:
     """Report where the blocks of noise are not the options' schedule, from the first block's multiplier on."""
-    expected = list(_blocks(plan["options"]))
-    blocks = plan["blocks"]
+    options, blocks = plan["options"], plan["blocks"]
+    expected = [
+        (first, min(steps, plan["steps"] - first), relative)
+        for first, steps, relative in _blocks(options)
+        if first < plan["steps"]
+    ]
     stated = [(block["first_step"], block["steps"]) for block in blocks]
     if stated != [(first, steps) for first, steps, _relative in expected]:
         yield "plan/blocks: not the schedule's steps"
         return
+    ordered = options.get("first_noise_multiplier")
+    if ordered is not None and not 1 <= blocks[0]["noise_multiplier"] / ordered <= 1 + _ROUNDED_UP:
+        yield "plan/blocks/0: not the ordered noise"
     for index, (block, (_first, _steps, relative)) in enumerate(zip(blocks, expected, strict=True)):
         wanted = blocks[0]["noise_multiplier"] * relative
         if not 1 - 1e-12 <= block["noise_multiplier"] / wanted <= 1 + _ROUNDED_UP:
             yield f"plan/blocks/{index}/noise_multiplier"
 
 
+def steps_fit(plan: Json) -> bool:
+    """Whether a plan has the steps of its options: all of them, or where the order sets the noise, some."""
+    ordered = plan["options"]["steps"]
+    if plan["options"].get("first_noise_multiplier") is None:
+        return bool(plan["steps"] == ordered)
+    return bool(1 <= plan["steps"] <= ordered)
+
+
 def _blocks(options: Json) -> Iterator[tuple[int, int, float]]:
     """First step, steps and relative multiplier of every block; neighbours of equal value are one."""
-    steps = options["steps"]
+    steps, delay, blocks = options["steps"], options.get("schedule_start", 0), options["schedule_blocks"]
     if not steps:
         return
-    length = math.ceil(steps / options["schedule_blocks"])
+    starts = list(range(0, steps, math.ceil(steps / blocks)))
+    if delay:
+        length = math.ceil((steps - delay) / max(blocks - 1, 1))
+        starts = [0, *range(delay, steps, length)][:blocks]
     first, value = 0, _relative(options, 0)
-    for start in range(length, steps, length):
+    for start in starts[1:]:
         following = _relative(options, start)
         if following != value:
             yield first, start - first, value
@@ -40,7 +58,8 @@ def _blocks(options: Json) -> Iterator[tuple[int, int, float]]:
 
 def _relative(options: Json, step: int) -> float:
     """The multiplier at a step over the first one's (DPBA, equations 8 to 10), never below the schedule's end."""
-    time, decay, end = step / options["schedule_period"], options["schedule_decay"], options["schedule_end"]
+    decay, end = options["schedule_decay"], options["schedule_end"]
+    time = max(0, step - options.get("schedule_start", 0)) / options["schedule_period"]
     match options["schedule"]:
         case "constant":
             return 1.0

@@ -359,6 +359,8 @@ def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
     said = certificate["preprocessing"]
     if not (learning.says_what_is_learnt(said, plan) and learning.says_how_many_count(said, plan)):
         yield "preprocessing"
+    if not planned.says_how_noise_is_set(certificate["justification"], plan):
+        yield "justification"
     if not reused.says_what_is_reused(certificate["privacy_parameters_description"], plan):
         yield "privacy_parameters_description"
     stated = {name: value for name, value in unit.items() if name != "description"}

@@ -15,6 +15,9 @@ def test_every_option_can_be_requested_and_nothing_else():
 
 def test_the_defaults_are_consistent_and_survive_json():
     options = IdpganOptions()
+    added = {"first_noise_multiplier", "schedule_start", "adam_beta1", "adam_beta2"}
+
+    assert options.model_dump().keys() == IdpganOptions.model_fields.keys() - added
     assert IdpganOptions.model_validate_json(options.model_dump_json()) == options
 
 
@@ -33,6 +36,12 @@ def test_the_defaults_are_consistent_and_survive_json():
         {"weight_clusters": True},
         {"weight_clusters": True, "acts": True, "acts_noise_multiplier": 5.0},
         {"schedule": "step", "schedule_decay": 1.5},
+        {"schedule_start": 5},
+        {"schedule": "polynomial", "schedule_start": 500},
+        {"critic": False, "anchor_share": 1.0, "steps": 0, "adam_beta1": 0.0},
+        {"critic": False, "anchor_share": 1.0, "steps": 0, "first_noise_multiplier": 2.0},
+        {"first_noise_multiplier": 0.01},
+        {"adam_beta2": 1.0},
         {"clipping_norm": 0.0},
         {"clipping_norm": float("nan")},
         {"steps": 2.5},

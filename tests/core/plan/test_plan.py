@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dp.accountant import epsilons
+from core.dp.accountant import epsilons, rdp_at
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.calibration import SMALLEST_SCALE
 from core.dp.charge import charge_of
 from core.dp.errors import InvalidGuarantee, TargetOutOfReach
 from core.dp.gaussian import joint_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
-from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, leaves
+from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, PoissonSampled, Repeated, leaves
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, TooManyCodes
 from core.plan.groups import group_count
 from core.plan.options import ABLATIONS
@@ -23,7 +23,11 @@ from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.plan.stages import AnchorPlan, anchor_plan, refreshes
 from tests.core.plan.shapes import Shape, plan_of
+from understudy.verifying import planned, renyi
+from understudy.verifying.bounds import Law, Part
+from understudy.verifying.records import Described
 
+PUBLIC = Described(cardinalities=Shape().cardinalities, labelled=True, image_outputs=None)
 CONFIGURATIONS: list[dict[str, Any]] = [
     {},
     {"critic": False},
@@ -206,6 +210,53 @@ def test_refreshes_are_counted(first: int, steps: int, interval: int):
     assert refreshes(first, steps, interval) == sum(
         step % interval == 0 for step in range(first, first + steps)
     )
+
+
+def test_ordered_noise_is_kept_and_its_steps_are_cut_to_the_budget_beforehand():
+    """IDPGAN, algorithm 4: {sigma_0, k, sigma_c, T} are given; but T is what the budget allows, and no step exceeds it."""
+    ordered = {
+        "profile": "idpgan", "first_noise_multiplier": 1.5, "steps": 900, "schedule": "exponential", "schedule_decay": 0.5,
+        "schedule_period": 100, "schedule_start": 60, "schedule_blocks": 60, "acts": True, "acts_noise_multiplier": 40.0,
+    }  # fmt: skip
+    plan = plan_of(ordered, epsilon=2.0)
+
+    assert plan.options.steps == 900
+    assert 60 < plan.steps < 900
+    assert plan.epsilons.reported <= 2.0
+    assert not list(planned.plan_problems(plan.to_json(), PUBLIC))
+    # The paper's formula step by step, each priced by the verifier's accountant at its own noise.
+    labels = plan.label_histogram.noise_multiplier
+    parts = [Part(law=Law.DISCRETE_GAUSSIAN, noise_multiplier=labels, sampling_rate=1.0, count=1)]
+    for step in range(plan.steps):
+        block = next(block for block in reversed(plan.blocks) if block.first_step <= step)
+        sigma = 1.5 * math.exp(-0.5 * max(0, block.first_step - 60) / 100)
+        assert plan.noise_multiplier_at(step) == pytest.approx(sigma, rel=1e-5)
+        assert plan.noise_multiplier_at(step) >= 1.5 * math.exp(-0.5 * max(0, step - 60) / 100) * (1 - 1e-12)
+        squares = sigma**-2 + (plan.acts.groups / 40.0**2 if step % 25 == 0 else 0.0)
+        parts.append(
+            Part(
+                law=Law.GAUSSIAN,
+                noise_multiplier=squares**-0.5,
+                sampling_rate=plan.sampling_rate,
+                count=1,
+            )
+        )
+    priced = [renyi.divergence(parts, order) for order in (4, 16)]
+    assert rdp_at(plan.mechanism, (4, 16)) == pytest.approx(priced, rel=1e-4)
+    one_more = PoissonSampled(
+        sampling_rate=plan.sampling_rate,
+        mechanism=Gaussian(noise_multiplier=plan.blocks[-1].noise_multiplier),
+    )
+    beyond = Composed(parts=(plan.mechanism, Repeated(mechanism=one_more, count=1)))
+    assert epsilons(beyond, delta=1e-6).reported > 2.0
+
+
+def test_ordered_noise_that_fits_costs_less_than_the_budget_and_too_little_of_it_is_out_of_reach():
+    plan = plan_of({"profile": "idpgan", "first_noise_multiplier": 30.0, "steps": 40})
+    assert (plan.steps, plan.blocks[0].noise_multiplier) == (40, 30.0)
+    assert plan.epsilons.reported < 0.5
+    with pytest.raises(TargetOutOfReach, match="not one step"):
+        plan_of({"profile": "idpgan", "first_noise_multiplier": 0.1}, epsilon=0.1)
 
 
 def test_a_requested_histogram_noise_is_kept_and_too_little_of_it_is_out_of_reach():

@@ -27,6 +27,22 @@ def test_the_formulas_of_the_paper():
     assert relative_multiplier(options(), 999) == 1.0
 
 
+def test_a_later_start_delays_the_decay_and_a_staircase_of_the_exponential_is_the_step_schedule():
+    delayed = options(schedule="exponential", schedule_decay=2.0, schedule_start=400)
+    staircase = options(
+        schedule="step", schedule_decay=math.exp(-0.5), schedule_period=250, schedule_end=0.01
+    )
+
+    assert [relative_multiplier(delayed, step) for step in (0, 399, 400)] == [1.0, 1.0, 1.0]
+    assert relative_multiplier(delayed, 900) == pytest.approx(math.exp(-1.0))
+    assert schedule_blocks(delayed)[0] == (400 + 86, 1.0), (
+        "the block before the start, and the first of seven after it"
+    )
+    assert schedule_blocks(delayed.model_copy(update={"schedule_blocks": 1})) == ((1000, 1.0),)
+    for step in (0, 249, 250, 999):
+        assert relative_multiplier(staircase, step) == pytest.approx(math.exp(-0.5 * (step // 250)))
+
+
 @pytest.mark.parametrize("schedule", ["exponential", "step", "polynomial"])
 def test_no_schedule_falls_below_its_floor(schedule: str):
     decay = 0.01 if schedule == "step" else 50.0
@@ -37,13 +53,18 @@ def test_no_schedule_falls_below_its_floor(schedule: str):
 
 @given(
     st.sampled_from(["constant", "exponential", "step", "polynomial"]), st.integers(1, 5000), st.integers(1, 64),
-    st.floats(0.01, 0.99), st.integers(1, 6000),
+    st.floats(0.01, 0.99), st.integers(1, 6000), st.integers(0, 4999),
 )  # fmt: skip
 def test_blocks_cover_the_steps_and_are_never_quieter_than_the_schedule(
-    schedule: str, steps: int, blocks: int, decay: float, period: int
+    schedule: str, steps: int, blocks: int, decay: float, period: int, start: int
 ):
     chosen = options(
-        schedule=schedule, steps=steps, schedule_blocks=blocks, schedule_decay=decay, schedule_period=period
+        schedule=schedule,
+        steps=steps,
+        schedule_blocks=blocks,
+        schedule_decay=decay,
+        schedule_period=period,
+        schedule_start=0 if schedule == "constant" else start % steps,
     )
 
     made = schedule_blocks(chosen)

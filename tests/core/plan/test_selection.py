@@ -228,6 +228,8 @@ def test_wrong_candidates_are_refused_with_their_number():
     assert (told.value.code, told.value.status) == ("invalid-selection", 422)
     with pytest.raises(InvalidSelection, match="candidate 0 "):
         selection_of({"acts": True, "acts_noise_multiplier": 0.01}, {})
+    with pytest.raises(InvalidSelection, match="sets first_noise_multiplier"):
+        selection_of({"first_noise_multiplier": 5.0}, {})
     with pytest.raises(InvalidSelection, match="too small"):
         selection_of(declared_size=3)
 

@@ -57,7 +57,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "critic": {"anchor": False},
     "anchor": {"critic": False},
     "many blocks": {"schedule": "polynomial", "schedule_blocks": 64},
-    "steps": {"schedule": "step"},
+    "steps": {"schedule": "step", "schedule_start": 70},
+    "ordered": {
+        "profile": "idpgan",
+        "first_noise_multiplier": 1.1,
+        "schedule": "polynomial",
+        "schedule_start": 9,
+        "adam_beta1": 0.0,
+    },
     "refreshed always": {"acts": True, "acts_interval": 1, "grouping": "rows", "row_blocks": 64},
     **ABLATIONS,
 }
@@ -69,7 +76,7 @@ DAILY = (
     *itertools.product(["small table"], ["default", "both", "critic"], GUARANTEES),
     ("table", "dpgan", (4.0, 1e-6)), ("table", "dpba", (20.0, 1e-6)), ("table", "acts", (4.0, 1e-6)),
     ("table", "dpba+acts", (1.0, 1e-9)), ("table", "acts+wc", (20.0, 1e-6)), ("table", "refreshed always", (4.0, 1e-6)),
-    ("table", "steps", (4.0, 1e-6)), ("a rare sample", "critic", (4.0, 1e-6)), ("a rare sample", "critic", (20.0, 1e-12)), ("a rare sample", "dpba", (1.0, 1e-2)),
+    ("table", "steps", (4.0, 1e-6)), ("table", "ordered", (4.0, 1e-6)), ("a rare sample", "critic", (4.0, 1e-6)), ("a rare sample", "critic", (20.0, 1e-12)), ("a rare sample", "dpba", (1.0, 1e-2)),
 )  # fmt: skip
 WIDE = tuple(
     itertools.product(

@@ -127,6 +127,17 @@ def test_numbers_of_the_plan_are_refused_although_everything_else_is_made_to_fit
     assert {place[1] for place in passed} <= FREE_OPTIONS
 
 
+def test_ordered_noise_is_verified_and_belongs_to_its_sentence(tmp_path: Path) -> None:
+    ordered = {"profile": "idpgan", "first_noise_multiplier": 9.0, "steps": 30, "adam_beta1": 0.0}
+    bench = Bench(certified(ordered), tmp_path)
+    others = certified({}).certificate["justification"]
+    assert check(bench, bench.certificate).outcome is Outcome.VERIFIED  # type: ignore[union-attr]
+    for place, other in ((("justification",), others), (("plan", "options", "first_noise_multiplier"), 8.0)):
+        changed = replaced(bench.certificate, place, other)
+        changed["plan_digest"] = canonical_digest(changed["plan"])
+        assert is_refused(check(bench, resigned(changed))), place
+
+
 def refusal(path: Path) -> str:
     """Why a bundle file is refused."""
     try:
