@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 OUT ?= understudy-demo
-JOBS ?= 3
+JOBS ?= 4
 SECONDS ?= 300
 ROUNDS ?= 300
 GAMES ?= 2000
