@@ -9,6 +9,7 @@ ROUNDS ?= 300
 GAMES ?= 2000
 MODELS ?= 64
 MILLIONS ?= 400
+PLANS ?= 2000
 SEED ?= 1
 DRILL_OUT ?= benchmarks/results/drill.json
 VENV := .venv
@@ -228,9 +229,9 @@ fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 
 laws: $(DEV_INSTALLED) ## the laws of noise and sampling at length, under a fresh key (MILLIONS=400 numbers)
 	$(BIN)/python -m tests.privacy.laws.long_run --millions $(MILLIONS) --out benchmarks/results/laws.json
 
-accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary; the verifier on every kind of plan
+accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary; the verifier on every kind of plan (PLANS=2000 takes all)
 	$(BIN)/python -m tests.core.dp.long_sweep --save
-	UNDERSTUDY_EVERY_PLAN=1 $(BIN)/python -m pytest -q -n $(JOBS) -o timeout=7200 tests/understudy/verifying/test_every_plan.py
+	UNDERSTUDY_EVERY_PLAN=$(PLANS) $(BIN)/python -m pytest -q -n $(JOBS) -o timeout=7200 tests/understudy/verifying/test_every_plan.py
 
 clean: ## remove what make created, except data folders
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -34,7 +34,8 @@ def play(
     """Run parts and record each as soon as it ends. Returns whether all passed.
 
     Args:
-        parts: Make targets of `PARTS`. If all of them ran, this is recorded as the last whole run.
+        parts: Make targets of `PARTS`. Once all of them have run on one commit, at once or one after the other, this is recorded
+            as the last whole run.
         run: Runs one.
         commit: What is tested.
         variables: The variables of Make that were set by hand, such as `ROUNDS=21`.
@@ -50,12 +51,12 @@ def play(
         played.append(where | {"passed": status == 0, "seconds": round(seconds), "tests": counts(lines)})
         record = json.loads(results.read_text())
         record["parts"][part] = played[-1]
-        if len(played) == len(PARTS):
-            whole = {
-                "passed": all(each["passed"] for each in played),
-                "seconds": sum(each["seconds"] for each in played),
+        latest = [record["parts"].get(each, {}) for each in PARTS]
+        if all(each.get("commit") == commit for each in latest):
+            record["whole"] = where | {
+                "passed": all(each["passed"] for each in latest),
+                "seconds": sum(each["seconds"] for each in latest),
             }
-            record["whole"] = where | whole
         results.write_text(json.dumps(record, indent=1) + "\n")
     return all(each["passed"] for each in played)
 
@@ -76,10 +77,11 @@ def set_by_hand(flags: str) -> str:
 
 
 def _commit() -> str:
-    """The commit; a plus means that tracked files differ from it. Parts write result files, so ask before the first."""
+    """The commit; a plus means that tracked files differ from it, other than the results and pages that parts write."""
+    status = ("status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results", ":!docs")
     head, changes = (
         subprocess.run(["git", *words], check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
-        for words in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+        for words in (("rev-parse", "--short=12", "HEAD"), status)
     )
     return head + ("+" if changes else "")
 

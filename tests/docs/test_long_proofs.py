@@ -58,6 +58,16 @@ def test_some_parts_are_not_the_whole(results):
     assert page.count("not recorded yet") == len(PARTS) - 2
 
 
+def test_parts_that_run_one_after_the_other_on_one_commit_are_the_whole(results):
+    first, *rest = PARTS
+    play([first], passing, commit="0123abc", results=results)
+    play(rest, passing, commit="4567def", results=results)
+    assert json.loads(results.read_text())["whole"] is None
+    play([first], passing, commit="4567def", results=results)
+    whole = json.loads(results.read_text())["whole"]
+    assert (whole["commit"], whole["passed"], whole["seconds"]) == ("4567def", True, 4 * len(PARTS))
+
+
 def test_a_part_that_fails_keeps_no_other_from_running_and_fails_the_whole(results):
     ran = []
 
