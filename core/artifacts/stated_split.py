@@ -11,11 +11,14 @@ from core.plan.split import Split, split_of
 def stated_split(certificate: Mapping[str, Any]) -> Split | None:
     """Return the split of the training that made a generator; of a selection, that of the winner's final training.
 
-    None for a private model, which has neither anchor nor critic, and for a certificate whose plan this version cannot read.
+    None for a private model, which has neither anchor nor critic, and for a certificate whose plan this version cannot read or whose winner is none of its candidates.
     """
     plan = certificate.get("plan") or {}
     if "finals" in plan:
-        plan = plan["finals"][certificate["executed"]["winner"]]
+        winner = (certificate.get("executed") or {}).get("winner")
+        if not (isinstance(winner, int) and 0 <= winner < len(plan["finals"])):
+            return None
+        plan = plan["finals"][winner]
     if "blocks" not in plan:
         return None
     try:

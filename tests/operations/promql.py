@@ -1,6 +1,6 @@
 """A parser for the part of PromQL that our dashboard and alerts use; whatever it does not know is an error.
 
-    expression = term (operator term)*
+    expression = term (operator ["on" "(" labels ")"] term)*
     term       = number | "(" expression ")" | function "(" arguments ")" | aggregation [by] "(" arguments ")" [by]
                | selector ["[" duration "]"]
     selector   = name ["{" label ("=" | "!=" | "=~" | "!~") string ("," ...)* "}"]
@@ -20,7 +20,7 @@ TOKENS: Final = re.compile(
 RANGED: Final = frozenset({"rate", "increase", "delta"})
 PLAIN: Final = {"histogram_quantile": 2, "clamp_min": 2, "time": 0}
 AGGREGATIONS: Final = frozenset({"sum", "max", "min", "topk"})
-OPERATORS: Final = frozenset({"+", "-", "*", "/", "==", "!=", ">", "<", ">=", "<="})
+OPERATORS: Final = frozenset({"+", "-", "*", "/", "==", "!=", ">", "<", ">=", "<=", "and"})
 MATCHERS: Final = frozenset({"=", "!=", "=~", "!~"})
 
 
@@ -85,7 +85,8 @@ class Parser:
     def _expression(self, function: str | None) -> None:
         self._term(function)
         while self._peek()[1] in OPERATORS:
-            self._take("sign")
+            self._take("sign", "and")
+            self._labelled("on")
             self._term(function)
 
     def _term(self, function: str | None) -> None:
@@ -101,9 +102,9 @@ class Parser:
 
     def _called_or_selected(self, name: str, function: str | None) -> None:
         if name in AGGREGATIONS:
-            self._by()
+            self._labelled("by")
             arguments = self._arguments(None)
-            self._by()
+            self._labelled("by")
             if arguments != (2 if name == "topk" else 1):
                 raise NotPromql(f"{name} of {arguments} arguments in {self.text}")
         elif name in RANGED or name in PLAIN:
@@ -124,10 +125,10 @@ class Parser:
         self._take(")")
         return count
 
-    def _by(self) -> None:
-        if self._peek()[1] != "by":
+    def _labelled(self, word: str) -> None:
+        if self._peek()[1] != word:
             return
-        self._take("by")
+        self._take(word)
         self._take("(")
         self.grouped.add(self._take("name"))
         while self._peek()[1] == ",":

@@ -240,11 +240,11 @@ def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
     plain = repository.statuses
     asked: list[tuple[float, set[UUID]]] = []
 
-    def statuses(session: Any, job_ids: Any) -> Any:
+    def statuses(session: Any, job_ids: Any, **at: Any) -> Any:
         assert asking.acquire(blocking=False), "two ask at a time"
         try:
             asked.append((time.monotonic(), set(job_ids)))
-            return plain(session, job_ids)
+            return plain(session, job_ids, **at)
         finally:
             asking.release()
 

@@ -22,7 +22,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import endings
 from core.jobs.claims import held_claim
-from core.jobs.queue import COUNTING_QUEUE, COUNTING_TASK, CeleryQueue
+from core.jobs.queue import ANY_DEVICE_QUEUE, COUNTING_QUEUE, COUNTING_TASK, CeleryQueue
 from core.jobs.states import Cause
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
@@ -299,7 +299,7 @@ def test_calls_for_help_have_a_queue_of_their_own(monkeypatch):
     queue.enqueue_training(UUID(int=5))
     (task, how), (_training, other) = sent
     assert (task, how["queue"], how["args"]) == (COUNTING_TASK, COUNTING_QUEUE, [str(UUID(int=5)), 3])
-    assert other["queue"] is None
+    assert other["queue"] == ANY_DEVICE_QUEUE
     queue.close()
 
 

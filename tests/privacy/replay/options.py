@@ -21,6 +21,9 @@ ANCHOR = {
 }
 CRITIC = {
     "steps": st.integers(1, 7),
+    "first_noise_multiplier": st.sampled_from([None, 1e4]),
+    "adam_beta1": st.sampled_from([None, 0.0, 0.9]),
+    "adam_beta2": st.sampled_from([None, 0.0, 0.999]),
     "schedule": st.sampled_from(["constant", "exponential", "step", "polynomial"]),
     "schedule_decay": st.sampled_from([0.3, 0.9]),
     "schedule_period": st.integers(1, 8),
@@ -48,7 +51,7 @@ CLUSTERS = {
     "cluster_radius": st.sampled_from([1e-3, 0.5, 5.0]),
     "cluster_min_blocks": st.integers(1, 4),
 }
-SWITCHES = {"anchor", "critic", "anchor_share", "acts", "weight_clusters", "generator"}
+SWITCHES = {"anchor", "critic", "anchor_share", "acts", "weight_clusters", "generator", "schedule_start"}
 EVERY_OPTION = SWITCHES | set(ALWAYS) | set(ANCHOR) | set(CRITIC) | set(ACTS) | set(CLUSTERS)
 """What occurs here; a test compares it with what a person may set."""
 
@@ -70,6 +73,8 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
     chosen |= {"anchor": anchor, "critic": critic, "acts": acts, "weight_clusters": clusters}
     if anchor and critic:
         chosen["anchor_share"] = draw(st.sampled_from([0.1, 0.5, 0.9]))
+    if critic and chosen["schedule"] != "constant":
+        chosen["schedule_start"] = draw(st.integers(0, chosen["steps"] - 1))
     if anchor and not critic:
         chosen["generator"] = draw(st.sampled_from(["mixture", "network"]))
     if clusters and chosen["grouping"] == "flat":

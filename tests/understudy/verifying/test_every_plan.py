@@ -10,7 +10,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from functools import partial
 from pathlib import Path
@@ -87,7 +87,11 @@ WIDE = tuple(
         SHAPES, OPTIONS, itertools.product([0.05, 0.3, 1.0, 4.0, 20.0, 100.0], [1e-12, 1e-9, 1e-6, 1e-2])
     )
 )
-DRAWN = random.Random(date.today().isoformat()).sample(WIDE, min(PLANS, len(WIDE))) if PLANS else DAILY
+DRAWN = (
+    random.Random(datetime.now(UTC).date().isoformat()).sample(WIDE, min(PLANS, len(WIDE)))
+    if PLANS
+    else DAILY
+)
 Divergence = Callable[[int], float]
 
 
