@@ -33,6 +33,16 @@ MUTANTS = (
         killed_by="tests/core/dp/test_joint.py::test_two_histograms_beside_the_gradient_are_the_three_dimensional_integral",
     ),
     Mutant(
+        name="decayed-noise-priced-as-the-first",
+        module=STAGES,
+        function="training_mechanism",
+        before="parts += _repeated(sampling_rate, block.noise_multiplier, steps - refreshed)",
+        after="parts += _repeated(sampling_rate, blocks[0].noise_multiplier, steps - refreshed)",
+        bug="steps after the noise has decayed are charged like the first ones",
+        source="IDPGAN, algorithm 4: one sigma in the bound, a falling one in the training",
+        killed_by="tests/core/plan/test_plan.py::test_ordered_noise_is_kept_and_its_steps_are_cut_to_the_budget_beforehand",
+    ),
+    Mutant(
         name="refresh-not-charged",
         module=STAGES,
         function="training_mechanism",
