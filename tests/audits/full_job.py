@@ -17,10 +17,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.plan.counting_rules import column_weights
+from core.plan.counting_rules import column_weights, noise_of_tables
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from models.anchor import FIRST_ROUND, exact_columns, exact_moments
+from models.anchor import FIRST_ROUND, SCREENING, Pair, exact_columns, exact_moments
 from models.critic.closed_form import ClosedForm
 from models.critic.network import Critic
 from models.dp.poisson import UnitSampler
@@ -28,9 +28,12 @@ from models.encoding import PrivateTable, cells_of
 from models.grouping import Groups
 from models.idpgan import loop
 from models.idpgan.measurement import groups_of, layout_of
+from models.idpgan.targets import column_stds, first_laws, first_size
 from models.idpgan.training import Training
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
+from models.screening import pairs_of_columns, screening_groups, shares_from_independence, worth_counting
+from models.smoothing import CodeOrder
 from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
 from tests.audits.transcript import Parts
@@ -92,7 +95,9 @@ class Insider:
         self.information: Floats = np.zeros((count, count))
         self.score: Floats = np.zeros(count)
         self._rng = np.random.default_rng(0)
+        self._columns: list[Floats] = []
         self._groups: tuple[Groups, ...] = ()
+        self._pairs: tuple[Pair, ...] | None = None
         self._others = torch.empty(0, dtype=torch.float64)
         self._directions = torch.empty(0)
 
@@ -135,26 +140,49 @@ class Insider:
             counts = [each.numpy() for each in released]
             if step == FIRST_ROUND:
                 self._read_columns(counts)
+            elif step == SCREENING:
+                self._read_distances(counts[0])
             else:
                 self._read_tables(*counts)
         elif purpose == Purpose.GRADIENT_NOISE and step % self._every == 0:
             self._read_gradient(step, released[0].double() * self._plan.expected_batch_size)
 
     def _read_columns(self, counts: list[Floats]) -> None:
-        """The first round, which also tells the groups that the second counts."""
+        """The first round, from which the groups follow that the second counts."""
         plan, others, codes = self._plan.anchor, self._canaries.others, self._canaries.codes
         assert isinstance(plan, AnchorPlan)
-        self._groups = groups_of(counts, others, self._plan)
+        self._columns = counts
         weights = column_weights(others.cardinalities, plan) / plan.noise_std
         for column, (noisy, known) in enumerate(zip(counts, exact_columns(others), strict=True)):
             ours, squared = codes[:, column], weights[column] ** 2
             self.score += squared * (noisy - known)[ours]
             self.information += squared * (ours[:, None] == ours[None, :])
 
+    def _read_distances(self, distances: Floats) -> None:
+        """The screening, for the pairs that the second round counts alone; what it says of the canaries is left aside."""
+        plan, others = self._plan.anchor, self._canaries.others
+        assert isinstance(plan, AnchorPlan)
+        stds = column_stds(self._columns, plan, most_records=1)
+        laws = first_laws(self._columns, stds, CodeOrder(ordered=others.ordered, alone=others.alone))
+        groups = screening_groups(
+            laws, declared_size=self._plan.declared_size, ordered=others.ordered, alone=others.alone
+        )
+        shares = shares_from_independence(distances, laws, groups, size=first_size(self._columns))
+        pairs = pairs_of_columns(len(laws))
+        chosen = [place for place, pair in enumerate(pairs) if others.target_index not in pair]
+        self._pairs = worth_counting(
+            shares[chosen],
+            [pairs[place] for place in chosen],
+            declared_size=self._plan.declared_size,
+            cell_std=noise_of_tables(plan, 1, most_records=1),
+            always=0 if others.target_index is None else len(laws) - 1,
+        )
+
     def _read_tables(self, pairs: Floats, ones: Floats) -> None:
         plan, others = self._plan.anchor, self._canaries.others
         assert isinstance(plan, AnchorPlan)
-        layout = layout_of(self._groups, others, self._plan)
+        self._groups = groups_of(self._columns, others, self._plan, pairs=self._pairs)
+        layout = layout_of(self._groups, others, self._plan, pairs=self._pairs)
         known = exact_moments(grouped(others, self._groups), layout)
         codes = np.column_stack(
             [of[ours] for of, ours in zip(self._groups, self._canaries.codes.T, strict=True)]

@@ -71,15 +71,18 @@ def test_an_insider_reads_the_canaries_of_a_job_that_lost_its_noise(anchor):
     assert ((sureness > 0) == canaries.included).all()
 
 
-@pytest.mark.parametrize("target", [None, 2], ids=["pairs", "by class"])
-def test_an_insider_reads_all_that_both_rounds_of_counts_say(target):
-    """A canary's information is the anchor's whole squared mu, and with hardly any noise its coin is what the counts say."""
+@pytest.mark.parametrize(
+    ("target", "screening"), [(None, 0.0), (2, 0.0), (None, 0.25)], ids=["pairs", "by class", "chosen pairs"]
+)
+def test_an_insider_reads_all_that_both_rounds_of_counts_say(target, screening):
+    """A canary's information is the squared mu of both rounds, and with hardly any noise its coin is what the counts say."""
     rng = np.random.default_rng(0)
     others = PrivateTable(
         codes=np.column_stack([rng.integers(0, size, 40) for size in CARDINALITIES]).astype(np.int16),
         unit_of_record=np.arange(40), cardinalities=CARDINALITIES, target_index=target,
     )  # fmt: skip
-    plan = tiny_plan(epsilon=28.0, size=200, target=target, critic=False, pretraining_steps=1)
+    options = {"critic": False, "pretraining_steps": 1, "anchor_screening_share": screening}
+    plan = tiny_plan(epsilon=28.0, size=200, target=target, **options)
     plan = replace(plan, anchor=replace(plan.anchor, noise_multiplier=1e-3))
     canaries = Canaries(
         codes=np.array([(2, 2, 1), (2, 0, 1), (0, 2, 1), (2, 1, 0)], dtype=np.int16),
@@ -88,6 +91,9 @@ def test_an_insider_reads_all_that_both_rounds_of_counts_say(target):
     )
     insider = Insider(canaries, plan, KeyedStreams(bytes(32)), every=1)
     Training(canaries.table(), plan, KeyedStreams(bytes(32), releases=insider), NullHost()).run()
-    assert np.diag(insider.information) == pytest.approx(np.full(4, plan.anchor.noise_multiplier**-2))
+    rounds = 1 - screening
+    assert np.diag(insider.information) == pytest.approx(
+        np.full(4, rounds * plan.anchor.noise_multiplier**-2)
+    )
     found = np.linalg.solve(insider.information, insider.score)
     assert found == pytest.approx(canaries.included.astype(float), abs=0.02)
