@@ -191,7 +191,7 @@ def _person(tab: Any, link: str) -> None:
     tops = {tab.get_by_text(text, exact=True).bounding_box()["y"] // 40 for text in ("understudy", "Help")}
     assert len(tops) == 1, "help stands beside the name"
     for page in ("System", "Keys", "Requests"):
-        tab.get_by_role("link", name=page, exact=True).click()
+        tab.get_by_role("navigation", name="Main").get_by_role("link", name=page, exact=True).click()
         tab.locator(f'nav a[aria-current="page"]:text-is("{page}")').wait_for()
     tab.get_by_role("button", name="Sign out").click()
     tab.goto(link)
