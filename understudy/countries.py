@@ -1,6 +1,6 @@
 """ISO 3166-1: codes of countries and their English short names, a public code book.
 
-The standard is public, so a list of all of it tells nothing about the rows. Codes and names as the iso-codes project has them (2026-02-16),
+The standard is public, so a list of all of it reveals nothing about the rows. Codes and names as the iso-codes project has them (2026-02-16),
 with its common name where it has one, such as "Bolivia". One name a country; older names and other spellings are not here.
 """
 

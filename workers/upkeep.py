@@ -5,7 +5,7 @@
 | witness                   | start, every minute        | compares ledgers with their witnesses, notes decisions there    |
 | resend, resend-reports    | every round                | ends leases of dead workers, sends again what waits without one |
 | link                      | every round                | links new events into the chain of the audit log                |
-| devices                   | every round                | moves jobs that wait for a kind of device that nobody serves    |
+| devices                   | every round                | moves jobs whose kind of device no live worker serves          |
 | notify, erase             | every round                | sends notifications; finishes deletions                         |
 | expire, uploads           | every minute               | ends requests, grants and uploads whose time is over            |
 | sweep, forget             | every hour                 | sweeps after ended jobs; forgets old notifications              |
@@ -125,7 +125,7 @@ class Upkeep:
         return len(waiting)
 
     def move_unserved(self) -> int:
-        """Move jobs that nobody has begun to the kind of device that live workers serve. Returns how many."""
+        """Move jobs without a private step to the kind of device that live workers serve. Returns how many."""
         now = self._clock.now()
         with self._database.transaction() as session:
             served = served_devices(session, at=now)

@@ -1,6 +1,6 @@
-"""The loss of a group: what a release tells about units that one person could be, two records for example.
+"""The privacy loss of a group of units, such as two records of one person.
 
-A release whose guarantee is for one unit still bounds what it tells about `units` of them together, at a larger epsilon. Two valid
+A release whose guarantee is for one unit still bounds what it reveals about `units` of them together, at a larger epsilon. Two valid
 upper bounds are computed, and the smaller counts:
 
 * *Each part with the whole group as one unit.* The group moves a sum by at most `units` times its sensitivity, so a Gaussian or a Laplace

@@ -31,16 +31,16 @@ class Queue(Protocol):
     """Where jobs and owner reports are announced, always after the commit that ordered them."""
 
     def enqueue_training(self, job_id: UUID, *, device: str | None = None) -> None:
-        """Tell the workers of a kind of device that a job waits; None tells those without a kind.
+        """Announce a waiting training to the workers of a kind of device; of None, to the queue without a kind.
 
         A broker that is away raises nothing: upkeep sends the job again.
         """
 
     def enqueue_measuring(self, job_id: UUID) -> None:
-        """Tell the workers of reports that the job of a utility report waits, in the same way."""
+        """Announce the job of a utility report to the workers of reports, in the same way."""
 
     def enqueue_report(self, report_id: UUID) -> None:
-        """Tell the workers of reports that an owner report waits, in the same way."""
+        """Announce an owner report to the workers of reports, in the same way."""
 
 
 class MemoryQueue:

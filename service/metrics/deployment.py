@@ -138,7 +138,7 @@ def _of_queues(queues: Sequence[QueueFigures]) -> Iterator[Metric]:
     for name, words, values in (
         (
             "understudy_queue_jobs_waiting",
-            "Jobs of a queue that nobody has begun.",
+            "Jobs of a queue that no worker has begun.",
             ((q.name, q.waiting) for q in queues),
         ),
         (

@@ -47,9 +47,9 @@ class QueueFigures:
 
     Attributes:
         name: of the queue.
-        waiting: jobs that nobody has begun.
+        waiting: jobs that no worker has begun.
         running: jobs that have begun and not ended.
-        oldest_wait_seconds: wait of the oldest job that nobody has begun; 0 if none waits.
+        oldest_wait_seconds: wait of the oldest job that no worker has begun; 0 if none waits.
         workers: live workers that serve it.
     """
 

@@ -106,7 +106,7 @@ class Withdrawing(Consortium):
 
 def violations(owners: Consortium) -> Iterator[str]:
     """What the ledgers say that cannot be: of one job different things, or more than a cap."""
-    told: list[dict[UUID, tuple[tuple[EntryKind, ...], object]]] = []
+    seen: list[dict[UUID, tuple[tuple[EntryKind, ...], object]]] = []
     with owners.database.read_only() as session:
         jobs = {
             job.id: job.failure_code if job.failure_code == OWNER_WITHDREW else job.state
@@ -120,14 +120,14 @@ def violations(owners: Consortium) -> Iterator[str]:
             kinds = {
                 job_id: tuple(one.kind for one in movements if one.job_id == job_id) for job_id in folded
             }
-            told.append({job_id: (kinds[job_id], folded[job_id].in_force) for job_id in folded})
+            seen.append({job_id: (kinds[job_id], folded[job_id].in_force) for job_id in folded})
             if sum(one.in_force.epsilon_micros for one in folded.values()) > CAP * 1e6:
                 yield "a ledger is charged more than its cap"
-    if any(one != told[0] for one in told):
+    if any(one != seen[0] for one in seen):
         yield "a ledger was moved without the others"
-    if set(told[0]) != set(jobs):
+    if set(seen[0]) != set(jobs):
         yield "a job is in no ledger, or a charge is of no job"
-    for job_id, (kinds, _) in told[0].items():
+    for job_id, (kinds, _) in seen[0].items():
         if kinds not in LEGAL[jobs[job_id]]:
             yield f"the ledgers of a job that is {jobs[job_id]} say {kinds}"
 

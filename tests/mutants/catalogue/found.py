@@ -59,7 +59,7 @@ MUTANTS = (
         function="give_up",
         before="end(job, JobState.FAILED, at=clock.now(), failure_code=TRAINING_FAILED)",
         after='end(job, JobState.FAILED, at=clock.now(), failure_code="workers-fell-silent")',
-        bug="everybody can tell a training that rows have killed from one that rows have failed",
+        bug="every reader can distinguish a training that rows have killed from one that rows have failed",
         source="ours, found by the fault drill",
         killed_by="tests/core/jobs/test_claims.py::test_silent_workers_are_enough_at_some_point_and_charged_in_full",
     ),

@@ -116,7 +116,7 @@ MUTANTS = (
             own = balances.population if balances.grant is None else balances.grant
             admission = require_room(cap, own.in_force, charge)
         """,
-        bug="the cap is held against the orders of one grant instead of everybody's",
+        bug="the cap is held against the orders of one grant instead of all orders",
         source="budgets per user, which do not bound a coalition: Lomas",
         killed_by="tests/core/ledger/test_governance.py::TestGrants::test_the_cap_binds_everybody_together_whatever_was_granted",
     ),

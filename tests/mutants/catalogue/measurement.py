@@ -276,7 +276,7 @@ MUTANTS = (
                 __import__("models.anchor").anchor.exact_columns(counter), counter, plan, pairs=pairs
             )
         """,
-        bug="codes are merged by their exact counts, so which pairs are counted tells of single records",
+        bug="codes are merged by their exact counts, so which pairs are counted reveals single records",
         source="bins and thresholds chosen by looking at the data: PrivBayes code, synthcity",
         killed_by=NEIGHBOURS,
     ),

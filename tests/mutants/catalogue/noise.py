@@ -98,7 +98,7 @@ MUTANTS = (
         function="KeyedStreams.__init__",
         before="self._key = bytes(key)",
         after="self._key = bytes(KEY_BYTES)",
-        bug="the noise comes from a fixed key, so whoever has the software can subtract it",
+        bug="the noise comes from a fixed key, so anyone with the software can subtract it",
         source="noise seeded from the configuration (dpgan-revisit, and most research code)",
         killed_by="tests/models/idpgan/test_training.py::test_a_job_delivered_twice_gives_the_same_bytes_and_another_key_does_not",
     ),

@@ -41,7 +41,7 @@ MUTANTS = (
         function="page",
         before="select(Release).where(made_from_one_of(select(Dataset.id).where(visible_to(principal))))",
         after="select(Release)",
-        bug="releases are listed and their counts reused for whoever asks, members of the dataset or not",
+        bug="releases are listed and their counts reused for every caller, members of the dataset or not",
         source="broken object level authorization (OWASP API1)",
         killed_by="tests/service/test_reuse.py::test_an_analyst_who_may_not_read_a_release_neither_sees_nor_reuses_its_counts",
     ),
@@ -156,7 +156,7 @@ MUTANTS = (
                 _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
             )
         """,
-        bug="a job that cannot find what it reuses is charged, for it is told so after the measurements have begun",
+        bug="a job that cannot find what it reuses is charged, for it learns this after the measurements have begun",
         source="inputs checked after the budget is spent",
         killed_by=MISSING,
     ),
@@ -166,7 +166,7 @@ MUTANTS = (
         function="_reading",
         before="return say.READING_BESIDE_EARLIER if plan.reused else say.READING",
         after="return say.READING",
-        bug="a certificate promises its epsilon of a bundle that also tells what earlier releases told",
+        bug="a certificate promises its epsilon of a bundle that also contains what earlier releases revealed",
         source="a price taken for a promise",
         killed_by="tests/understudy/verifying/test_reused.py::test_the_promise_of_a_release_that_reuses_counts_is_said_of_what_it_adds",
     ),

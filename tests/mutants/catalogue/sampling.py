@@ -77,7 +77,7 @@ MUTANTS = (
             if not real.shape[0]:
                 return
         """,
-        bug="a step whose batch is empty releases nothing, which tells that nobody was sampled",
+        bug="a step whose batch is empty releases nothing, which reveals that no unit was sampled",
         source="Opacus before its empty-batch handling; most training loops",
         killed_by="tests/models/dp/test_private_step.py::test_an_empty_batch_takes_a_noisy_step",
     ),

@@ -70,7 +70,7 @@ MUTANTS = (
         function="_facts",
         before="bright = STEPS * pixels.sum(axis=(1, 2, 3), dtype=np.int64) // (_SHADES * values)",
         after="bright = STEPS * pixels.sum(axis=(1, 2, 3), dtype=np.int64) // ((int(pixels.max()) + 1) * values)",
-        bug="brightness is told relative to the brightest value among the pictures, so one picture moves the codes of others",
+        bug="brightness is stated relative to the brightest value among the pictures, so one picture moves the codes of others",
         source="bounds inferred from private data",
         killed_by=f"{RECORDS}::test_brightness_and_detail_are_those_of_a_plain_loop",
     ),
