@@ -8,10 +8,10 @@ from understudy.cli.answers import tell
 from understudy.cli.budget_labels import budget_lines, grant_line, request_line, what_if_lines
 from understudy.cli.options import (
     LARGEST_EPSILON,
-    SMALLEST_DELTA,
     SMALLEST_EPSILON,
     AsJson,
     DefaultDelta,
+    delta_option,
     finite,
 )
 from understudy.cli.service import Commands, Service
@@ -27,9 +27,7 @@ Epsilon = Annotated[
         "--epsilon", min=SMALLEST_EPSILON, max=LARGEST_EPSILON, callback=finite, help="Epsilon of the budget."
     ),
 ]
-Delta = Annotated[
-    float, typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the budget.")
-]
+Delta = Annotated[float, delta_option("Delta of the budget.")]
 Reason = Annotated[str, typer.Option("--reason", help="Reason; kept in the ledger, for everybody to read.")]
 
 
@@ -116,9 +114,7 @@ def approve(
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(
-            "--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Grant less than requested."
-        ),
+        delta_option("Grant less than requested."),
     ] = None,
     note: Annotated[str | None, typer.Option("--note", help="Note to the analyst.")] = None,
     until: Annotated[

@@ -16,11 +16,11 @@ from understudy.cli.jobs import statement_lines
 from understudy.cli.options import (
     LARGEST_EPSILON,
     MOST_ROWS,
-    SMALLEST_DELTA,
     SMALLEST_EPSILON,
     AsJson,
     DeclaredSize,
     Settings,
+    delta_option,
     finite,
 )
 from understudy.cli.publish import check_guarantee, published_document, some_service, summary, warn
@@ -58,7 +58,7 @@ def demo(
     ] = 1.0,
     delta: Annotated[
         float,
-        typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the guarantee."),
+        delta_option("Delta of the guarantee."),
     ] = 1e-6,
     settings: Settings = None,
     as_json: AsJson = False,

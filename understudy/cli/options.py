@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -49,25 +49,20 @@ Epsilon = Annotated[
         "(docs/choosing-epsilon.md).",
     ),
 ]
+
+
+def delta_option(meaning: str) -> Any:  # noqa: ANN401 - typer types its options so
+    """Return the option `--delta`, with its meaning for a command."""
+    return typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help=meaning)
+
+
 Delta = Annotated[
     float,
-    typer.Option(
-        "--delta",
-        min=SMALLEST_DELTA,
-        max=1,
-        callback=finite,
-        help="Delta of the job's guarantee: far below one in the number of people, such as 1e-6.",
-    ),
+    delta_option("Delta of the job's guarantee: far below one in the number of people, such as 1e-6."),
 ]
 DefaultDelta = Annotated[
     float | None,
-    typer.Option(
-        "--delta",
-        min=SMALLEST_DELTA,
-        max=1,
-        callback=finite,
-        help="Delta of the job. Default: a sixteenth of the cap's, of several caps the smallest.",
-    ),
+    delta_option("Delta of the job. Default: a sixteenth of the cap's, of several caps the smallest."),
 ]
 DeclaredSize = Annotated[
     int | None,

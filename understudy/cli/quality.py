@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import SMALLEST_DELTA, AsJson, Epsilon, finite
+from understudy.cli.options import AsJson, Epsilon, delta_option
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
 from understudy.cli.utility_report_labels import quote_lines, report_lines
@@ -24,13 +24,7 @@ app = Commands(
 ReleaseId = Annotated[str, typer.Argument(help="Id of the release.")]
 Delta = Annotated[
     float | None,
-    typer.Option(
-        "--delta",
-        min=SMALLEST_DELTA,
-        max=1,
-        callback=finite,
-        help="Delta of the report. Default: a sixteenth of the cap's.",
-    ),
+    delta_option("Delta of the report. Default: a sixteenth of the cap's."),
 ]
 Target = Annotated[
     str | None,
