@@ -1,5 +1,6 @@
 """The application factory: middleware outside, domain routers inside, all dependencies injected."""
 
+import json
 import os
 import re
 from collections.abc import AsyncIterator
@@ -264,9 +265,17 @@ def _routes() -> list[BaseRoute]:
     return router.routes
 
 
-@cache
 def _document() -> dict[str, Any]:
-    return document_of(_routes(), title=_TITLE, version=_software_version(), description=_DESCRIPTION)
+    """The OpenAPI document, a new one at each call: libraries write into it."""
+    document: dict[str, Any] = json.loads(_document_text())
+    return document
+
+
+@cache
+def _document_text() -> str:
+    return json.dumps(
+        document_of(_routes(), title=_TITLE, version=_software_version(), description=_DESCRIPTION)
+    )
 
 
 def _make_context(

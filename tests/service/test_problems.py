@@ -167,6 +167,12 @@ def test_a_failure_of_the_database_is_a_problem_without_its_words(world: World, 
             session.execute(text("ALTER TABLE gone RENAME TO datasets"))
 
 
+def test_what_is_written_into_the_document_stays_out_of_the_next(world: World) -> None:
+    """Libraries that try an API write links into the document that they were given."""
+    world.app.openapi()["paths"].clear()
+    assert "/v1/datasets" in world.app.openapi()["paths"]
+
+
 def test_a_database_that_is_away_is_503(world: World, settings) -> None:
     nowhere = Database("postgresql://nobody@127.0.0.1:1/nothing")
     app = create_app(settings, database=nowhere, queue=MemoryQueue(), store=open_store("memory://"))
