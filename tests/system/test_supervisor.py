@@ -2,6 +2,8 @@
 
 import os
 import signal
+import socket
+import threading
 import time
 from pathlib import Path
 
@@ -10,7 +12,6 @@ import pytest
 
 from tests.system.conftest import Start, Up, findings, understudy
 from tests.system.processes import await_end_of, named
-from understudy.embedded.errors import EmbeddedUnavailable
 from understudy.embedded.supervisor import free_port
 
 pytestmark = pytest.mark.system
@@ -100,8 +101,16 @@ def test_a_taken_port_is_named(shared_up: Up, tmp_path: Path) -> None:
     refused = understudy("up", "--data-folder", tmp_path / "data", "--port", port)
     assert refused.returncode == 1
     assert f"port {port} is in use" in refused.stderr
-    with pytest.raises(EmbeddedUnavailable, match=port):
-        free_port(int(port))
+
+
+def test_a_port_that_is_released_a_moment_later_is_waited_for() -> None:
+    with socket.socket() as dying:
+        dying.bind(("127.0.0.1", 0))
+        port = dying.getsockname()[1]
+        released = threading.Timer(0.3, dying.close)
+        released.start()
+        assert free_port(port) == port
+        released.join()
 
 
 @pytest.mark.parametrize("role", ["uvicorn", "celery", "workers.upkeep", "valkey-server", "bin/postgres"])

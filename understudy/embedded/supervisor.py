@@ -28,6 +28,8 @@ API_START_SECONDS = 60.0
 LOOK_SECONDS = 0.2
 # Below Linux's default ip_local_port_range: an outgoing connection never takes the port of a server that restarts.
 LASTING_PORTS = range(20_000, 32_768)
+PORT_SECONDS = 5.0
+"""How long a wanted port may be taken: the API of a supervisor that was killed dies a moment after it."""
 
 Notice = Callable[[str], None]
 
@@ -199,13 +201,19 @@ def free_port(port: int) -> int:
         port: the wanted port, or 0 for any of ``LASTING_PORTS``.
 
     Raises:
-        EmbeddedUnavailable: if the wanted port is taken.
+        EmbeddedUnavailable: if the wanted port stays taken for `PORT_SECONDS`.
     """
-    wanted = [port] if port else secrets.SystemRandom().sample(LASTING_PORTS, 100)
-    if any(is_free(found := each) for each in wanted):
-        return found
-    message = f"port {port} is in use; choose another with --port" if port else "no free port was found"
-    raise EmbeddedUnavailable(message)
+    if port == 0:
+        for each in secrets.SystemRandom().sample(LASTING_PORTS, 100):
+            if is_free(each):
+                return each
+        raise EmbeddedUnavailable("no free port was found")
+    deadline = time.monotonic() + PORT_SECONDS
+    while not is_free(port):
+        if time.monotonic() > deadline:
+            raise EmbeddedUnavailable(f"port {port} is in use; choose another with --port")
+        time.sleep(LOOK_SECONDS)
+    return port
 
 
 def is_free(port: int) -> bool:
