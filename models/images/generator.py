@@ -87,7 +87,7 @@ class ImageGenerator(nn.Module):
         if label.shape[1] == 0:
             label = torch.cat([label, torch.ones_like(latent[:, :1])], dim=1)
         start = self.anchor(latent, label)
-        images = torch.clamp(start + self._residual(latent, label, start), 0.0, 1.0)
+        images = bounded(start + self._residual(latent, label, start))
         if not self._textured:
             return images
         waves = torch.sin(latent[:, self._texture_start : self._texture_start + TEXTURE_DRAWS] @ self.phases)
@@ -143,6 +143,33 @@ class ImageGenerator(nn.Module):
                 layer.weight.copy_(values.reshape(layer.weight.shape) * gain)
                 assert layer.bias is not None, "every layer has a bias"
                 layer.bias.zero_()
+
+
+class _Bounded(torch.autograd.Function):
+    """See `bounded`."""
+
+    @staticmethod
+    def forward(context: torch.autograd.function.FunctionCtx, pixels: Tensor) -> Tensor:
+        context.save_for_backward(pixels)
+        return torch.clamp(pixels, 0.0, 1.0)
+
+    @staticmethod
+    def backward(context: torch.autograd.function.FunctionCtx, *gradients: Tensor) -> Tensor:
+        (pixels,) = context.saved_tensors  # type: ignore[attr-defined]
+        (gradient,) = gradients
+        outwards = ((pixels < 0.0) & (gradient > 0.0)) | ((pixels > 1.0) & (gradient < 0.0))
+        return torch.where(outwards, 0.0, gradient)
+
+
+def bounded(pixels: Tensor) -> Tensor:
+    """Clamp to [0, 1], with a gradient for pixels outside that descent moves back inside.
+
+    The gradient of a plain clamp is zero outside: a pixel that one bad step makes black in every image stays black, and
+    critics whose first scores are mostly noise make all of them black.
+    """
+    if not pixels.requires_grad:
+        return torch.clamp(pixels, 0.0, 1.0)  # What the exporter of ONNX files can read.
+    return torch.as_tensor(_Bounded.apply(pixels))  # type: ignore[no-untyped-call]
 
 
 def _float(values: Floats) -> Tensor:

@@ -11,8 +11,8 @@ import torch
 from scipy.special import ndtri
 
 from models.images.anchor import noisy_image_moments
-from models.images.generator import ImageGenerator
-from models.images.mixture import Mixture, mixture_of
+from models.images.generator import ImageGenerator, bounded
+from models.images.mixture import Mixture, mixture_of, plain_mixture
 from models.randomness import KeyedStreams
 from tests.models.images.pictures import SHAPE, pictures, small_plan
 
@@ -126,3 +126,26 @@ def test_only_the_decoder_learns_and_its_start_comes_from_the_key():
     torch.autograd.backward(loss)
     assert one.leave.weight.grad is not None
     assert one.leave.weight.grad.abs().max() > 0
+
+
+def test_pixels_that_one_bad_step_made_black_come_back():
+    made = ImageGenerator(plain_mixture(SHAPE, 3), width=8, extra=5)
+    made.initialise(KeyedStreams(KEY))
+    with torch.no_grad():
+        made.leave.bias.fill_(-2.0)
+    latent, label = inputs(made, 12, 3)
+    assert not made(latent, label).any()
+    descent = torch.optim.Adam(made.parameters(), lr=0.05)
+    for _ in range(60):
+        descent.zero_grad()
+        torch.autograd.backward((made(latent, label) - 0.5).square().mean())
+        descent.step()
+    assert (made(latent, label) - 0.5).abs().mean() < 0.2
+
+
+def test_no_gradient_moves_a_pixel_further_out():
+    pixels = torch.tensor([-1.0, -1.0, 0.5, 2.0, 2.0], requires_grad=True)
+    images = bounded(pixels)
+    assert torch.equal(images, torch.tensor([0.0, 0.0, 0.5, 1.0, 1.0]))
+    torch.autograd.backward((images * torch.tensor([1.0, -1.0, 1.0, 1.0, -1.0])).sum())
+    assert torch.equal(pixels.grad, torch.tensor([0.0, -1.0, 1.0, 1.0, 0.0]))
