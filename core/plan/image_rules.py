@@ -19,6 +19,13 @@ LATENT_DIMENSION = 16
 BATCH = 256
 """Generated images per generator step."""
 
+STEPS_BY_EFFORT = {"quick": 500, "standard": 2000, "long": 8000}
+"""Noisy updates of a critic without an anchor, by the effort. The generator moves after each."""
+ALONE_BATCH, ALONE_BATCH_PART = (256, 2048), 200
+"""Limits of its expected batch, in units, and the batch as a fraction of the declared size."""
+ALONE_GENERATOR_BATCH, ALONE_GENERATOR_WIDTH = 64, 16
+"""Images per generator step and channels of the decoder beside it: many cheap moves instead of few large ones."""
+
 LABEL_UNITS, LABEL_EPSILON = 4000, 1.0
 """Minimum declared units per label, on average, and minimum epsilon for a critic of labels to run by
 default."""
@@ -80,9 +87,16 @@ def label_defaults(image: ImageDomain, *, declared_size: int) -> dict[str, Any]:
     }
 
 
-def defaults(image: ImageDomain, *, anchor: bool, critic: bool) -> dict[str, Any]:
+def defaults(image: ImageDomain, *, anchor: bool, critic: bool, declared_size: int) -> dict[str, Any]:
     """Return the options that images change, by name."""
-    return {
+    least, most = ALONE_BATCH
+    alone = {
+        "critic_steps": 1,
+        "expected_batch_size": min(max(declared_size // ALONE_BATCH_PART, least), most, declared_size),
+        "generator_batch_size": ALONE_GENERATOR_BATCH,
+        "generator_width": ALONE_GENERATOR_WIDTH,
+    }
+    rules = {
         "anchor_share": ANCHOR_SHARE if anchor and critic else float(anchor),
         "anchor_diagonal_weight": 1.0,
         "pretraining_steps": 0,
@@ -93,6 +107,7 @@ def defaults(image: ImageDomain, *, anchor: bool, critic: bool) -> dict[str, Any
         "latent_dimension": LATENT_DIMENSION,
         "generator_batch_size": BATCH,
     }
+    return rules if anchor else rules | alone
 
 
 def _layers(by_side: tuple[tuple[int, int], ...], image: ImageDomain) -> int:

@@ -18,6 +18,7 @@ from core.values import OrAbsent
 
 Schedule = Literal["constant", "exponential", "step", "polynomial"]
 Question = Literal["real", "labels"]
+Effort = Literal["quick", "standard", "long"]
 Grouping = Literal["flat", "layers", "rows"]
 
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
@@ -182,6 +183,8 @@ class IdpganRequest(BaseModel):
     anchor_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, strict=True)] | None = None
     anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] | None = None
     anchor_screening_share: ScreeningShare | None = None
+    effort: Effort | None = None
+    """Length of the training of a critic without an anchor; names its `steps`."""
     steps: Count | None = None
     first_noise_multiplier: NoiseMultiplier | None = None
     expected_batch_size: Count | None = None
@@ -221,6 +224,12 @@ class IdpganRequest(BaseModel):
     pretraining_steps: CountOrNone | None = None
     anchor_weight: NotNegative | None = None
     ema_decay: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = None
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Self:
+        if self.effort is not None and self.steps is not None:
+            raise ValueError("effort names a number of steps, so it excludes steps")
+        return self
 
     def chosen(self) -> dict[str, Any]:
         """Return the options that were set, by name."""

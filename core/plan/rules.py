@@ -23,7 +23,9 @@ SAMPLING_RATE = 0.03
 SMALLEST_BATCH, LARGEST_BATCH = 256, 2048
 """Limits of the expected batch, in units; a table smaller than the lower limit is sampled whole."""
 STEPS_BY_EPSILON = ((1.0, 500), (4.0, 1000), (float("inf"), 2000))
-"""Number of noisy critic updates, by the smallest listed epsilon not below the target."""
+"""Number of noisy updates of a critic beside an anchor, by the smallest listed epsilon not below the target."""
+STEPS_BY_EFFORT = {"quick": 1000, "standard": 4000, "long": 8000}
+"""The same for a table's critic without an anchor, by the effort."""
 ANCHOR_SHARE_BY_EPSILON = ((1.0, 0.97), (4.0, 0.93), (float("inf"), 0.9))
 """The anchor's share of squared mu, likewise; the rest is the critic's."""
 LABEL_SHARE = 0.02
@@ -134,8 +136,8 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     acts = chosen.get("acts", False)
     schedule = chosen.get("schedule", "constant")
     asks = chosen.get("critic_asks", image_rules.question(facts.image, anchor=anchor, critic=critic))
-    usual = image_rules.LABEL_STEPS if asks == "labels" else row_of(STEPS_BY_EPSILON, facts.epsilon)
-    steps = chosen.get("steps", usual if critic else 0)
+    usual = _usual_steps(chosen.pop("effort", None), facts, anchor=anchor, asks=asks)
+    steps = chosen.setdefault("steps", usual if critic else 0)
     batch = min(
         max(round(SAMPLING_RATE * facts.declared_size), SMALLEST_BATCH), LARGEST_BATCH, facts.declared_size
     )
@@ -161,7 +163,9 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "generator_width": generator_width,
     }
     if facts.image is not None:
-        rules |= image_rules.defaults(facts.image, anchor=anchor, critic=critic)
+        rules |= image_rules.defaults(
+            facts.image, anchor=anchor, critic=critic, declared_size=facts.declared_size
+        )
     if asks == "labels":
         if facts.image is None or not facts.image.labels:
             raise InvalidSpec(
@@ -189,6 +193,23 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
 def sampled_batch_cap(expected_batch_size: int) -> int:
     """Return the public cap on the units in one sampled batch; beyond it a job fails and is charged in full."""
     return CAP_FACTOR * expected_batch_size + CAP_EXTRA
+
+
+def _usual_steps(effort: str | None, facts: PublicFacts, *, anchor: bool, asks: str) -> int:
+    """Return the number of noisy updates of a critic whose order does not set `steps`.
+
+    Raises:
+        InvalidSpec: the order sets an effort beside an anchor.
+    """
+    if not anchor:
+        by_effort = STEPS_BY_EFFORT if facts.image is None else image_rules.STEPS_BY_EFFORT
+        return by_effort[effort or "standard"]
+    if effort is not None:
+        raise InvalidSpec(
+            "an effort is the length of the training of a critic without an anchor",
+            remedy='set the profile "idpgan", or leave out the option "effort"',
+        )
+    return image_rules.LABEL_STEPS if asks == "labels" else row_of(STEPS_BY_EPSILON, facts.epsilon)
 
 
 def _generator(chosen: Mapping[str, Any], facts: PublicFacts, *, anchor: bool, critic: bool) -> str:

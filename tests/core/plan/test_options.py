@@ -8,8 +8,8 @@ from tests.core.plan.shapes import Shape, plan_of
 from tests.core.plan.test_image_plans import DIGITS
 
 
-def test_every_option_can_be_requested_and_nothing_else():
-    assert set(IdpganRequest.model_fields) == set(IdpganOptions.model_fields)
+def test_every_option_can_be_requested_and_beside_them_an_effort_alone():
+    assert set(IdpganRequest.model_fields) == set(IdpganOptions.model_fields) | {"effort"}
     assert IdpganRequest().chosen() == {}
 
 

@@ -1,4 +1,5 @@
 import pytest
+from pydantic import ValidationError
 
 from core.plan import rules
 from core.plan.errors import InvalidSpec
@@ -175,3 +176,22 @@ def test_a_mixture_is_fitted_where_nothing_asks_for_a_network(request_: dict[str
 def test_a_mixture_with_a_critic_or_without_an_anchor_is_refused(other: dict[str, object]):
     with pytest.raises(InvalidSpec, match="without a critic"):
         decided({"generator": "mixture", **other})
+
+
+@pytest.mark.parametrize("image", [None, DIGITS])
+def test_an_effort_is_the_length_of_the_training_of_a_critic_without_an_anchor(image):
+    def steps(**request: object) -> int:
+        return decided({"anchor": False} | request, image=image, declared_size=60_000).steps
+
+    assert steps(effort="quick") < steps() == steps(effort="standard") < steps(effort="long")
+    with pytest.raises(InvalidSpec, match="without an anchor"):
+        decided({"effort": "long"}, image=image)
+    with pytest.raises(ValidationError, match="excludes steps"):
+        decided({"anchor": False, "effort": "long", "steps": 5}, image=image)
+
+
+def test_the_generator_of_images_without_an_anchor_moves_after_every_noisy_step():
+    alone = decided({"anchor": False}, image=DIGITS, declared_size=60_000)
+    assert (alone.critic_steps, alone.expected_batch_size) == (1, 300)
+    assert decided({"anchor": False}, image=DIGITS, declared_size=100).expected_batch_size == 100
+    assert decided({"critic": True, "critic_asks": "real"}, image=DIGITS).generator_batch_size == 256
