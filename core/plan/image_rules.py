@@ -19,7 +19,7 @@ LATENT_DIMENSION = 16
 BATCH = 256
 """Generated images per generator step."""
 
-STEPS_BY_EFFORT = {"quick": 500, "standard": 2000, "long": 8000}
+STEPS_BY_EFFORT = {"quick": 1000, "standard": 4000, "long": 8000}
 """Noisy updates of a critic without an anchor, by the effort. The generator moves after each."""
 ALONE_BATCH, ALONE_BATCH_PART = (256, 2048), 200
 """Limits of its expected batch, in units, and the batch as a fraction of the declared size."""
