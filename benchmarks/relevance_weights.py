@@ -9,10 +9,11 @@ Its squared weight is the public rule's (`core.plan.counting_rules`, where v_b i
 Relevance of a column is the mean over units of |R| / max(1, ||R||_1), where R is the layer-wise relevance of a linear classifier: what each
 column adds to the logit of the unit's label. alpha is relevance over its mean, at least a tenth, and v_b the product over the table's columns.
 
-Arms: `public` is the default order; `tables` has weights of tables by relevance; `rounds` of single columns too. Their relevance is an
-oracle's: it reads the private rows without noise and costs nothing. `charged 5 %` releases the sum over units by a Gaussian mechanism
-for a share of squared mu, with the classifier still free, and merges columns into regions as far as the noise cannot tell them apart. Nothing
-here is private.
+Arms: `public` is the default order. `tables` has weights of tables by relevance, with an alpha of 1 of the target itself; `target` gives the target
+the largest alpha; `favoured` does that alone, with an alpha of 1 of all other columns, so what it gains needs no relevance. `rounds` is `tables` with
+weights of single columns by relevance too. Their relevance is an oracle's: it reads the private rows without noise and costs nothing.
+`charged 5 %` is `target`, but the sum over units is released by a Gaussian mechanism for a share of squared mu, with the classifier still free, and
+columns are merged into regions as far as the noise cannot tell them apart. Nothing here is private.
 """
 
 import argparse
@@ -52,7 +53,7 @@ LEAST_ALPHA: Final = 0.1
 MOST_LABELS, BINS = 25, 16
 """Distinct values up to which a column is coded as labels, and the bins of equal frequency of any other."""
 POWERS: Final[Mapping[str, tuple[float, float]]] = {
-    "public": (0.0, 0.0), "tables": (0.5, 0.0), "rounds": (0.5, 2 / 3),
+    "public": (0.0, 0.0), "tables": (0.5, 0.0), "rounds": (0.5, 2 / 3), "target": (0.5, 0.0), "favoured": (0.5, 0.0),
     "charged 2 %": (0.5, 0.0), "charged 5 %": (0.5, 0.0), "charged 10 %": (0.5, 0.0),
 }  # fmt: skip
 """Powers of importance in the squared weights of tables and of single columns. 2/3 is to absolute errors what 1/2 is to squared ones."""
@@ -180,10 +181,18 @@ def charged(relevance: Floats, *, std: float) -> Floats:
 
 
 @contextmanager
-def weighted(alpha: Floats, target: int, powers: tuple[float, float]) -> Iterator[None]:
-    """Replace the public weights of tables and of columns; the sums of squared weights stay."""
-    # The target's tables keep the public rule's factor.
-    own = np.where(np.arange(len(alpha)) == target, 1.0, alpha)
+def weighted(
+    alpha: Floats, target: int, powers: tuple[float, float], *, of_target: float = 1.0
+) -> Iterator[None]:
+    """Replace the public weights of tables and of columns; the sums of squared weights stay.
+
+    Args:
+        alpha: of every column.
+        target: its tables keep the public rule's factor.
+        powers: of importance, in the squared weights of tables and of columns.
+        of_target: alpha of the target in tables.
+    """
+    own = np.where(np.arange(len(alpha)) == target, of_target, alpha)
 
     def of_tables(public: dict[tuple[int, ...], float]) -> dict[tuple[int, ...], float]:
         products = {table: math.prod(own[list(table)].tolist()) for table in public}
@@ -230,7 +239,11 @@ def made(table: Coded, relevance: Floats, *, epsilon: float, seed: int, arm: str
         codes=table.train, cardinalities=table.cardinalities, target=table.target, ordered=table.ordered,
         epsilon=epsilon, delta=DELTA, seed=seed, alone=table.alone,
     )  # fmt: skip
-    changed = weighted(alphas(relevance), table.target, POWERS[arm])
+    alpha = alphas(relevance)
+    of_target = 1.0 if arm in {"tables", "rounds"} else float(alpha.max())
+    if arm == "favoured":
+        alpha = np.ones_like(alpha)
+    changed = weighted(alpha, table.target, POWERS[arm], of_target=of_target)
     with nullcontext() if arm == "public" else changed:
         return synthesize(task)[0].astype(np.int32)
 
@@ -269,6 +282,7 @@ def main(words: Sequence[str] | None = None) -> None:
             relevance = oracle(table)
             facts = {"table": name, "rows": len(table.train), "columns": len(table.cardinalities)}
             facts |= {"codes": sum(table.cardinalities), "seed": seed}
+            facts |= {"largest_alpha": round(float(alphas(relevance).max()), 2)}
             if chosen.save:
                 entry = facts | {"arm": "real"} | rounded(scores(table, table.train))
                 merge(NAME, kind="real", key=f"{name}, seed {seed}", entry=entry)

@@ -26,6 +26,7 @@ from docs.large_tables_page import large_tables_page, unit_records_page
 from docs.long_proofs_page import long_proofs_page
 from docs.peer_figures import peers_page
 from docs.private_models_page import private_models_page
+from docs.relevance_page import relevance_page
 from docs.reuse_page import reuse_page
 from docs.source_lines import PAGE, true_page
 from docs.wide_tables_page import wide_tables_page
@@ -43,6 +44,7 @@ PAGES = {
     "docs/private-models.md": private_models_page,
     "docs/federated.md": federated_page,
     "docs/reuse.md": reuse_page,
+    "docs/relevance-weights.md": relevance_page,
     "docs/wide-tables.md": wide_tables_page,
     "docs/tables-beside-peers.md": peers_page,
 }

@@ -33,6 +33,7 @@ GENERATED = {
     "private-models.md",
     "unit-records.md",
     "reuse.md",
+    "relevance-weights.md",
 }
 PAGES = {
     str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md")) if path.name not in GENERATED
