@@ -9,7 +9,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 from understudy.draft_bounds import TOLERATED_SHIFT, Bounds, choose_bounds, special_values
-from understudy.draft_words import code_book, names_clock, names_codes, names_quantity, natural_scale
+from understudy.draft_words import (
+    code_book,
+    names_amount,
+    names_clock,
+    names_codes,
+    names_quantity,
+    natural_scale,
+)
 from understudy.table_facts import Facts
 
 MOST_INTEGER_CODES: Final = 60
@@ -23,6 +30,16 @@ _LARGEST_UNNAMED_CODE = 99
 _FEWEST_ROWS_OF_UNNAMED_CODES = 200
 _VALLEY = 1 / 3
 _SHARE_OF_A_PEAK = 0.02
+_FEWEST_HOLES = 3
+_FEWEST_ROWS_BESIDE_A_HOLE = 10
+
+_FEWEST_CATALOGUED = 50
+_ROWS_A_CATALOGUED_CODE = 20
+_MOST_SINGLE = 0.1
+_MOST_OF_A_CATALOGUE = 0.1
+_SHARE_ON_THE_GRID = 0.9
+_FEWEST_FALLING_GAPS = 0.1
+_SPIKE = 0.5
 
 _MIDNIGHT, _LAST_MINUTE = 2400.0, 2359
 _MINUTES = 60
@@ -100,7 +117,12 @@ def are_codes(name: str, fact: Facts) -> bool:
         return True
     sparse = fact.upper - fact.lower > _SPARSE * fact.distinct and fact.present > _ROWS_A_CODE * fact.distinct
     if names_codes(name):
-        return len(fact.spread) <= MOST_INTEGER_CODES or sparse or code_book(name, ()) is not None
+        return (
+            len(fact.spread) <= MOST_INTEGER_CODES
+            or sparse
+            or code_book(name, ()) is not None
+            or _are_of_a_catalogue(fact)
+        )
     # Few values far apart may also be amounts with a sentinel, so those without a name must be long.
     if sparse and fact.upper >= _LONG_CODE:
         return True
@@ -108,14 +130,32 @@ def are_codes(name: str, fact: Facts) -> bool:
         low <= fact.lower and fact.upper <= high for low, high in natural_scale(name)
     ):
         return False
+    return _are_spread_like_codes(fact, amount=names_amount(name))
+
+
+def _are_spread_like_codes(fact: Facts, *, amount: bool) -> bool:
+    """Whether numbers have a shape that no quantity has; of what is called an amount, whether they are three codes."""
     _, beyond = special_values(_exact(fact), fact.spread)
-    return _are_shaped_like_codes(
-        {value: count for value, count in fact.spread.items() if value not in beyond}
+    spread = {value: count for value, count in fact.spread.items() if value not in beyond}
+    return _are_three(spread) or (
+        not amount
+        and (_have_valleys(spread) or _are_numbered_with_holes(spread) or _are_of_a_catalogue(fact))
     )
 
 
-def _are_shaped_like_codes(spread: Mapping[float, int]) -> bool:
-    """Whether few small numbers are spread as codes are: three of them, or peaks with a deep valley or a hole between them.
+def _are_three(spread: Mapping[float, int]) -> bool:
+    """Whether numbers are three in a row from 0 or 1 on, in enough rows."""
+    values = sorted(spread)
+    return (
+        len(values) == _THREE
+        and values[0] in {0.0, 1.0}
+        and values[-1] - values[0] == _FEW_INTEGERS
+        and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
+    )
+
+
+def _have_valleys(spread: Mapping[float, int]) -> bool:
+    """Whether few small numbers are spread as codes are: peaks with a deep valley or a hole between them.
 
     Counts of things fall off, and levels of a scale rise and fall once. The codes of a survey are numbered in no such order.
     """
@@ -128,8 +168,6 @@ def _are_shaped_like_codes(spread: Mapping[float, int]) -> bool:
         or rows < _FEWEST_ROWS_OF_UNNAMED_CODES
     ):
         return False
-    if len(values) == _THREE and values[-1] - values[0] == _FEW_INTEGERS:
-        return True
     even = len({high - low for low, high in pairwise(values)}) == 1
     places = values if even else range(int(values[0]), int(values[-1]) + 1)
     counts = [spread.get(float(value), 0) for value in places]
@@ -138,6 +176,61 @@ def _are_shaped_like_codes(spread: Mapping[float, int]) -> bool:
         if peak >= _SHARE_OF_A_PEAK * rows and counts[place] < _VALLEY * peak:
             return True
     return False
+
+
+def _are_numbered_with_holes(spread: Mapping[float, int]) -> bool:
+    """Whether some 20 to 60 numbers up to 99 leave out single ones between numbers of many rows, as the codes of states do.
+
+    Fewer numbers may be years of schooling, whose odd ones are rare; a quantity that people round has heaps, but not on both sides.
+    """
+    values = sorted(spread)
+    if (
+        not _MOST_UNNAMED_CODES < len(values) <= MOST_INTEGER_CODES
+        or values[0] < 0
+        or values[-1] > _LARGEST_UNNAMED_CODE
+        or sum(spread.values()) < _FEWEST_ROWS_OF_UNNAMED_CODES
+    ):
+        return False
+    holes = [
+        low
+        for low, high in pairwise(values)
+        if high - low == 2 and min(spread[low], spread[high]) >= _FEWEST_ROWS_BESIDE_A_HOLE  # noqa: PLR2004
+    ]
+    return len(holes) >= _FEWEST_HOLES
+
+
+def _are_of_a_catalogue(fact: Facts) -> bool:
+    """Whether numbers far apart stand in many rows each, as the codes of industries and counties do.
+
+    A quantity has values in few rows between its round ones; rounded ones fill their grid; distances between the squares
+    of whole numbers only grow.
+    """
+    exact = _exact(fact)
+    values = sorted(exact)
+    rows = sum(exact.values())
+    singles = sum(count == 1 for count in exact.values())
+    if (
+        len(values) < _FEWEST_CATALOGUED
+        or values[0] < 0
+        or rows < _ROWS_A_CATALOGUED_CODE * len(values)
+        or singles > _MOST_SINGLE * len(values)
+        or max(exact.values()) > _SPIKE * rows
+    ):
+        return False
+    # The outer twentieths of the distinct values may be rare ones of any quantity.
+    edge = len(values) // 20
+    core = values[edge : len(values) - edge]
+    within = sum(exact[value] for value in core)
+    grid = next(
+        step
+        for step in (10_000, 5_000, 1_000, 500, 100, 50, 10, 5, 2, 1)
+        if sum(exact[value] for value in core if value % step == 0) >= _SHARE_ON_THE_GRID * within
+    )
+    if len(core) > _MOST_OF_A_CATALOGUE * ((core[-1] - core[0]) / grid + 1):
+        return False
+    gaps = [high - low for low, high in pairwise(core)]
+    falling = sum(after < before for before, after in pairwise(gaps))
+    return falling >= _FEWEST_FALLING_GAPS * len(gaps)
 
 
 def _is_clock(name: str, fact: Facts, beyond: tuple[float, ...]) -> bool:

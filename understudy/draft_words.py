@@ -41,9 +41,9 @@ _CODES = frozenset({
     "region", "county", "country", "zip", "zipcode", "postcode", "postal", "plz", "fips", "puma", "naics", "icd", "drg",
     "marital", "religion", "occupation", "industry", "hispanic", "ethnicity", "sector", "channel", "branch", "department",
     "dept", "ward", "district", "store", "shop", "product", "sku", "cluster", "flag", "mode", "kind", "disposition", "source",
-    "specialty", "payer", "language", "nationality",
+    "specialty", "payer", "language", "nationality", "relationship",
 })  # fmt: skip
-_CODE_ENDS = ("code", "type", "status", "zip")
+_CODE_ENDS = ("code", "type", "status", "zip", "fips")
 _COUNTS = frozenset({"number", "num", "count", "cnt", "n", "total", "sum", "avg", "mean", "days", "amount"})
 _AMOUNTS = frozenset({
     "income", "salary", "wage", "wages", "cost", "costs", "price", "amount", "fare", "total", "balance", "charge", "charges",
@@ -78,6 +78,8 @@ _THINGS = frozenset({
 })  # fmt: skip
 _KEY_ENDS = ("uuid", "guid", "num", "nbr")
 _POSTAL = frozenset({"zip", "zipcode", "postcode", "postal", "plz"})
+_CLASSIFICATIONS = frozenset({"indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp"})
+"""Columns of industries, occupations and birthplaces, as surveys call them."""
 _COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
@@ -150,17 +152,21 @@ def names_codes(name: str) -> bool:
     """Whether whole numbers under a name are codes without an order, unless the name says that they count something."""
     words = words_of(name)
     glued = bool(words) and words[-1].endswith(_CODE_ENDS)
-    return bool(words) and words[0] not in _COUNTS and (glued or not _CODES.isdisjoint(words))
+    return (
+        bool(words)
+        and words[0] not in _COUNTS
+        and (glued or not (_CODES | _CLASSIFICATIONS).isdisjoint(words))
+    )
 
 
 def names_quantity(name: str) -> bool:
-    """Whether a name is that of a quantity: a count, an amount, a grade, or things in the plural."""
+    """Whether a name is that of a quantity other than an amount: a count, a grade, or things in the plural."""
     words = words_of(name)
     many = any(
         len(word) > _SHORT_WORD and word.endswith("s") and not word.endswith(("ss", "us", "is"))
         for word in words
     )
-    return many or not (_QUANTITIES | _AMOUNTS | _COUNTS).isdisjoint(words)
+    return many or not (_QUANTITIES | _COUNTS).isdisjoint(words)
 
 
 def natural_scale(name: str) -> Sequence[tuple[float, float]]:
@@ -201,6 +207,8 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
     words = words_of(name)
     if not _POSTAL.isdisjoint(words):
         return "postcodes"
+    if not _CLASSIFICATIONS.isdisjoint(words):
+        return "codes of a classification"
     if (book := _countries(words, texts)) is not None:
         return book
     letters = sum(_ICD_LETTER.match(text) is not None for text in texts)

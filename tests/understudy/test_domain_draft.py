@@ -298,6 +298,8 @@ def test_times_of_the_clock_have_a_bin_for_each_hour(tmp_path: Path):
     assert accepted(path, draft) == (1441, 0)
     domain = TableDomain.from_json(confirmed(draft))
     assert domain.cells <= codes_at_most(draft)
+    odd = write(tmp_path, ("sched_time\n" + "".join(f"{time}\n" for time in [*minutes, 1260])).encode())
+    assert "edges" not in column(draft_domain(odd), "sched_time"), "1260 is no time of the clock"
 
 
 def test_numbers_that_are_spread_as_codes_are_are_categories(tmp_path: Path):
@@ -313,6 +315,22 @@ def test_numbers_that_are_spread_as_codes_are_are_categories(tmp_path: Path):
     kinds = {entry["name"]: entry["kind"] for entry in draft["columns"]}
     assert {name for name, kind in kinds.items() if kind == "categorical"} == {"MSP", "RAC", "OWN"}
     assert column(draft, "Q2")["specials"] == [99]
+
+
+def test_codes_of_long_lists_are_categories(tmp_path: Path):
+    """Industries stand far apart and in many rows each; states leave out single numbers; neither is a squared or rounded quantity."""
+    industries = [170 + 10 * (n * n % 997) for n in range(60)]
+    states = [n for n in range(1, 57) if n not in {3, 7, 14, 43, 52}]
+    made = {
+        "work": lambda n: industries[n % 60], "OCCP": lambda n: 10 * (n % 400), "home": lambda n: states[n % len(states)],
+        "OWN_RENT": lambda n: n % 3, "value": lambda n: n % 4, "agesq": lambda n: (20 + n % 55) ** 2,
+        "limit": lambda n: 10_000 * (1 + n % 60), "paid": lambda n: 1000 * (n % 60) if n % 10 else 17 * n, "hours": lambda n: 1 + n % 48,
+    }  # fmt: skip
+    rows = "\n".join(",".join(str(make(n)) for make in made.values()) for n in range(3000))
+    draft = draft_domain(write(tmp_path, f"{','.join(made)}\n{rows}\n".encode()))
+    codes = {entry["name"] for entry in draft["columns"] if entry["kind"] == "categorical"}
+    assert codes == {"work", "OCCP", "home", "OWN_RENT"}
+    assert column(draft, "OCCP")["categories"] == "learn"
 
 
 def test_identifiers_that_repeat_are_asked_about(tmp_path: Path):
