@@ -146,9 +146,9 @@ def publish(
     stays open; run the same command again once it is approved. Ctrl-C cancels the job. For a selection among candidates,
     the quote shows both prices before the order. With --json, progress goes to standard error.
 
-    After the release the owner report's summary is shown to you, and a utility report is offered: how good the release is,
-    measured with noise for a tenth of the epsilon. Where this command sets the cap itself, it leaves that much; it never raises a cap
-    for it.
+    Once all files are written, the command waits for the owner report's summary, usually less than a minute, and offers a utility
+    report: how good the release is, measured with noise for a tenth of the epsilon. Where this command sets the cap itself, it leaves
+    that much; it never raises a cap for it.
 
     Exit status: 0 if everything was published; 1 if nothing was; 3 if everything was published but the generator is
     degenerate, with a warning that says what to change.
@@ -190,13 +190,18 @@ def publish(
             published = publish_order(connection, order, screen)
         except InvalidInput as refusal:
             raise placed(refusal, domain) from None
+        if not as_json:
+            tell({}, summary(published, order), as_json=False)
+            if published.sheet is not None:
+                screen.show(published.sheet)
         if not no_owner_report:
             tell_owner(connection, published, screen)
         may_ask = not as_json and can_be_asked(screen)
-        published = offer_utility_report(connection, published, order, screen, may_ask=may_ask)
-    tell(published_document(published), summary(published, order), as_json=as_json)
-    if published.sheet is not None and not as_json:
-        screen.show(published.sheet)
+        measured = offer_utility_report(connection, published, order, screen, may_ask=may_ask)
+    if as_json:
+        tell(published_document(measured), (), as_json=True)
+    elif measured is not published:
+        tell({}, (f"  {measured.files[-1].resolve()}", paid(measured)), as_json=False)
     warn(published, screen)
 
 
@@ -302,22 +307,30 @@ def summary(published: Published, order: Order) -> list[str]:
         published: what came of the order.
         order: the order.
     """
-    guarantee, spent = published.certificate["privacy_parameters"], published.statement.spent
-    cap = published.statement.cap or {}
+    guarantee = published.certificate["privacy_parameters"]
     made = "a private classifier" if order.model else f"{order.sample_rows} synthetic records"
     headline = (
         f"Published {order.name!r}: {made} under (epsilon {guarantee['epsilon']:g}, "
         f"delta {guarantee['delta']:g}) differential privacy."
     )
-    paid = (
+    more = f"More of them cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
+    if order.model:
+        more = "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
+    return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid(published), more]
+
+
+def paid(published: Published) -> str:
+    """State what the population has spent of its cap.
+
+    Args:
+        published: what came of the order.
+    """
+    spent, cap = published.statement.spent, published.statement.cap or {}
+    return (
         f"Spent so far by this population: epsilon {spent.get('epsilon')}, delta {spent.get('delta')} "
         f"of a cap of epsilon {cap.get('epsilon')}, delta {cap.get('delta')} "
         f"(carried by filter {published.statement.carried_by})."
     )
-    more = f"More of them cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
-    if order.model:
-        more = "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
-    return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid, more]
 
 
 def published_document(published: Published) -> Json:

@@ -41,7 +41,8 @@ def tell_owner(connection: Connection, published: Published, screen: TerminalScr
             if report is None:
                 return
             screen.say(
-                "The owner report of this release is being made; Ctrl-C stops waiting for it, not making it."
+                "Waiting for the owner report. It appears at the end of a fixed interval, of a minute by default, so that its time"
+                " says nothing about the rows; Ctrl-C stops waiting."
             )
             report = _ended(owner, report)
             if report.state != "made":
