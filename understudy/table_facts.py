@@ -88,7 +88,11 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tuple[Dialect, list[str]]:
-    """Delimiter, header and column names from the first lines."""
+    """Delimiter, header and column names from the first lines.
+
+    Raises:
+        InputUnusable: The file is empty, or a column has no name in its header.
+    """
     with _opened(path) as file:
         lines = [
             line for line in (file.readline(1 << 20).decode("utf-8-sig") for _ in range(20)) if line.strip()
@@ -104,10 +108,18 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
     if header is None:
         guessed.append("header")
         numbers_below = any(_is_number(text) for row in others for text in row)
-        header = not any(_is_number(text) or text in _NULLS for text in first) and len(set(first)) == len(
-            first
+        # An index that was written along has no name.
+        named = first[1:] if first[0] == "" and all(_is_number(row[0]) for row in others) else first
+        header = not any(_is_number(text) or text in _NULLS for text in named) and len(set(named)) == len(
+            named
         )
         header = header and (numbers_below or not others or not _same_words(first, others))
+    if header and "" in first:
+        message = (
+            f"{path.name}: column {first.index('') + 1} has no name in the first line; name it, or leave it out, as"
+            " `to_csv(..., index=False)` of pandas does with its index"
+        )
+        raise InputUnusable(message)
     names = first if header else [f"column{index}" for index in range(1, len(first) + 1)]
     return Dialect(delimiter=delimiter, header=header, guessed=tuple(guessed)), names
 

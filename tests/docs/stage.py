@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -77,13 +77,13 @@ class Stage:
         kept = {"PATH": path, "HOME": home, "UNDERSTUDY_DATA_FOLDER": home, "LC_ALL": "C.UTF-8"}
         return kept | facts
 
-    def given(self, folder: Path) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """What a Python block may name that its page does not make."""
-        domain = json.loads((folder / "domain.json").read_text())
+        domain = json.loads((self.published / "domain.json").read_text())
         domain.pop("declared_size", None)
         with self.client("analyst") as analyst:
             dataset_id = self.dataset_id(analyst)
-        return {"domain": domain, "dataset_id": dataset_id, "frame": pd.read_csv(folder / TABLE)}
+        return {"domain": domain, "dataset_id": dataset_id, "frame": pd.read_csv(self.published / TABLE)}
 
     def tidy(self) -> None:
         """Leave the analyst with one wide grant under a wide cap, nothing open and nothing frozen."""
@@ -146,11 +146,12 @@ def staged(folder: Path, up: Up, first: Callable[[Stage, Path], None]) -> Iterat
     Args:
         folder: an empty folder.
         up: the stack; what others have on it is left alone.
-        first: runs the first page in a folder that holds rows and their domain.
+        first: runs the first page in a folder that holds the rows and nothing else, as a newcomer has it.
     """
     published = folder / "published"
-    rows, _ = write_table(published, rows=ROWS)
+    rows, domain = write_table(published, rows=ROWS)
     rows.rename(published / TABLE)
+    domain.unlink()
     (command := folder / "bin").mkdir()
     with quick(folder / "command.socket") as socket:
         shim = command / "understudy"
@@ -181,9 +182,10 @@ def quick(socket: Path) -> Iterator[Path]:
         server.wait()
 
 
-def page_folder(stage: Stage, folder: Path) -> Path:
-    """A folder as a reader of any page has it: rows, domain, and what was published of them."""
-    for name in (TABLE, "domain.json"):
+def page_folder(stage: Stage, folder: Path, blocks: Iterable[Block]) -> Path:
+    """A folder as a reader of any page has it: rows, what was published of them, and a domain that the page does not draft."""
+    drafts = any("--out domain.json" in block.text for block in blocks)
+    for name in (TABLE,) if drafts else (TABLE, "domain.json"):
         shutil.copy(stage.published / name, folder)
     shutil.copytree(stage.published / "folder", folder, dirs_exist_ok=True)
     shutil.copytree(stage.published / "folder", folder / "understudy-demo")

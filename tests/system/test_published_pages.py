@@ -44,10 +44,14 @@ def test_the_blocks_of_a_page_run(
     alone = name.endswith(".ipynb")  # a notebook makes all that it names, and talks to the running stack
     folder = tmp_path
     if not alone:
-        folder = images_folder(stage, tmp_path) if name in OF_IMAGES else page_folder(stage, tmp_path)
+        folder = (
+            images_folder(stage, tmp_path)
+            if name in OF_IMAGES
+            else page_folder(stage, tmp_path, PLAYED[name])
+        )
     monkeypatch.chdir(folder)
     monkeypatch.setenv("UNDERSTUDY_DATA_FOLDER", str(stage.up.data_folder if alone else tmp_path / "own"))
-    names = {} if alone or name in OF_IMAGES else stage.given(folder)
+    names = {} if alone or name in OF_IMAGES else stage.given()
     try:
         for block in PLAYED[name]:
             stage.run(block, folder, names)

@@ -342,6 +342,15 @@ def test_identifiers_that_repeat_are_asked_about(tmp_path: Path):
         assert column(draft, name)[NOTE].startswith("An identifier that repeats.")
 
 
+def test_an_index_without_a_name_is_refused_with_the_remedy(tmp_path: Path):
+    path = write(tmp_path, b",age,sex\n0,31,f\n1,42,m\n")
+    for header in (None, True):
+        with pytest.raises(InputUnusable, match=r"column 1 has no name .*index=False"):
+            draft_domain(path, header=header)
+    missing_first = draft_domain(write(tmp_path, b",red\nbig,blue\nsmall,red\n"))
+    assert not missing_first["csv"]["header"], "the first value of rows without a header may be missing"
+
+
 @pytest.mark.parametrize(
     ("name", "words", "book"),
     [

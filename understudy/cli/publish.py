@@ -290,7 +290,7 @@ def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
         screen.say(f"Using the service at {found.url}.")
         yield found
         return
-    screen.say(f"Starting the local stack on {folder} ...")
+    screen.say(f"Starting the local stack on {folder}; the first start makes its database ...")
     with background_stack(folder) as address:
         connection = announced_connection(folder)
         if connection is None:
@@ -327,10 +327,14 @@ def paid(published: Published) -> str:
     """
     spent, cap = published.statement.spent, published.statement.cap or {}
     return (
-        f"Spent so far by this population: epsilon {spent.get('epsilon')}, delta {spent.get('delta')} "
-        f"of a cap of epsilon {cap.get('epsilon')}, delta {cap.get('delta')} "
+        f"Spent so far by this population: epsilon {_shown(spent, 'epsilon')}, delta {_shown(spent, 'delta')} "
+        f"of a cap of epsilon {_shown(cap, 'epsilon')}, delta {_shown(cap, 'delta')} "
         f"(carried by filter {published.statement.carried_by})."
     )
+
+
+def _shown(amounts: Json, key: str) -> str:
+    return f"{float(amounts[key]):g}" if key in amounts else "unknown"
 
 
 def published_document(published: Published) -> Json:

@@ -29,7 +29,8 @@ def quote_lines(quote: Quote) -> list[str]:
         )
     if any(part["half_width_95"] > 0.5 for part in report["parts"].values()):  # noqa: PLR2004 - half of all there is
         lines.append("  too imprecise to be useful: measure fewer columns or spend more epsilon")
-    room = "yes" if quote.fits else f"no ({quote.refusal})"
+    needs_grant = grant is None and quote.refusal == "grant-refused"
+    room = "yes, with a grant for it" if needs_grant else "yes" if quote.fits else f"no ({quote.refusal})"
     lines.append(
         f"  fits into the budget: {room}"
         + ("" if left is None else f"; available under the cap after it: epsilon {left:.4g}")
