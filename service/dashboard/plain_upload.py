@@ -61,7 +61,7 @@ def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
             )
         domain, units = upload.require_open()
         upload.receive(form, domain=domain, units=units, content_type=kind)
-    return sent_on(f"/datasets/{dataset_id}/facts")
+    return sent_on(f"/datasets/{dataset_id}/facts?done=uploaded")
 
 
 @router.post("/datasets/{dataset_id}/rows/accept")

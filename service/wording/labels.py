@@ -45,6 +45,7 @@ DONE: Final[Mapping[str, str]] = {
     "endpoint-removed": "The endpoint and its address are removed.",
     "deleted": "The dataset is deleted. Its rows cannot be recovered.",
     "declared": "The dataset is declared. You can now upload its rows.",
+    "uploaded": "The upload is complete. Its intake report is on this page; an admin sets the cap under Budget.",
     "rows-accepted": "The rows are accepted into the dataset.",
     "rows-discarded": "The rows are discarded. You can upload rows again.",
 }

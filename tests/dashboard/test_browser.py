@@ -219,6 +219,12 @@ def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     tab.get_by_role("button", name="Approve").click()
     tab.get_by_text("The request is approved").wait_for()
     tab.get_by_role("link", name="Overview", exact=True).first.click()
+    tab.get_by_role("link", name="Declare a dataset").click()
+    drafted = tmp_path / "domain.json"
+    drafted.write_text('{"declared_size": 7000}')
+    tab.locator("#file").set_input_files(str(drafted))
+    tab.wait_for_function("document.getElementById('declared_size').value === '7000'")
+    tab.get_by_role("link", name="Overview", exact=True).first.click()
     tab.get_by_role("link", name="Ward surveys").click()
     tab.get_by_role("link", name="Upload rows").click()
     rows = tmp_path / "rows.csv"
@@ -320,5 +326,5 @@ def _upload(tab: Any, rows: Path) -> None:
     tab.reload()
     tab.locator("input[type=file]").set_input_files(str(rows))
     tab.get_by_role("button", name="Upload").click()
-    tab.wait_for_url("**/facts")
+    tab.wait_for_url("**/facts?done=uploaded")
     assert sent == ["1", "2", "2", "3", "3"], sent

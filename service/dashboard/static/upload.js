@@ -125,7 +125,12 @@
       input.files = event.dataTransfer.files;
       input.dispatchEvent(new Event("change"));
     });
-    if (into) input.addEventListener("change", async () => { if (input.files[0]) into.value = await input.files[0].text(); });
+    if (into) input.addEventListener("change", async () => {
+      if (!input.files[0]) return;
+      into.value = await input.files[0].text();
+      const size = document.getElementById(zone.dataset.size);
+      try { size.value ||= JSON.parse(into.value).declared_size ?? ""; } catch { /* the review says what is wrong */ }
+    });
   });
 
   document.querySelectorAll("form[data-upload]").forEach((form) => form.addEventListener("submit", async (event) => {
