@@ -122,7 +122,7 @@ def _facts(real: Cells, cells: Cells) -> Iterator[str]:
 
 def _classifiers(cells: Cells) -> Iterator[str]:
     yield "### Classifiers\n"
-    yield "AUROC with public weights, and what each arm adds to it: mean over seeds, lowest and highest in brackets.\n"
+    yield "AUROC with public weights, and what each arm adds to it: mean over seeds, lowest and highest in brackets. An empty place was not run.\n"
     found = {arm: gains(cells, "auroc", arm) for arm in _ARMS}
     rows = []
     for place in _places(cells):
@@ -173,7 +173,8 @@ def _spread(values: list[float] | None) -> str:
         return ""
     if len(values) == 1:
         return f"{values[0]:+.4f} (one seed)"
-    return f"{fmean(values):+.4f} ({min(values):+.4f} to {max(values):+.4f})"
+    seeds = ", two seeds" if len(values) == 2 else ""  # noqa: PLR2004
+    return f"{fmean(values):+.4f} ({min(values):+.4f} to {max(values):+.4f}{seeds})"
 
 
 def _all_together(found: Mapping[Place, list[float]]) -> str:
