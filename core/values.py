@@ -44,7 +44,7 @@ CountOrNone = Annotated[int, Field(ge=0, le=10**15)]
 ADDED_LATER: Final = frozenset(
     {
         "critic_asks", "generator_check", "learning", "records", "reused", "anchor_screening_share",
-        "column_sensitivity", "table_sensitivity", "screening_sensitivity", "owners", "averaging_rounds",
+        "column_sensitivity", "table_sensitivity", "screening_sensitivity", "owners", "averaging_rounds", "federation",
         "first_noise_multiplier", "schedule_start", "adam_beta1", "adam_beta2",
     }
 )  # fmt: skip

@@ -13,7 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.artifacts.certificate_schema import schema_text
-from core.artifacts.model_form import averaged_schema_text, federated_schema_text, model_schema_text
+from core.artifacts.model_form import (
+    averaged_schema_text,
+    federated_schema_text,
+    member_schema_text,
+    model_schema_text,
+)
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.selection_form import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
@@ -55,6 +60,7 @@ SCHEMAS = {
     "understudy/verifying/model.schema.json": model_schema_text,
     "understudy/verifying/federated-model.schema.json": federated_schema_text,
     "understudy/verifying/averaged-model.schema.json": averaged_schema_text,
+    "understudy/verifying/member-model.schema.json": member_schema_text,
     "understudy/verifying/selection.schema.json": selection_schema_text,
 }
 

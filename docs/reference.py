@@ -19,7 +19,12 @@ import core
 import service
 import workers
 from core.artifacts.certificate_schema import schema_text
-from core.artifacts.model_form import averaged_schema_text, federated_schema_text, model_schema_text
+from core.artifacts.model_form import (
+    averaged_schema_text,
+    federated_schema_text,
+    member_schema_text,
+    model_schema_text,
+)
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.selection_form import selection_schema_text
 from core.errors import UnderstudyError
@@ -144,6 +149,7 @@ REFERENCE: Final[Mapping[str, Callable[[], str]]] = {
     "model.schema.json": model_schema_text,
     "federated-model.schema.json": federated_schema_text,
     "averaged-model.schema.json": averaged_schema_text,
+    "member-model.schema.json": member_schema_text,
     "selection.schema.json": selection_schema_text,
 }
 """Every file of the site's folder `reference`, and what writes it."""

@@ -74,6 +74,7 @@ from service.edge.request_records import RequestRecords
 from service.edge.security_headers import SecurityHeaders
 from service.edge.streaming import Streams
 from service.edge.termination import on_termination
+from service.federations import endpoints as federations
 from service.figures import endpoints as figures
 from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
@@ -120,6 +121,7 @@ _NO_TELEMETRY: TelemetryConfig = {
     "auto_configure": False,
 }
 _ROWS_PATH = re.compile(r"(/v1)?/datasets/[^/]+/rows")
+_STATE_PATH = re.compile(r"/v1/federations/[^/]+/rounds/[^/]+")
 _PART_PATH = re.compile(r"/v1/uploads/[^/]+/parts/[^/]+")
 _EVERYWHERE = (
     KeyMissing,
@@ -203,7 +205,7 @@ def create_app(
     app.add_middleware(
         BodyLimit,
         max_bytes=MAX_JSON_BYTES,
-        exempt=(_ROWS_PATH, _PART_PATH),
+        exempt=(_ROWS_PATH, _PART_PATH, _STATE_PATH),
         larger={"/v1/datasets": MAX_DOMAIN_BYTES},
     )
     app.add_middleware(LastResort, shown=shown_last)
@@ -239,6 +241,7 @@ def _routes() -> list[BaseRoute]:
         members,
         budgets,
         requests,
+        federations,
         grants,
         quotes,
         releases,

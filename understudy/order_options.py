@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.documents import Json
+from understudy.documents import Json, take
 from understudy.errors import InputUnusable
 
 BY_RULES = "rules"
@@ -14,6 +14,9 @@ BY_RULES = "rules"
 SYNTHESIZER = "synthesizer"
 _FEWEST, _MOST = 2, 32
 """Limits of the service; checked here too, because its error points into JSON that the user never wrote."""
+_FEDERATION = re.compile(
+    r"(https?://[^/?#\s]+)/v1/federations/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/?"
+)
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z_]+=)")
 
 
@@ -125,3 +128,31 @@ def _candidate_of_file(file: Path) -> Json:
         message = f'{file} must hold an object with "options", and "{SYNTHESIZER}" where it is another one'
         raise InputUnusable(message)
     return document
+
+
+def parse_federation(address: str) -> tuple[str, str]:
+    """Read the address of a federation: the origin of its board, and its id.
+
+    Args:
+        address: ``https://board.example.org/v1/federations/ID``.
+
+    Raises:
+        InputUnusable: if it is none.
+    """
+    found = _FEDERATION.fullmatch(address)
+    if found is None:
+        message = "--join takes the address of a federation: https://board.example.org/v1/federations/ID"
+        raise InputUnusable(message)
+    return found[1], found[2]
+
+
+def joined(url: str, token: str, membership: Json) -> dict[str, Any]:
+    """Return the member ``federation`` of an order in the member's own service.
+
+    Args:
+        url: origin of the board.
+        token: of the member.
+        membership: what the board states.
+    """
+    names = ("federation_id", "member", "members", "domain_sha256", "plan_sha256")
+    return {"url": url, "token": token} | dict(zip(names, take(membership, *names), strict=True))

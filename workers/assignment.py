@@ -10,6 +10,7 @@ from core.data.sealing import open_bytes
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.jobs.boards import Board
 from core.jobs.claims import Claim, held_claim
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.selection import owners_of
@@ -40,6 +41,7 @@ class Assignment:
         randomness_key: Key of all the job's randomness; 32 bytes, the same for every attempt.
         ordered_at: The time of the order. The certificate is dated with it, because it is the same for every attempt and
             says nothing about how long anything took.
+        board: The board of the plan's federation; None without one.
     """
 
     claim: Claim
@@ -48,6 +50,7 @@ class Assignment:
     data_key: bytes = field(repr=False)
     randomness_key: bytes = field(repr=False)
     ordered_at: datetime
+    board: Board | None = None
 
     @property
     def only_rows(self) -> tuple[str, bytes]:
@@ -80,6 +83,7 @@ def read_assignment(database: Database, *, job_id: UUID, fence: int, master_keys
             _sealed_rows(session.get_one(Dataset, each), dataset, master_keys) for each in dataset_ids
         )
         data_key = rows[dataset_ids.index(claim.dataset_id)].data_key
+        sealed = job.sealed_federation
         return Assignment(
             claim=claim,
             domain=domain_from_json(dataset.domain),
@@ -87,6 +91,7 @@ def read_assignment(database: Database, *, job_id: UUID, fence: int, master_keys
             data_key=data_key,
             randomness_key=open_bytes(data_key, claim.sealed_randomness_key, context=f"job:{job_id}"),
             ordered_at=job.created_at,
+            board=None if sealed is None else Board.open(sealed, data_key, job_id),
         )
 
 

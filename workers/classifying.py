@@ -17,12 +17,14 @@ from models.classifier.private_training import train_classifier
 from models.classifier.recorder import ModelRecorder, model_grids
 from models.classifier.registered import require_registered
 from models.coding import joined
+from models.dp.errors import CheckpointLost, StateRefused
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 from models.software import software_of
 from models.synthesizer import TrainingHost
 from workers.assignment import Assignment
-from workers.outcomes import AttemptEnded, ExitCode
+from workers.federating import FederationBoard
+from workers.outcomes import AttemptEnded, ExitCode, machinery
 
 
 def record_of_model(plan: OrderedPlan) -> ModelRecorder:
@@ -44,6 +46,7 @@ def classified(
     record: ModelRecorder,
     parts: Callable[[], Sequence[PrivateTable | PrivateImages]],
     host: TrainingHost,
+    board: FederationBoard | None = None,
 ) -> bytes:
     """Train, and return the staged bundle, the same bytes for every attempt of a job.
 
@@ -52,15 +55,27 @@ def classified(
         record: of what is released.
         parts: opens the private rows of every owner. Units of different owners are different units.
         host: durable progress and checkpoints.
+        board: of the plan's federation; None without one.
 
     Raises:
+        AttemptEnded: The federation does not go on.
         ExecutionDiffers: what was released is not the plan.
     """
     streams = KeyedStreams(work.randomness_key, releases=record)
     if record.plan.options.averaging_rounds is None:
         trained = train_classifier(joined(parts()), record.plan, streams, host)
     else:
-        trained = train_averaged(parts(), record.plan, streams, host)
+        if board is not None:
+            with machinery():
+                board.require_same()
+        try:
+            trained = train_averaged(
+                parts(), record.plan, streams, host, board, steps_begun=work.claim.steps_begun
+            )
+        except StateRefused:
+            raise AttemptEnded(ExitCode.STATE_REFUSED) from None
+        except CheckpointLost:
+            raise AttemptEnded(ExitCode.CHECKPOINT_LOST) from None
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "job_id": str(work.claim.job_id),

@@ -23,6 +23,22 @@ REUSED_COUNTS_MISSING: Final = "reused-counts-missing"
 """Failure code of a job whose plan reuses the counts of a release that is gone or changed."""
 
 
+MEMBER_VANISHED: Final = "member-vanished"
+"""Failure code of a job in a federation, another member of which missed the deadline of a round."""
+
+FEDERATION_ENDED: Final = "federation-ended"
+"""Failure code of a job whose federation the analyst ended."""
+
+FEDERATION_DIFFERS: Final = "federation-differs"
+"""Failure code of a job whose board has another plan, another token or another address than may be called."""
+
+STATE_REFUSED: Final = "federation-state-refused"
+"""Failure code of a job that was handed a state which is not one of its training."""
+
+CHECKPOINT_LOST: Final = "federation-checkpoint-lost"
+"""Failure code of a job in a federation whose last round cannot be resumed."""
+
+
 class ExitCode(IntEnum):
     """Exit code of a child."""
 
@@ -32,6 +48,11 @@ class ExitCode(IntEnum):
     DATA = 42
     MACHINERY = 43
     REUSED_MISSING = 44
+    MEMBER_VANISHED = 45
+    FEDERATION_ENDED = 46
+    FEDERATION_DIFFERS = 47
+    STATE_REFUSED = 48
+    CHECKPOINT_LOST = 49
 
 
 class Outcome(StrEnum):
@@ -44,6 +65,8 @@ class Outcome(StrEnum):
     * MACHINERY: database, object store or setup failed where no row could matter; resumed, in the end settled.
     * REUSED_MISSING: counts of an earlier release, which the plan reuses, are gone or changed. No row was read, and no
       further attempt would find them.
+    * MEMBER_VANISHED, FEDERATION_ENDED, FEDERATION_DIFFERS, STATE_REFUSED, CHECKPOINT_LOST: the job's federation does not go on.
+      What others answered decides that, never own rows; the steps that have begun are charged.
     * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so the job is
       resumed with the same randomness; `core.jobs.endings.give_up` ends it when its attempts are used up.
     * STOPPED: the worker was asked to stop, or makes room; the job goes back to the queue and no attempt is counted.
@@ -61,6 +84,11 @@ class Outcome(StrEnum):
     DATA = "data"
     MACHINERY = "machinery"
     REUSED_MISSING = "reused-missing"
+    MEMBER_VANISHED = MEMBER_VANISHED
+    FEDERATION_ENDED = FEDERATION_ENDED
+    FEDERATION_DIFFERS = FEDERATION_DIFFERS
+    STATE_REFUSED = STATE_REFUSED
+    CHECKPOINT_LOST = CHECKPOINT_LOST
     VANISHED = "vanished"
     STOPPED = "stopped"
     FROZEN = "frozen"
@@ -73,6 +101,16 @@ class Outcome(StrEnum):
         return Outcome.DATA if self in CHARGED_IN_FULL else self
 
 
+FINAL_CODES: Final = {
+    Outcome.REUSED_MISSING: REUSED_COUNTS_MISSING,
+    Outcome.MEMBER_VANISHED: MEMBER_VANISHED,
+    Outcome.FEDERATION_ENDED: FEDERATION_ENDED,
+    Outcome.FEDERATION_DIFFERS: FEDERATION_DIFFERS,
+    Outcome.STATE_REFUSED: STATE_REFUSED,
+    Outcome.CHECKPOINT_LOST: CHECKPOINT_LOST,
+}
+"""Failure codes of outcomes in which rows had no part, and which no further attempt would change."""
+
 CHARGED_IN_FULL: Final = frozenset({Outcome.DATA, Outcome.TOO_LONG, Outcome.TOO_LARGE})
 
 
@@ -83,6 +121,11 @@ _OF_CODE: Final = {
     ExitCode.DATA: Outcome.DATA,
     ExitCode.MACHINERY: Outcome.MACHINERY,
     ExitCode.REUSED_MISSING: Outcome.REUSED_MISSING,
+    ExitCode.MEMBER_VANISHED: Outcome.MEMBER_VANISHED,
+    ExitCode.FEDERATION_ENDED: Outcome.FEDERATION_ENDED,
+    ExitCode.FEDERATION_DIFFERS: Outcome.FEDERATION_DIFFERS,
+    ExitCode.STATE_REFUSED: Outcome.STATE_REFUSED,
+    ExitCode.CHECKPOINT_LOST: Outcome.CHECKPOINT_LOST,
 }
 
 

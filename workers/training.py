@@ -38,7 +38,7 @@ from core.tracing import no_tracer, span
 from workers.attempts import Command, Heartbeat, JobRunner
 from workers.devices import claimed_gpus
 from workers.object_keys import bundle_key, checkpoint_key, release_id_of
-from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING, Outcome
+from workers.outcomes import FINAL_CODES, MACHINERY_FAILED, Outcome
 from workers.publishing import certify_bundle, certify_model, sign_utility_report
 from workers.runner import WorkName
 from workers.supervision import child_environment
@@ -46,8 +46,8 @@ from workers.sweeping import sweep
 
 CAUSES: Final = {
     Outcome.MACHINERY: Cause.MACHINERY,
-    Outcome.REUSED_MISSING: Cause.MACHINERY,
     Outcome.VANISHED: Cause.UNKNOWN,
+    **dict.fromkeys(FINAL_CODES, Cause.MACHINERY),
 }
 """The cause of a failed attempt; every other failure counts as one of the rows."""
 
@@ -329,12 +329,12 @@ class Trainer(JobRunner[Claim]):
         A child that vanished may have been killed by the machine for the memory that its rows took: as long as there are
         attempts it is resumed with the same randomness, which releases nothing new.
         """
-        final = outcome is Outcome.REUSED_MISSING
+        final = FINAL_CODES.get(outcome)
         with self._database.transaction() as session:
             state = endings.fail(
                 session,
                 claim,
-                code=REUSED_COUNTS_MISSING if final else MACHINERY_FAILED,
+                code=final or MACHINERY_FAILED,
                 cause=CAUSES.get(outcome, Cause.ROWS),
                 clock=clock,
                 queue=self._queue,

@@ -14,9 +14,11 @@ from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_form import (
     AVERAGED_SCHEMA,
     FEDERATED_SCHEMA,
+    MEMBER_SCHEMA,
     SCHEMA,
     AveragedModelForm,
     FederatedModelForm,
+    MemberModelForm,
     ModelCertificateForm,
 )
 from core.artifacts.signing.contexts import CERTIFICATE
@@ -36,11 +38,13 @@ _SHADES: Final = 256
 _FORMS: Final[Mapping[str, type[ModelCertificateForm]]] = {
     FEDERATED_SCHEMA: FederatedModelForm,
     AVERAGED_SCHEMA: AveragedModelForm,
+    MEMBER_SCHEMA: MemberModelForm,
 }
 _WITHIN: Final = {
     SCHEMA: say.MODEL_WITHIN,
     FEDERATED_SCHEMA: say.FEDERATED_WITHIN,
     AVERAGED_SCHEMA: say.AVERAGED_WITHIN,
+    MEMBER_SCHEMA: say.MEMBER_WITHIN,
 }
 
 
@@ -121,7 +125,7 @@ def make_model_certificate(
         "unprotected_quantities": list(say.UNPROTECTED),
         "model": {
             "model_name": "Central",
-            "actors": say.FEDERATED_ACTORS if plan.owners else say.MODEL_ACTORS,
+            "actors": _actors(plan),
             "release_type": "One release",
             "data_source_type": "Static",
             "access_type": "Non-interactive",
@@ -141,6 +145,12 @@ def make_model_certificate(
         **_derived(plan, trained.executed, trained.noisy_wrong),
         **_ledgers(plan, places),
     }
+
+
+def _actors(plan: ModelPlan) -> str:
+    if plan.federation is not None:
+        return say.MEMBER_ACTORS
+    return say.FEDERATED_ACTORS if plan.owners else say.MODEL_ACTORS
 
 
 def _ledgers(plan: ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
@@ -212,6 +222,8 @@ def _form(certificate: Mapping[str, Any]) -> type[ModelCertificateForm]:
 
 
 def _schema(plan: ModelPlan) -> str:
+    if plan.federation is not None:
+        return MEMBER_SCHEMA
     if plan.options.averaging_rounds is not None:
         return AVERAGED_SCHEMA
     return FEDERATED_SCHEMA if plan.owners else SCHEMA

@@ -28,6 +28,7 @@ from core.values import Count, Digest, Identifier, Positive, Share
 SCHEMA: Final = "understudy.model-certificate/1"
 FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
 AVERAGED_SCHEMA: Final = "understudy.averaged-model-certificate/1"
+MEMBER_SCHEMA: Final = "understudy.member-model-certificate/1"
 
 Bits = Annotated[int, Field(ge=20, le=52)]
 Finite = Annotated[float, Field(gt=-1e13, lt=1e13, allow_inf_nan=False)]
@@ -196,6 +197,34 @@ class AveragedModelForm(FederatedModelForm):
 
     schema_: Literal["understudy.averaged-model-certificate/1"] = Field(alias="schema")  # type: ignore[assignment]
     composition: AveragedComposition
+
+
+class MemberDeployment(ModelDeployment):
+    """The view of every party where every owner trains in a service of its own."""
+
+    actors: Literal[say.MEMBER_ACTORS]  # type: ignore[valid-type]
+
+
+class MemberComposition(ModelComposition):
+    """Composition of costs in one member's service."""
+
+    within: Literal[say.MEMBER_WITHIN]  # type: ignore[valid-type]
+
+
+class MemberModelForm(ModelCertificateForm):
+    """A whole certificate of one member of a federation; `declared_size` is of all members together, `ledger` this member's own.
+
+    The plan's `federation` names the federation, its members with their declared sizes, and the member whose certificate this is.
+    """
+
+    schema_: Literal["understudy.member-model-certificate/1"] = Field(alias="schema")  # type: ignore[assignment]
+    model: MemberDeployment
+    composition: MemberComposition
+
+
+def member_schema_text() -> str:
+    """Return the file of the published JSON Schema of one member's model."""
+    return schema_text(MemberModelForm, name=MEMBER_SCHEMA)
 
 
 def model_schema_text() -> str:

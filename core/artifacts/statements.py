@@ -173,6 +173,16 @@ FEDERATED_ACROSS: Final = (
     "All ledgers are reserved, spent and settled in one transaction or none is, and all are spent before records of any owner are read. "
     "Each admits a job only while a filter that is valid under adaptive choice holds for everything spent and reserved in it."
 )
+MEMBER_ACTORS: Final = (
+    "The owner's records lie in a service of its own, which is trusted with them. The board that hands noisy weights from one owner to "
+    "the others, those owners, analysts and recipients of the model are not trusted, even if all of them collude."
+)
+MEMBER_WITHIN: Final = (
+    "This owner's records move a copy of the weights, by sums of clipped gradients with noise of their own. The weights leave the service "
+    "once a round, and the next round begins with an average of weights of all owners, which may be anything: a record moves each sum by "
+    "at most the clipping norm whatever the weights are. This owner's ledger is charged its own steps, composed with parameters fixed "
+    "beforehand, by privacy loss distributions and by Renyi divergences; the smaller epsilon is reported."
+)
 CIPHER: Final = "ChaCha20 (RFC 8439)"
 KEY: Final = "256 bits from the operating system for this job alone; destroyed when the release was published"
 ADDRESSING: Final = (

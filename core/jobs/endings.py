@@ -266,6 +266,7 @@ def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = N
     move(job, state)
     JOBS.end(job, state.value)
     job.sealed_randomness_key = None
+    job.sealed_federation = None
     job.finished_at = at
     job.failure_code = failure_code
     session = object_session(job)

@@ -23,6 +23,7 @@ from core.ledger import ledger
 from core.logs import current_request_id
 from core.plan.devices import Device, Wish
 from core.plan.domain.document import LEARN
+from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
 from core.plan.selection import OrderedPlan, owners_of
@@ -46,6 +47,7 @@ def place_order(
     further: Sequence[tuple[Dataset, UUID | None]] = (),
     device: Device | None = None,
     device_wish: Wish | None = None,
+    sealed_federation: bytes | None = None,
 ) -> Job:
     """Order a job: its plan is reserved and the job queued, together or not at all.
 
@@ -62,6 +64,7 @@ def place_order(
         further: the datasets of a plan over several owners beside the first, each with the grant on it.
         device: the kind of device whose workers take the job; None for any.
         device_wish: what the order asked for.
+        sealed_federation: the board of the plan's federation and the token for it, sealed; None without a federation.
 
     Raises:
         DatasetNotReady: no rows yet.
@@ -92,6 +95,7 @@ def place_order(
         trace_context=current_trace_context(),
         device=device,
         device_wish=device_wish,
+        sealed_federation=sealed_federation,
     )
     admissions = ledger.reserve_all(
         session,
@@ -129,7 +133,8 @@ def _require_made_for(plan: OrderedPlan, datasets: Sequence[Dataset]) -> None:
     """
     unit, first = plan.privacy_unit, datasets[0]
     records = LEARN if isinstance(plan, Plan) and plan.learns_records else unit.records
-    made_for = (plan.declared_size, plan.adjacency.value, unit.column, records)
+    planned = plan.local_size if isinstance(plan, ModelPlan) else plan.declared_size
+    made_for = (planned, plan.adjacency.value, unit.column, records)
     size = sum(dataset.declared_size for dataset in datasets)
     owners = tuple((owner.dataset_id, owner.population_id, owner.declared_size) for owner in owners_of(plan))
     named = tuple((str(each.id), str(each.population_id), each.declared_size) for each in datasets)

@@ -7,7 +7,8 @@ The releases, in this order, each with noise of its own (docs/private-models.md)
     accuracy    the number of wrong answers on held-out units: one Gaussian of sensitivity 1
 
 With `averaging_rounds` (federated averaging) every owner makes all of the steps on its own rows, with noise of its own. A unit moves the
-sums of its own owner alone, so what one ledger is charged is the same: the steps of one owner.
+sums of its own owner alone, so what one ledger is charged is the same: the steps of one owner. In a federation the plan of each owner's
+service is the same but for the name of the member (`core.plan.federation`).
 
 Everything is fixed before a row is read.
 """
@@ -23,6 +24,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Repeated
 from core.plan.errors import InvalidPlan
+from core.plan.federation import Federation
 from core.plan.mechanism_forms import ComposedForm
 from core.plan.model_options import ModelOptions
 from core.plan.owners import DataOwner, require_together
@@ -66,10 +68,14 @@ class ModelPlan(PlanDocument):
     epsilons: Epsilons
     owners: OrAbsent[tuple[DataOwner, ...]] = None
     """The datasets of several owners, by population; None if the job is on one dataset."""
+    federation: OrAbsent[Federation] = None
+    """The owners that train in services of their own; `declared_size` is the sum of theirs. None if all rows lie in this service."""
 
     def __post_init__(self) -> None:
         options = self.options
-        if self.owners is not None:
+        if self.federation is not None:
+            self._require_federated(self.federation)
+        elif self.owners is not None:
             require_together(self.owners, self.declared_size)
         elif options.averaging_rounds is not None:
             raise InvalidPlan("weights are averaged over several owners, and the plan has one")
@@ -83,6 +89,24 @@ class ModelPlan(PlanDocument):
             raise InvalidPlan("the model holds out no unit to measure its accuracy on")
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the model's epsilon exceeds its guarantee")
+
+    def _require_federated(self, federation: Federation) -> None:
+        if self.owners is not None or self.options.averaging_rounds is None:
+            raise InvalidPlan(
+                "a plan of a federation averages weights, and is on one dataset of this service"
+            )
+        if federation.declared_size != self.declared_size:
+            raise InvalidPlan("the plan's declared size is not the sum of its federation's members'")
+
+    @property
+    def local_size(self) -> int:
+        """The declared number of units whose rows lie in this service."""
+        return self.declared_size if self.federation is None else self.federation.own_size
+
+    @property
+    def copies(self) -> int:
+        """Owners in this service whose rows move a copy of the weights; 1 where nothing is averaged here."""
+        return 1 if self.options.averaging_rounds is None else len(self.owners or (None,))
 
     @derived
     def held_out_size(self) -> CountOrNone:
@@ -102,7 +126,7 @@ class ModelPlan(PlanDocument):
     @property
     def noisy_sums(self) -> int:
         """Released sums of gradients: one a step, or one a step of each owner whose weights are averaged."""
-        return self.steps if self.options.averaging_rounds is None else self.steps * len(self.owners or ())
+        return self.steps * self.copies
 
     @derived
     def sampling_rate(self) -> Share:

@@ -4,6 +4,7 @@ The rules' constants were chosen on held-out parts of training images (docs/priv
 the rows of a job.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Rep
 from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidSpec
+from core.plan.federation import Federation
 from core.plan.learning import learning_of
 from core.plan.model_options import ModelOptions, ModelRequest
 from core.plan.model_plan import HELD_OUT, ModelPlan
@@ -52,6 +54,9 @@ AVERAGED_PART: Final = 0.1
 COMPONENTS, HIDDEN, PCA_SHARE = 60, 1000, 0.1
 """Of an mlp on principal components: the published dimensions (Abadi and others 2016)."""
 TABLE_HIDDEN: Final = 64
+SCATTERING_PLANES, SCATTERING_REDUCTION = 81, 4
+"""Planes of a channel's scattering coefficients, and how many times smaller they are (`models.classifier.scattering`)."""
+NUMBERS_OF_WEIGHT, BYTES_OF_NUMBER, NAMES_OF_STATE = 4, 8, 4096
 MOST_TRIANGLE: Final = 4096
 """Largest number of features whose second moments are released."""
 
@@ -209,12 +214,14 @@ def make_model_plan(
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
     owners: tuple[DataOwner, ...] | None = None,
+    federation: Federation | None = None,
 ) -> ModelPlan:
     """Return the plan of a classifier, with the least noise on the steps that satisfies `guarantee`.
 
     Args:
         declared_size: of all datasets together.
         owners: of the datasets, in order; None if there is one dataset.
+        federation: the owners of a federation, seen by one of them; `declared_size` is of all together.
 
     Raises:
         InvalidSpec: there is nothing to predict, or the options do not suit the domain or the number of owners.
@@ -225,7 +232,9 @@ def make_model_plan(
         raise BoundNeedsAnchor
     facts = ModelFacts.of(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
     options = decide(model.request(), facts)
-    if options.averaging_rounds is not None and owners is None:
+    if federation is not None:
+        _require_federable(options)
+    elif options.averaging_rounds is not None and owners is None:
         raise InvalidSpec(
             "the option averaging_rounds averages the weights of several owners, and the order is on one dataset",
             remedy="name further datasets, or leave out averaging_rounds",
@@ -253,7 +262,41 @@ def make_model_plan(
         accuracy_noise_multiplier=noise.accuracy,
         epsilons=epsilons(noise.mechanism, delta=guarantee.delta),
         owners=owners,
+        federation=federation,
     )
+
+
+def largest_state(plan: ModelPlan, domain: TableDomain | ImageDomain) -> int:
+    """Return a bound on the bytes of one owner's state in a federation: four numbers of eight bytes for every weight, and names.
+
+    The state holds weights, their running average and one or two moments of the optimizer (`models.classifier.averaging`).
+    """
+    width = plan.inputs
+    if plan.options.features == "scattering":
+        assert isinstance(domain, ImageDomain), "scattering features are of images"
+        sides = -(-domain.height // SCATTERING_REDUCTION) * -(-domain.width // SCATTERING_REDUCTION)
+        width = domain.channels * SCATTERING_PLANES * sides
+    widths = [width, *([plan.options.hidden] if plan.options.hidden else []), plan.classes]
+    weights = sum((below + 1) * above for below, above in itertools.pairwise(widths))
+    return NUMBERS_OF_WEIGHT * BYTES_OF_NUMBER * weights + NAMES_OF_STATE
+
+
+def _require_federable(options: ModelOptions) -> None:
+    """Check that the members of a federation can begin with the same weights and exchange them.
+
+    Raises:
+        InvalidSpec: they cannot.
+    """
+    if options.averaging_rounds is None:
+        raise InvalidSpec(
+            "a federation averages weights, and the option averaging_rounds is missing",
+            remedy="set averaging_rounds, which divides steps",
+        )
+    if options.network not in {"linear", "mlp"} or options.engine != "closed_form":
+        raise InvalidSpec(
+            "a federation trains a linear layer or an mlp by their closed forms",
+            remedy="choose the network linear or mlp",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

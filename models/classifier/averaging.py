@@ -10,18 +10,24 @@ A unit moves the sums of its own owner alone, and each of them by the clipping n
 Repeated(PoissonSampled(q, Gaussian(sigma)), rounds x E). What other owners do follows from averages, which are post-processing.
 Weights of the average, divisors and rates come from declared sizes, because true sizes are private.
 
+Where the owners train in services of their own (`core.plan.federation`), every service makes the steps of its own owner, the noisy
+states are exchanged through a board, and each service averages them itself, in the same order. What is exchanged has the noise that the
+ledger was charged for, so the guarantee holds whatever the board and the other owners answer.
+
 The average of E = 1 is the step on the sum over all owners, under the root of their number times its noise.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
+import safetensors.torch
 import torch
 from torch import Tensor
 
+from core.plan.federation import Federation
 from core.plan.model_plan import ModelPlan
-from core.plan.owners import DataOwner
 from models.classifier.features import Batch, FeatureSource, PrivateRecords, features_of, labels_of
 from models.classifier.private_training import (
     MARK_INTERVAL,
@@ -29,13 +35,110 @@ from models.classifier.private_training import (
     TrainedClassifier,
     initial_network,
 )
+from models.dp.errors import CheckpointLost, StateRefused
 from models.dp.poisson import UnitSampler
 from models.idpgan.checkpoint import inside, pack, under, unpack
-from models.randomness import KeyedStreams
+from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.synthesizer import TrainingHost
 
 _STATE: Final = "average"
+_PUBLIC_START: Final = b"understudy/federation-start/1\n"
+_ROUND: Final = b"understudy/federation-round/1\n"
 State = dict[str, Tensor]
+
+
+class StateBoard(Protocol):
+    """Where the noisy states of a round are exchanged between services."""
+
+    def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
+        """Hand in the own state of a round, wait for all others, and return every member's, the own one in its place.
+
+        Args:
+            number: of the round, from 0.
+            state: the own state. A resumed training hands in the same bytes again.
+        """
+        ...
+
+
+class Averaging(Protocol):
+    """Makes one state of the copies that the owners in this service have moved."""
+
+    def average(self, number: int, copies: Sequence[State]) -> State:
+        """Return the state with which every owner begins the next round."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedHere:
+    """All owners' rows lie in this service.
+
+    Args:
+        weights: of the owners' copies.
+    """
+
+    weights: Sequence[float]
+
+    def average(self, number: int, copies: Sequence[State]) -> State:  # noqa: ARG002 - the protocol's signature
+        """See `Averaging`."""
+        return averaged(copies, self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedThroughBoard:
+    """The other owners' copies come from their services, and are checked: they may be anything.
+
+    Args:
+        federation: members and weights.
+        board: exchanges the states.
+    """
+
+    federation: Federation
+    board: StateBoard
+
+    def average(self, number: int, copies: Sequence[State]) -> State:
+        """See `Averaging`.
+
+        Raises:
+            StateRefused: another member's state is not one of this training.
+        """
+        (own,) = copies
+        answers = self.board.exchange(number, packed_state(own))
+        states = [
+            own if place == self.federation.place else opened_state(answer, like=own)
+            for place, answer in enumerate(answers)
+        ]
+        return averaged(states, self.federation.weights)
+
+
+def packed_state(state: State) -> bytes:
+    """Return a state as safetensors: the same bytes for the same numbers."""
+    packed: bytes = safetensors.torch.save({name: value.contiguous() for name, value in state.items()})
+    return packed
+
+
+def opened_state(content: bytes, *, like: State) -> State:
+    """Read another member's state, which nobody vouches for.
+
+    Args:
+        content: as `packed_state` makes it.
+        like: the own state of the same round.
+
+    Raises:
+        StateRefused: it has other names, shapes or types than the own one, another count of steps, or a number that is not finite.
+    """
+    try:
+        state: State = safetensors.torch.load(content)
+    except Exception:  # noqa: BLE001 - the library raises errors of several kinds for malformed bytes
+        raise StateRefused from None
+    if state.keys() != like.keys():
+        raise StateRefused
+    for name, own in like.items():
+        value = state[name]
+        if (value.shape, value.dtype) != (own.shape, own.dtype):
+            raise StateRefused
+        if not (bool(value.isfinite().all()) if value.is_floating_point() else bool((value == own).all())):
+            raise StateRefused
+    return state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,7 +146,7 @@ class LocalRows:
     """The rows of one owner, ready for its steps; private.
 
     Args:
-        place: of the owner in the plan.
+        place: among the owners whose rows lie in this service.
         weight: of its copy in the average, by declared sizes.
         divisor: its public expected batch.
         sampler: of its units.
@@ -57,12 +160,12 @@ class LocalRows:
     sampler: UnitSampler
 
     @classmethod
-    def of(cls, place: int, records: PrivateRecords, owner: DataOwner, plan: ModelPlan) -> "LocalRows":
+    def of(cls, place: int, records: PrivateRecords, declared_size: int, plan: ModelPlan) -> "LocalRows":
         """Make the features of an owner's records."""
         return cls(
             place=place,
-            weight=owner.declared_size / plan.declared_size,
-            divisor=plan.sampling_rate * owner.declared_size,
+            weight=declared_size / plan.declared_size,
+            divisor=plan.sampling_rate * declared_size,
             features=features_of(records, plan),
             labels=labels_of(records),
             sampler=UnitSampler(
@@ -74,17 +177,27 @@ class LocalRows:
 
 
 def train_averaged(
-    parts: Sequence[PrivateRecords], plan: ModelPlan, streams: KeyedStreams, host: TrainingHost
+    parts: Sequence[PrivateRecords],
+    plan: ModelPlan,
+    streams: KeyedStreams,
+    host: TrainingHost,
+    board: StateBoard | None = None,
+    *,
+    steps_begun: int = 0,
 ) -> TrainedClassifier:
     """Run a plan with averaging rounds, from the latest checkpoint if there is one.
 
     Args:
-        parts: the private records of every owner, in the plan's order.
+        parts: the private records of every owner in this service, in the plan's order.
         plan: what every ledger was charged.
         streams: all randomness.
         host: durable progress and checkpoints.
+        board: exchanges states with the other members of the plan's federation; None without one.
+        steps_begun: highest durable mark of earlier attempts.
 
     Raises:
+        CheckpointLost: an earlier attempt had begun a later round than the newest checkpoint leads to.
+        StateRefused: another member's state is not one of this training.
         BatchOverCap: a Poisson batch exceeds the plan's public cap.
         UnevenRounding: this machine rounds a record differently by its place among others.
         InvalidSpec: the plan names a module that is not registered here.
@@ -93,22 +206,35 @@ def train_averaged(
     tensors, facts = unpack(saved) if saved is not None else ({}, {"rounds": 0})
     rounds = _rounds(plan)
     each = plan.steps // rounds
+    sizes = [owner.declared_size for owner in plan.owners or ()] or [plan.local_size]
     owners = [
-        LocalRows.of(place, records, owner, plan)
-        for place, (records, owner) in enumerate(zip(parts, plan.owners or (), strict=True))
+        LocalRows.of(place, records, size, plan)
+        for place, (records, size) in enumerate(zip(parts, sizes, strict=True))
     ]
-    network = initial_network(parts[0], plan, owners[0].features, None, streams)
+    averaging: Averaging = AveragedHere([rows.weight for rows in owners])
+    start = streams
+    if plan.federation is not None:
+        assert board is not None, "a plan of a federation has a board"
+        averaging = AveragedThroughBoard(plan.federation, board)
+        start = public_streams(plan.federation)
+    network = initial_network(parts[0], plan, owners[0].features, None, start)
     private = PrivateClassifier(plan, network, width=owners[0].features.width, streams=streams)
     state = inside(_STATE, tensors) if tensors else private.state_dict()
-    marked = max(1, MARK_INTERVAL // each)
+    # In a federation a round waits for others: every one has a mark of its own, and ends with a checkpoint, without which
+    # the board would have to keep the states of all rounds.
+    alone = board is None
+    marked = max(1, MARK_INTERVAL // each) if alone else 1
     first = int(facts["rounds"])
+    if not alone and steps_begun > (first + 1) * each:
+        raise CheckpointLost
     for number in range(first, rounds):
         if number == first or number % marked == 0:
             mark = min(rounds, (number // marked + 1) * marked)
             host.advance(stage="train", step=mark * each, total=plan.steps)
-        copies = [local_steps(private, state, rows, number, plan, streams) for rows in owners]
-        state = averaged(copies, [rows.weight for rows in owners])
-        if host.checkpoint_due():
+        drawn = streams if alone else round_streams(streams, number, state)
+        copies = [local_steps(private, state, rows, number, plan, drawn) for rows in owners]
+        state = averaging.average(number, copies)
+        if host.checkpoint_due() or not alone:
             host.save_checkpoint(pack(under(_STATE, state), {"rounds": number + 1}))
     private.load_state_dict(state)
     host.advance(stage="export", step=1, total=1)
@@ -132,7 +258,7 @@ def local_steps(
     private.load_state_dict(state)
     for step in range(number * each, (number + 1) * each):
         # Every step of every owner has coins and noise of its own.
-        address = step + each * (number * (len(plan.owners or ()) - 1) + rows.place)
+        address = step + each * (number * (plan.copies - 1) + rows.place)
         batch = Batch(rows.features, rows.labels, rows.sampler.draw(streams, address))
         private.step(step, batch, address=address, divisor=rows.divisor)
     return private.state_dict()
@@ -148,6 +274,22 @@ def averaged(copies: Sequence[State], weights: Sequence[float]) -> State:
         else value
         for name, value in copies[0].items()
     }
+
+
+def public_streams(federation: Federation) -> KeyedStreams:
+    """Return streams that everybody can compute, for weights that all members begin with. They draw no noise."""
+    return KeyedStreams(hashlib.sha256(_PUBLIC_START + federation.federation_id.encode()).digest())
+
+
+def round_streams(streams: KeyedStreams, number: int, state: State) -> KeyedStreams:
+    """Return the coins and the noise of one round in a federation, keyed by the state that it begins with.
+
+    A resumed training begins the round with the same state and replays it to the byte. From another state, which a dishonest board
+    may try to bring about, the same noise is never drawn again: a difference of two uploads would be free of it.
+    """
+    begun = hashlib.sha256(packed_state(state)).digest()
+    secret = streams.bytes(Purpose.FEDERATION_KEY, number, KEY_BYTES)
+    return KeyedStreams(hashlib.sha256(_ROUND + secret + begun).digest(), releases=streams.releases)
 
 
 def _rounds(plan: ModelPlan) -> int:

@@ -37,3 +37,37 @@ class UnevenRounding(UnderstudyError):
             "The machine's matrix products round equal records differently; nothing was trained on it.",
             remedy="Run the worker on another kind of processor, or with torch built on another linear algebra library.",
         )
+
+
+class StateRefused(UnderstudyError):
+    """Another member of a federation handed in a state that is not one of this training, or the board answered something else.
+
+    It depends on what others answer, never on own rows: the steps that have begun are charged, the rest is given back.
+    """
+
+    code = "federation-state-refused"
+    status = 500
+    title = "A state of another member was refused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A state that the board handed out as another member's is not one of this training.",
+            remedy="Ask the members of the federation which software they run, and begin a new federation.",
+        )
+
+
+class CheckpointLost(UnderstudyError):
+    """A training in a federation cannot be resumed, because the checkpoint of its last round is lost.
+
+    Beginning an earlier round again would need the others' states of it again, and who hands them out could hand out other ones.
+    """
+
+    code = "federation-checkpoint-lost"
+    status = 500
+    title = "A training in a federation cannot be resumed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The checkpoint of the last round is lost, and a federation's round cannot be repeated.",
+            remedy="Begin a new federation.",
+        )

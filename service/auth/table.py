@@ -117,6 +117,10 @@ TABLE: Final[Mapping[str, Access]] = {
     "list_all_grants": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.NONE),
     "read_grant": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.FILED),
     "revoke_grant": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
+    # A federation belongs to the analyst who created it; its members call with tokens of their own (OPEN).
+    "create_federation": Access(_ANALYST, Scope.JOBS_WRITE, Reach.NONE),
+    "read_federation": Access(_ANALYST, Scope.JOBS_READ, Reach.SELF),
+    "end_federation": Access(_ANALYST, Scope.JOBS_WRITE, Reach.SELF),
     "create_quote": Access(_ANALYST, Scope.JOBS_READ, Reach.SEEN),
     "create_job": Access(_ANALYST, Scope.JOBS_WRITE, Reach.SEEN),
     "list_jobs": Access(_EVERYBODY, Scope.JOBS_READ, Reach.NONE),
@@ -154,7 +158,8 @@ TABLE: Final[Mapping[str, Access]] = {
     "remove_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
 }
 
-# These need no authentication: liveness, the login itself, and a person's first key.
+# These need no key: liveness, the login itself, a person's first key, and what members of federations do with their tokens.
 OPEN: Final = frozenset(
-    {"create_session", "accept_enrolment", "read_health", "read_liveness", "read_readiness", "read_metrics"}
-)
+    {"create_session", "accept_enrolment", "read_health", "read_liveness", "read_readiness", "read_metrics",
+     "read_membership", "put_state", "read_round", "read_state", "put_certificate"}
+)  # fmt: skip

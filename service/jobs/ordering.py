@@ -29,6 +29,7 @@ from service.idempotency import Answer
 from service.jobs.schemas import JobView
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
+from service.quotes.federated import board_of, federated, require_shared
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.together import Together, in_plans_order, named_grants
 from service.quotes.utility import report_of
@@ -49,9 +50,11 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # Members added later (grant, selection, report, model, reuse, further datasets, device) are left out at their defaults, so that older orders keep their digest.
+        # Members added later (grant, selection, report, model, federation, reuse, further datasets, device) are left out at their defaults, so that older orders keep their digest.
         unnamed = {
-            name for name in ("grant_id", "selection", "report", "model") if getattr(order, name) is None
+            name
+            for name in ("grant_id", "selection", "report", "model", "federation")
+            if getattr(order, name) is None
         }
         if order.reuse:
             unnamed.add("reuse")
@@ -84,18 +87,20 @@ class Ordering:
             DatasetNotFound: No such dataset, or not visible to this principal.
             PopulationFrozen: The ledger lacks recorded entries and is frozen now.
             ReleaseNotFound: The dataset has no such release to report on.
+            FederationDiffers: The board states another domain, size or plan.
             UnderstudyError: As ``Planner.plan``.
         """
         if self._order.further_datasets:
             return self._plan_together()
         with self._context.database.read_only() as session:
             row = repository.visible(session, self._order.dataset_id, self._principal)
-            facts = DatasetFacts.of(row)
+            facts = federated(self._order, DatasetFacts.of(row))
             cap = ledger_queries.cap_of(session, facts.population_id)
             report = report_of(session, self._order, self._principal)
             stored = stored_counts(session, facts, self._principal) if self._order.reuse else ()
         self._context.witness.require_once(facts.population_id)
         plan = self._context.planner.plan(self._order, facts, cap, report=report)
+        require_shared(self._order, plan)
         return reusing(plan, stored, self._order, facts, self._context.store)
 
     def _plan_together(self) -> OrderedPlan:
@@ -160,14 +165,25 @@ class Ordering:
             further=further,
             device=device,
             device_wish=None if device is None else self._order.device,
+            sealed_federation=self._sealed_federation(dataset, job_id),
         )
         record(session, self._principal, action="job.order", object_id=job_id, clock=clock)
         view = JobView.of(job, release_id=None, worker_lives=device in served, now=clock.now())
         return view.model_dump(mode="json")
 
-    def _sealed_randomness_key(self, dataset: Dataset, job_id: UUID) -> bytes:
+    def _sealed_federation(self, dataset: Dataset, job_id: UUID) -> bytes | None:
+        board, data_key = board_of(self._order), self._data_key(dataset)
+        return None if board is None or data_key is None else board.seal(data_key, job_id)
+
+    def _data_key(self, dataset: Dataset) -> bytes | None:
+        """The key of a dataset's rows; None if it has none yet, and then `place_order` refuses."""
         if dataset.wrapped_data_key is None:
-            return b""  # no rows yet: place_order refuses
+            return None
         master_keys = self._context.settings.master_keys
-        data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+        return master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+
+    def _sealed_randomness_key(self, dataset: Dataset, job_id: UUID) -> bytes:
+        data_key = self._data_key(dataset)
+        if data_key is None:
+            return b""
         return seal_bytes(data_key, self._context.entropy(RANDOMNESS_KEY_BYTES), context=f"job:{job_id}")

@@ -7,6 +7,7 @@ from uuid import UUID
 from core.db.tables.dataset import Dataset
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.federation import Federation
 from core.plan.owners import DataOwner
 
 
@@ -21,6 +22,7 @@ class DatasetFacts:
         adjacency: The relation between neighbouring datasets.
         privacy_unit: The unit of protection.
         ready: Whether the rows are stored.
+        federation: Of an order in a federation, where `declared_size` is the sum of its members'; None without one.
         owners: Of an order over several datasets, where `declared_size` is the sum of theirs; empty for one dataset.
     """
 
@@ -32,6 +34,7 @@ class DatasetFacts:
     privacy_unit: PrivacyUnit
     ready: bool
     owners: tuple[DataOwner, ...] = ()
+    federation: Federation | None = None
 
     @classmethod
     def of(cls, row: Dataset) -> Self:

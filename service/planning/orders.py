@@ -1,11 +1,12 @@
 """Wire types of what is ordered: a quote prices it, a job runs it."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from core.plan.devices import Wish
+from core.plan.federation import MEMBER_NAME, MOST_MEMBERS, Federation, FederationMember
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
 from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS
@@ -13,6 +14,7 @@ from core.plan.owners import MOST_OWNERS
 from core.plan.report_plan import MOST_COLUMNS
 from core.plan.selection import SelectionSpec
 from core.plan.spec import GRAPHICAL, PROFILES, SYNTHESIZERS, SynthesisSpec
+from core.values import Digest
 from service.wire import Delta, Document, Epsilon, Name
 
 _EXAMPLE: dict[str, JsonValue] = {
@@ -96,6 +98,19 @@ class ReportOrder(BaseModel):
     )
 
 
+MemberName = Annotated[str, Field(pattern=MEMBER_NAME)]
+BoardUrl = Annotated[str, Field(min_length=8, max_length=300, pattern=r"^https?://[A-Za-z0-9.:_\[\]-]+/?$")]
+
+
+class FederatedOwner(BaseModel):
+    """A member of a federation, as declared."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: MemberName
+    declared_size: Annotated[int, Field(ge=1, le=10**12, strict=True)]
+
+
 class FurtherDataset(BaseModel):
     """A further dataset of an order, of another owner and another population."""
 
@@ -105,6 +120,34 @@ class FurtherDataset(BaseModel):
     grant_id: UUID | None = Field(
         None, description="The analyst's grant on this dataset. Default: the only open one."
     )
+
+
+class FederationJoin(BaseModel):
+    """The member's part in a federation, as its board states it (`GET /v1/federations/{id}/membership`)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: BoardUrl = Field(
+        description="The board's origin, such as https://board.example.org. The worker calls it: the public internet, or networks that "
+        "the operator allows."
+    )
+    token: Annotated[str, Field(min_length=1, max_length=200, repr=False)] = Field(
+        description="The member's token. It is stored sealed until the job ends."
+    )
+    federation_id: UUID
+    member: MemberName = Field(description="The name of this member.")
+    members: list[FederatedOwner] = Field(min_length=2, max_length=MOST_MEMBERS)
+    domain_sha256: Digest
+    plan_sha256: Digest
+
+    def seen(self) -> Federation:
+        """The federation as a part of the plan.
+
+        Raises:
+            InvalidPlan: Two members have one name, or this member is none of them.
+        """
+        members = [FederationMember(name=one.name, declared_size=one.declared_size) for one in self.members]
+        return Federation.of(str(self.federation_id), self.member, members)
 
 
 class GeneratorOrder(BaseModel):
@@ -141,6 +184,11 @@ class GeneratorOrder(BaseModel):
         description="Datasets of other owners to train a `model` on together, all declared with the same domain. Every ledger is "
         "charged the whole model, together or not at all, before rows of any owner are read.",
     )
+    federation: FederationJoin | None = Field(
+        None,
+        description="The federation in which a `model` is trained: on the rows of this dataset alone, with weights that are averaged with "
+        "those of owners in services of their own. `model` names the options that the board's plan was made from.",
+    )
     reuse: bool = Field(
         default=True,
         strict=True,
@@ -164,6 +212,8 @@ class GeneratorOrder(BaseModel):
             raise ValueError("a model has its own options, and neither candidates nor a report")
         if self.further_datasets and self.model is None:
             raise ValueError("only a model is trained on the datasets of several owners")
+        if self.federation is not None and (self.model is None or self.further_datasets):
+            raise ValueError("a federation trains a model on one dataset of this service")
         on_cpu = self.model is not None or self.report is not None
         on_cpu |= self.selection is None and self.synthesizer in GRAPHICAL
         if self.device == "gpu" and on_cpu:

@@ -166,7 +166,7 @@ def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> Or
     if isinstance(spec, ReportSpec):
         return make_report_plan(report=spec, **public)
     if isinstance(spec, ModelSpec):
-        return make_model_plan(model=spec, owners=facts.owners or None, **public)
+        return make_model_plan(model=spec, owners=facts.owners or None, federation=facts.federation, **public)
     return make_plan(spec=spec, **public)
 
 
@@ -180,5 +180,6 @@ def _address(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> st
         facts.adjacency.value,
         facts.privacy_unit.to_json(),
         [owner.to_json() for owner in facts.owners],
+        None if facts.federation is None else facts.federation.to_json(),
     ]
     return canonical_digest(parts)

@@ -10,6 +10,7 @@ from core.ledger import ledger_queries
 from core.ledger.errors import BudgetNotSet, GrantNotFound
 from core.plan.errors import (
     BoundNeedsAnchor,
+    InvalidPlan,
     InvalidReport,
     InvalidSelection,
     InvalidSpec,
@@ -25,6 +26,7 @@ from service.edge.concurrency import ServiceBusy
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.problem import problems
+from service.quotes.federated import FederationDiffers, federated, require_shared
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.together import Together, ledgers_outlook
 from service.quotes.utility import report_of
@@ -44,6 +46,8 @@ PLANNING_ERRORS = (
     TooManyFreeSteps,
     InvalidSelection,
     InvalidReport,
+    InvalidPlan,
+    FederationDiffers,
     ReleaseNotFound,
     InvalidGuarantee,
     TargetOutOfReach,
@@ -79,11 +83,13 @@ def create_quote(
     if order.further_datasets:
         return _quote_together(order, principal, context)
     with context.database.read_only() as session:
-        facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
+        row = repository.visible(session, order.dataset_id, principal)
+        facts = federated(order, DatasetFacts.of(row))
         cap = ledger_queries.cap_of(session, facts.population_id)
         report = report_of(session, order, principal)
         stored = stored_counts(session, facts, principal) if order.reuse else ()
     plan = context.planner.plan(order, facts, cap, report=report)
+    require_shared(order, plan)
     plan = reusing(plan, stored, order, facts, context.store)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with context.database.read_only() as session:

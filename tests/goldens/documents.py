@@ -22,7 +22,12 @@ from core.artifacts.model_certificate import (
     sign_model_certificate,
 )
 from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.model_form import averaged_schema_text, federated_schema_text, model_schema_text
+from core.artifacts.model_form import (
+    averaged_schema_text,
+    federated_schema_text,
+    member_schema_text,
+    model_schema_text,
+)
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.sampling.generator_check import GeneratorCheck
@@ -261,6 +266,7 @@ def schemas() -> dict[str, object]:
         "model": model_schema_text(),
         "federated-model": federated_schema_text(),
         "averaged-model": averaged_schema_text(),
+        "member-model": member_schema_text(),
     }
     members: dict[str, object] = {}
     for name, text in texts.items():

@@ -10,6 +10,7 @@ from functools import cached_property
 from understudy.async_client.auditing import AsyncAuditing
 from understudy.async_client.budgets import AsyncBudgets
 from understudy.async_client.datasets import AsyncDatasets
+from understudy.async_client.federations import AsyncFederations
 from understudy.async_client.governance import AsyncGovernance
 from understudy.async_client.notifications import AsyncNotifications
 from understudy.async_client.owner_reports import AsyncOwnerReports
@@ -31,6 +32,11 @@ class AsyncClient(AsyncUtilityReports, AsyncDatasets, AsyncBudgets, AsyncPeople)
     def auditing(self) -> AsyncAuditing:
         """The audit log and the signed heads of ledgers."""
         return AsyncAuditing(self)
+
+    @cached_property
+    def federations(self) -> AsyncFederations:
+        """Federations of owners that train in services of their own."""
+        return AsyncFederations(self)
 
     @cached_property
     def reports(self) -> AsyncOwnerReports:

@@ -17,6 +17,7 @@ from understudy.cli.figures import figures, precision
 from understudy.cli.keys import app as keys_app
 from understudy.cli.known import known
 from understudy.cli.ledger import app as ledger_app
+from understudy.cli.member import member
 from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
 from understudy.cli.order import order
@@ -46,6 +47,7 @@ app.command("restore")(stack.restore)
 app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
 app.command("order")(order)
+app.command("member")(member)
 app.command("known")(known)
 app.command("status")(jobs.status)
 app.command("overview")(overview)

@@ -11,6 +11,7 @@ from understudy.calls import Call, read_object
 from understudy.client.auditing import Auditing
 from understudy.client.budgets import Budgets
 from understudy.client.datasets import Datasets
+from understudy.client.federations import Federations
 from understudy.client.governance import Governance
 from understudy.client.notifications import Notifications
 from understudy.client.owner_reports import OwnerReports
@@ -31,6 +32,11 @@ class Client(UtilityReports, Datasets, Budgets, People):
     def auditing(self) -> Auditing:
         """The audit log and the signed heads of ledgers."""
         return Auditing(self)
+
+    @cached_property
+    def federations(self) -> Federations:
+        """Federations of owners that train in services of their own."""
+        return Federations(self)
 
     @cached_property
     def reports(self) -> OwnerReports:

@@ -27,6 +27,7 @@ class Jobs(Session):
         model: Json | None = None,
         grant_id: str | None = None,
         further: Sequence[str] = (),
+        federation: Json | None = None,
         reuse: bool = True,
         device: str = "auto",
     ) -> Quote:
@@ -44,6 +45,7 @@ class Jobs(Session):
             grant_id: the grant that pays; by default the only open one.
             further: datasets of other owners, with the same domain, to train a `model` on together; the only open grant on
                 each pays for it. Every ledger is charged the whole job, or none is.
+            federation: the board, token and plan of a federation in which a `model` is trained (`understudy member`).
             reuse: whether the job takes over counts of earlier releases.
             device: kind of device to train on, "cpu" or "gpu"; "auto" leaves it to the service's public rule.
         """
@@ -57,6 +59,7 @@ class Jobs(Session):
             model,
             grant_id,
             further,
+            federation=federation,
             reuse=reuse,
             device=device,
         )
@@ -74,6 +77,7 @@ class Jobs(Session):
         model: Json | None = None,
         grant_id: str | None = None,
         further: Sequence[str] = (),
+        federation: Json | None = None,
         reuse: bool = True,
         device: str = "auto",
         idempotency_key: str | None = None,
@@ -92,6 +96,7 @@ class Jobs(Session):
             model,
             grant_id,
             further,
+            federation=federation,
             reuse=reuse,
             device=device,
         )
@@ -145,6 +150,7 @@ def _order(
     grant_id: str | None,
     further: Sequence[str],
     *,
+    federation: Json | None,
     reuse: bool,
     device: str,
 ) -> dict[str, Any]:
@@ -156,6 +162,7 @@ def _order(
         "selection": selection,
         "model": model,
         "grant_id": grant_id,
+        "federation": federation,
     }
     several = {"further_datasets": [{"dataset_id": each} for each in further]} if further else {}
     return (

@@ -15,6 +15,7 @@ from understudy.verifying.planned import canonical_digest, same
 SCHEMA: Final = "understudy.model-certificate/1"
 FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
 AVERAGED_SCHEMA: Final = "understudy.averaged-model-certificate/1"
+MEMBER_SCHEMA: Final = "understudy.member-model-certificate/1"
 LOCAL_SCHEMA: Final = "understudy.local-model-certificate/1"
 MANIFEST_SCHEMA: Final = "understudy.model-bundle/1"
 _OWNER: Final = ("dataset_id", "population_id", "declared_size")
@@ -70,13 +71,16 @@ def domain_problems(opened: Opened) -> Iterator[str]:
         yield "privacy_unit is not the declared domain's"
 
 
-def plan_problems(plan: Json, *, federated: bool = False, averaged: bool = False) -> Iterator[str]:
+def plan_problems(
+    plan: Json, *, federated: bool = False, averaged: bool = False, member: bool = False
+) -> Iterator[str]:
     """Report where a plan's numbers do not follow from its options, or its mechanism from its numbers.
 
     Args:
         plan: Of the certificate.
         federated: Whether the certificate names several ledgers.
         averaged: Whether it says that the weights of the owners were averaged.
+        member: Whether it is of one member of a federation.
     """
     options, size, guarantee = plan["options"], plan["declared_size"], plan["guarantee"]
     held_out = size // _HELD_OUT if options["accuracy_share"] else 0
@@ -112,6 +116,8 @@ def plan_problems(plan: Json, *, federated: bool = False, averaged: bool = False
         yield "plan/options/averaging_rounds"
     if not federated and "owners" in plan:
         yield "plan/owners: a certificate that names one ledger"
+    if not member and "federation" in plan:
+        yield "plan/federation: a certificate of another kind"
     if not same(plan["mechanism"], _mechanism(plan)):
         yield "plan/mechanism"
 
@@ -150,7 +156,9 @@ def steps_problems(certificate: Json) -> Iterator[str]:
     plan, executed = certificate["plan"], certificate["executed"]
     if executed["steps"] != plan["steps"]:
         yield "executed/steps"
-    sums = plan["steps"] * (len(plan["owners"]) if "averaging_rounds" in plan["options"] else 1)
+    sums = plan["steps"] * len(
+        plan.get("owners", [None]) if "averaging_rounds" in plan["options"] else [None]
+    )
     expected = {
         "components": [] if plan["pca_noise_multiplier"] is None else [[0, 1, 1]],
         "gradients": [[0, 1, sums]],
@@ -214,6 +222,20 @@ def owners_problems(certificate: Json) -> Iterator[str]:
     for place, one in enumerate(ledgers):
         charged = charge_problems({**certificate, "charge": one["charge"]})
         yield from (f"ledgers/{place}/{problem}" for problem in charged)
+
+
+def federation_problems(certificate: Json) -> Iterator[str]:
+    """Report where the plan's federation is none, or its declared sizes do not add up to the plan's."""
+    federation = certificate["plan"].get("federation")
+    if federation is None:
+        yield "plan/federation is missing"
+        return
+    members = federation["members"]
+    names = [one["name"] for one in members]
+    if len(names) < 2 or len(set(names)) < len(names) or federation["member"] not in names:  # noqa: PLR2004 - one owner has an ordinary certificate
+        yield "plan/federation does not name two or more members, and this one among them"
+    if sum(one["declared_size"] for one in members) != certificate["plan"]["declared_size"]:
+        yield "plan/federation: the declared sizes do not add up to the plan's"
 
 
 def _presence(certificate: Json, count: int) -> list[dict[str, object]]:

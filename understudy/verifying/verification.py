@@ -34,6 +34,8 @@ _OF_OWNERS: Final = {
     private_models.AVERAGED_SCHEMA: "averaged-model",
 }
 """Kinds of certificates of models over the datasets of several owners, by their schema."""
+_OF_MEMBER: Final = "member-model"
+"""Kind of a certificate of one member of a federation."""
 
 
 class Outcome(IntEnum):
@@ -130,6 +132,9 @@ def verify_opened(
     elif (kind := _OF_OWNERS.get(str(opened.certificate.get("schema")))) is not None:
         keys = list(public_keys)
         checks += _model_checks(opened, kind=kind, signature=lambda stated: _signature(stated, keys))
+    elif opened.certificate.get("schema") == private_models.MEMBER_SCHEMA:
+        keys = list(public_keys)
+        checks += _model_checks(opened, kind=_OF_MEMBER, signature=lambda stated: _signature(stated, keys))
     elif opened.certificate.get("schema") == private_models.LOCAL_SCHEMA:
         checks += _model_checks(
             opened, kind="local-model", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
@@ -270,7 +275,10 @@ def _model_checks(
     yield _decided("domain", private_models.domain_problems(opened), "the declared domain is the one stated")
     plan = certificate["plan"]
     federated, averaged = kind in _OF_OWNERS.values(), kind == "averaged-model"
-    problems = private_models.plan_problems(plan, federated=federated, averaged=averaged)
+    member = kind == _OF_MEMBER
+    problems = private_models.plan_problems(
+        plan, federated=federated, averaged=averaged or member, member=member
+    )
     yield (planned_well := _decided("plan", problems, "follows from its options and the declared size"))
     if not planned_well.holds:
         return
@@ -293,6 +301,13 @@ def _model_checks(
         ]
         good = f"each of {len(certificate['ledgers'])} ledgers was charged the whole mechanism, recomputed"
         yield _decided("owners", iter(found), good)
+    if member:
+        federation = plan.get("federation", {})
+        good = (
+            f"member {federation.get('member')} of {len(federation.get('members', ()))}; its own ledger was charged its own steps, "
+            "whatever the board and the other members did"
+        )
+        yield _decided("federation", private_models.federation_problems(certificate), good)
     yield _epsilon(certificate, private_models.recompute(certificate))
     yield _decided(
         "charge", private_models.charge_problems(certificate), "what the mechanism costs, rounded up"

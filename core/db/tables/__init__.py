@@ -11,6 +11,9 @@ from core.db.tables.chore_run import ChoreRun
 from core.db.tables.dataset import Dataset
 from core.db.tables.dataset_member import DatasetMember
 from core.db.tables.enrolment import Enrolment
+from core.db.tables.federation import Federation
+from core.db.tables.federation_member import FederationMember
+from core.db.tables.federation_state import FederationState
 from core.db.tables.grant import Grant
 from core.db.tables.idempotency_key import IdempotencyKey
 from core.db.tables.job import Job
@@ -45,6 +48,9 @@ __all__ = [
     "Dataset",
     "DatasetMember",
     "Enrolment",
+    "Federation",
+    "FederationMember",
+    "FederationState",
     "Grant",
     "IdempotencyKey",
     "Job",

@@ -26,7 +26,7 @@ class Job(WithId, Base):
     `core.jobs.coarse`. `lease_holder` identifies the claiming process, opaque here; it lets others detect
     that the process died. `device` is the kind of device whose workers take the job, `device_wish` what the
     order asked for; both are null for reports and for orders of earlier releases. The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites
-    numbers.
+    numbers. `sealed_federation` is the board of the plan's federation and the token for it, sealed; it is destroyed when the job ends.
     """
 
     __tablename__ = "jobs"
@@ -39,6 +39,9 @@ class Job(WithId, Base):
         ),
         CheckConstraint(
             "(state IN ('queued', 'running')) = (sealed_randomness_key IS NOT NULL)", name="ended_has_no_key"
+        ),
+        CheckConstraint(
+            "sealed_federation IS NULL OR state IN ('queued', 'running')", name="ended_has_no_federation"
         ),
         CheckConstraint("(state = 'failed') = (failure_code IS NOT NULL)", name="failed_has_code"),
         CheckConstraint(
@@ -79,3 +82,4 @@ class Job(WithId, Base):
     request_id: Mapped[str | None]
     device: Mapped[str | None]
     device_wish: Mapped[str | None]
+    sealed_federation: Mapped[bytes | None]

@@ -19,6 +19,7 @@ PREFIX_BYTES = 4
 
 _SHAPE = re.compile(r"us_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _ENROLMENT_SHAPE = re.compile(r"ue_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
+_FEDERATION_SHAPE = re.compile(r"uf_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _LINK_SHAPE = re.compile(r"ul_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 
 Entropy = Callable[[int], bytes]
@@ -57,6 +58,16 @@ def parse_enrolment_token(text: str) -> KeyText | None:
 def parse_link_token(text: str) -> KeyText | None:
     """Parse the token of a sign-in link, made by the embedded stack's supervisor; None if the text is malformed."""
     return KeyText(text) if _LINK_SHAPE.fullmatch(text) else None
+
+
+def make_federation_token(entropy: Entropy) -> KeyText:
+    """Make a token of a federation's member: as long and as random as a key, but not accepted as one."""
+    return _make("uf", entropy)
+
+
+def parse_federation_token(text: str) -> KeyText | None:
+    """Parse a token of a federation's member; None if the text is malformed."""
+    return KeyText(text) if _FEDERATION_SHAPE.fullmatch(text) else None
 
 
 def parse_key(text: str) -> KeyText | None:

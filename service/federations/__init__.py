@@ -1,0 +1,1 @@
+"""Federations: this service as the board of owners that train in services of their own."""

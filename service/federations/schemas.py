@@ -1,0 +1,190 @@
+"""Wire types of federations."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.db.tables.federation import Federation
+from core.db.tables.federation_member import FederationMember
+from core.plan import federation as plans
+from core.plan.model_options import ModelRequest
+from service.wire import Delta, Document, Epsilon, Name, coarse
+
+MOST_UNITS = 10**12
+_ABSENT = frozenset({"components", "hidden", "module", "pca_share"})
+"""Options of a plan that an order leaves out where they are zero or null."""
+FederationState = Literal["open", "done", "failed", "ended"]
+MemberName = Annotated[str, Field(pattern=plans.MEMBER_NAME)]
+
+
+class DeclaredMember(BaseModel):
+    """An owner of the federation."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: MemberName = Field(description="Unique in the federation; certificates state it.")
+    declared_size: Annotated[int, Field(ge=1, le=MOST_UNITS, strict=True)] = Field(
+        description="The public number of privacy units that this owner declares for its dataset."
+    )
+
+
+class FederationOrder(BaseModel):
+    """A federation to create: what is trained, under which guarantee for every member, and who takes part."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "readmissions",
+                    "domain": {"schema": "understudy.domain/1", "columns": []},
+                    "epsilon": 1.0,
+                    "delta": 1e-6,
+                    "model": {"steps": 200, "averaging_rounds": 20},
+                    "members": [
+                        {"name": "north", "declared_size": 20000},
+                        {"name": "south", "declared_size": 30000},
+                    ],
+                }
+            ]
+        },
+    )
+
+    name: Name
+    domain: Document = Field(
+        description="The domain that every member has declared, equal to the byte of its canonical form."
+    )
+    epsilon: Epsilon = Field(description="Epsilon of every member's ledger.")
+    delta: Delta
+    model: ModelRequest = Field(
+        description="Options of the classifier, `averaging_rounds` among them. Others follow public rules."
+    )
+    members: list[DeclaredMember] = Field(min_length=2, max_length=plans.MOST_MEMBERS)
+    round_seconds: float = Field(
+        3600.0,
+        ge=10,
+        le=7 * 86_400,
+        allow_inf_nan=False,
+        description="How long a round may take from its first state, or from the end of the round before. Then the federation fails.",
+    )
+
+
+class MemberCertificate(BaseModel):
+    """A member, and the certificate of its training once it has handed it in."""
+
+    name: str
+    declared_size: int
+    certificate: dict[str, Any] | None = Field(
+        description="As its own service signed it. The board checks its plan alone: verify it with the keys of that service."
+    )
+
+
+class FederationView(BaseModel):
+    """A federation and how far it is."""
+
+    id: UUID
+    name: str
+    state: FederationState = Field(
+        description="open; done after the last round; failed if members missed a deadline; ended by the analyst."
+    )
+    vanished: str | None = Field(description="The members that missed the deadline of a round.")
+    rounds: int
+    rounds_done: int
+    round_seconds: float
+    plan: dict[str, Any] = Field(
+        description="The plan of the first member; those of the others differ in its name."
+    )
+    plan_sha256: str = Field(description="Of what the plans of all members have in common.")
+    domain_sha256: str
+    members: list[MemberCertificate]
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: Federation, members: Sequence[FederationMember]) -> Self:
+        """Show a row."""
+        sizes = [one["declared_size"] for one in row.plan["federation"]["members"]]
+        return cls(
+            id=row.id,
+            name=row.name,
+            state=row.state,  # type: ignore[arg-type]  # the table's check
+            vanished=row.vanished,
+            rounds=row.rounds,
+            rounds_done=rounds_done(row),
+            round_seconds=row.round_seconds,
+            plan=row.plan,
+            plan_sha256=plans.shared_digest(row.plan),
+            domain_sha256=row.domain_sha256,
+            members=[
+                MemberCertificate(name=one.name, declared_size=size, certificate=one.certificate)
+                for one, size in zip(members, sizes, strict=True)
+            ],
+            created_at=coarse(row.created_at),
+        )
+
+
+class NewFederation(FederationView):
+    """A new federation with the tokens of its members, which only this response contains."""
+
+    tokens: dict[str, str] = Field(description="By member. Hand each to its owner over a private channel.")
+
+
+class Membership(BaseModel):
+    """What one member has to order in its own service, and how far the federation is."""
+
+    federation_id: UUID
+    member: str
+    members: list[DeclaredMember]
+    state: FederationState
+    vanished: str | None
+    rounds_done: int
+    round_seconds: float
+    epsilon: float
+    delta: float
+    model: dict[str, Any] = Field(description="The options of the planned model, as an order takes them.")
+    domain_sha256: str
+    plan_sha256: str
+
+    @classmethod
+    def of(cls, row: Federation, member: FederationMember) -> Self:
+        """Show a row to a member."""
+        return cls(
+            federation_id=row.id,
+            member=member.name,
+            members=[DeclaredMember(**one) for one in row.plan["federation"]["members"]],
+            state=row.state,  # type: ignore[arg-type]  # the table's check
+            vanished=row.vanished,
+            rounds_done=rounds_done(row),
+            round_seconds=row.round_seconds,
+            epsilon=row.plan["guarantee"]["epsilon"],
+            delta=row.plan["guarantee"]["delta"],
+            model={
+                name: value for name, value in row.plan["options"].items() if value or name not in _ABSENT
+            },
+            domain_sha256=row.domain_sha256,
+            plan_sha256=plans.shared_digest(row.plan),
+        )
+
+
+class RoundView(BaseModel):
+    """Which members have handed in their state of a round."""
+
+    round: int
+    members: list[str]
+    complete: bool
+
+
+def rounds_done(row: Federation) -> int:
+    """Complete rounds."""
+    return row.rounds if row.state == "done" else row.round
+
+
+def is_of_member(certificate: Mapping[str, Any], row: Federation, member: FederationMember) -> bool:
+    """Whether a certificate states the plan of this member."""
+    plan = certificate.get("plan")
+    if not isinstance(plan, dict) or not isinstance(plan.get("federation"), dict):
+        return False
+    same = plans.shared_digest(plan) == plans.shared_digest(row.plan)
+    return same and plan["federation"].get("member") == member.name
