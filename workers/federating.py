@@ -247,7 +247,8 @@ class FederationBoard:
 def _over(document: Mapping[str, Any]) -> AttemptEnded:
     """How an attempt ends at a board whose federation is over; `differs` if it is not over and still refuses."""
     codes = {"failed": ExitCode.MEMBER_VANISHED, "ended": ExitCode.FEDERATION_ENDED}
-    state = document.get("state")
+    facts = document.get("facts")  # of a problem document; a membership states it itself
+    state = (facts if isinstance(facts, dict) else document).get("state")
     return AttemptEnded(
         codes.get(state, ExitCode.FEDERATION_DIFFERS)
         if isinstance(state, str)

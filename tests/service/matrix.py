@@ -25,6 +25,14 @@ Options = dict[str, Any]
 NUMBERS = {"number": "1"}
 
 UPLOAD = {"bytes": len(CSV), "content_type": "text/csv"}
+FEDERATION: dict[str, Any] = {
+    "name": "a",
+    "domain": DOMAIN,
+    "epsilon": 0.5,
+    "delta": 1e-6,
+    "model": {"steps": 20, "averaging_rounds": 2},
+    "members": [{"name": "a", "declared_size": 90}, {"name": "b", "declared_size": 10}],
+}
 DIGEST = base64.b64encode(hashlib.sha256(CSV).digest()).decode()
 
 
@@ -46,6 +54,7 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
         "json": _order(objects) | {"reuse": False},
         "headers": {"Idempotency-Key": str(uuid4())},
     },
+    "create_federation": lambda _: {"json": FEDERATION},
     "watch_job": lambda _: {"params": {"longest_seconds": 0}},
     "ask_counts": lambda _: {"params": {"question": "ward by sick"}},
     "ask_what_if": lambda _: {"json": {"epsilon": 0.5, "delta": 1e-6}},
@@ -138,7 +147,10 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
     upload = world.owner.post(f"/v1/datasets/{world.declare()}/uploads", UPLOAD).json()
     hook = {"channel": "webhook", "target": "https://example.org/hook"}
     endpoint = world.analyst.post("/v1/notifications/endpoints", hook).json()
+    federation = world.analyst.post("/v1/federations", FEDERATION).json()
     return NUMBERS | {
+        "federation_id": federation["id"],
+        "member": "a",
         "endpoint_id": endpoint["id"],
         "release_id": release_id,
         "charged_report_id": charged_report(world, release_id),

@@ -1,5 +1,6 @@
 """A dataset with sealed rows and jobs ordered on it: what a worker finds, made by the real parts."""
 
+import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
+from core.jobs.boards import Board
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue, Queue
@@ -80,7 +82,10 @@ def small_plan(epsilon: float = 2.0, **options: Any) -> Plan:
 def environment_of(settings: Settings) -> dict[str, str]:
     """The environment of a process with these settings."""
     plain = settings.model_dump(mode="json", exclude={"master_key", "previous_master_key"}, exclude_none=True)
-    told = {f"UNDERSTUDY_{name.upper()}": str(value) for name, value in plain.items()}
+    told = {
+        f"UNDERSTUDY_{name.upper()}": json.dumps(value) if isinstance(value, list) else str(value)
+        for name, value in plain.items()
+    }
     told["UNDERSTUDY_MASTER_KEY"] = settings.master_key.get_secret_value()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
     return kept | told
@@ -161,6 +166,7 @@ class Workshop:
         by: UUID | None = None,
         device: Device | None = None,
         wish: Wish | None = None,
+        board: Board | None = None,
     ) -> UUID:
         job_id = job_id or uuid4()
         with self.database.transaction() as session:
@@ -178,6 +184,7 @@ class Workshop:
                 clock=self.clock,
                 device=device,
                 device_wish=wish,
+                sealed_federation=None if board is None else board.seal(self.data_key, job_id),
             )
         return job_id
 

@@ -114,12 +114,16 @@ def plan_problems(
         averaged and (plan["steps"] % rounds or options["pca_share"] or options["accuracy_share"])
     ):
         yield "plan/options/averaging_rounds"
+    yield from _sharing_problems(plan, federated=federated, member=member)
+    if not same(plan["mechanism"], _mechanism(plan)):
+        yield "plan/mechanism"
+
+
+def _sharing_problems(plan: Json, *, federated: bool, member: bool) -> Iterator[str]:
     if not federated and "owners" in plan:
         yield "plan/owners: a certificate that names one ledger"
     if not member and "federation" in plan:
-        yield "plan/federation: a certificate of another kind"
-    if not same(plan["mechanism"], _mechanism(plan)):
-        yield "plan/mechanism"
+        yield "plan/federation: a certificate that names no federation"
 
 
 def statement_problems(certificate: Json) -> Iterator[str]:

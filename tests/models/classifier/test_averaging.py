@@ -76,7 +76,9 @@ def test_nothing_but_one_owners_sums_knows_a_unit(name: str, place: int) -> None
 
 def test_the_weight_divisor_and_rate_of_an_owner_do_not_follow_from_its_rows() -> None:
     plan, records = plan_for("table"), table(50)
-    whole, lacking = (LocalRows.of(2, some, OWNERS[2].declared_size, plan) for some in (records, without_last(records)))
+    whole, lacking = (
+        LocalRows.of(2, some, OWNERS[2].declared_size, plan) for some in (records, without_last(records))
+    )
     assert (
         (whole.weight, whole.divisor)
         == (lacking.weight, lacking.divisor)

@@ -1,0 +1,216 @@
+"""The board of a federation, and a member's order: what is refused before anything is reserved."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from core.db.tables import Dataset, Job
+from core.jobs.boards import Board
+from core.platform.access.roles import Role
+from tests.core.artifacts.stand_in import DOMAIN
+from tests.service.world import World, require_problem
+
+ORDER: dict[str, Any] = {
+    "name": "wards together",
+    "domain": DOMAIN,
+    "epsilon": 1.0,
+    "delta": 1e-6,
+    "model": {"steps": 20, "averaging_rounds": 2},
+    "members": [{"name": "north", "declared_size": 1000}, {"name": "south", "declared_size": 500}],
+}
+
+
+@pytest.fixture
+def board(world: World) -> "BoardOf":
+    answer = world.analyst.post("/v1/federations", ORDER)
+    assert answer.status_code == 201, answer.text
+    return BoardOf(world, answer.json())
+
+
+class BoardOf:
+    """A federation with requests of its members."""
+
+    def __init__(self, world: World, made: Mapping[str, Any]) -> None:
+        self.world, self.made = world, made
+        self.path = f"/v1/federations/{made['id']}"
+
+    def send(self, member: str, method: str, path: str, **options: Any) -> Any:
+        token = {"Authorization": f"Bearer {self.made['tokens'].get(member, member)}"}
+        return self.world.client.request(method, f"{self.path}/{path}", headers=token, **options)
+
+    def put(self, member: str, number: int, content: bytes) -> Any:
+        return self.send(member, "PUT", f"rounds/{number}", content=content)
+
+    def shown(self) -> dict[str, Any]:
+        document: dict[str, Any] = self.world.analyst.get(self.path).json()
+        return document
+
+
+def test_states_of_a_round_are_written_once_and_handed_to_members_alone(world: World, board: BoardOf) -> None:
+    assert "tokens" not in board.shown()
+    assert board.put("north", 0, b"n0").status_code == 204
+    assert board.put("north", 0, b"n0").status_code == 204, "the same bytes again change nothing"
+    require_problem(board.put("north", 0, b"other"), status=409, code="federation-state-differs")
+    require_problem(board.put("north", 1, b"n1"), status=409, code="federation-round-not-open")
+    listed = board.send("south", "GET", "rounds/0").json()
+    assert listed == {"round": 0, "members": ["north"], "complete": False}
+    require_problem(
+        board.send("north", "GET", "rounds/0/south"), status=404, code="federation-state-not-found"
+    )
+    require_problem(
+        board.send("north", "GET", "rounds/0/west"), status=404, code="federation-state-not-found"
+    )
+    assert board.put("south", 0, b"s0").status_code == 204
+    assert board.send("south", "GET", "rounds/0").json()["complete"] is True
+    assert board.send("south", "GET", "rounds/0/north").content == b"n0"
+    too_large = board.put("south", 1, b"x" * 10**6)
+    require_problem(too_large, status=413, code="upload-too-large")
+    for name in ("north", "south"):
+        assert board.put(name, 1, name.encode()).status_code == 204
+    shown = board.shown()
+    assert (shown["state"], shown["rounds_done"], shown["vanished"]) == ("done", 2, None)
+    # A member that was killed after it had handed in its last state still reads the others'; earlier rounds are gone.
+    assert board.put("north", 1, b"north").status_code == 204
+    assert board.send("north", "GET", "rounds/1/south").content == b"south"
+    require_problem(
+        board.send("north", "GET", "rounds/0/south"), status=404, code="federation-state-not-found"
+    )
+
+    stranger = world.caller(Role.ANALYST)
+    require_problem(stranger.get(board.path), status=404, code="federation-not-found")
+    require_problem(stranger.delete(board.path), status=404, code="federation-not-found")
+    for token in ("nobody", world.analyst.key, f"uf_{'0' * 8}_{'a' * 43}"):
+        answer = board.send(token, "GET", "membership")
+        require_problem(answer, status=401, code="federation-token-refused")
+        require_problem(board.put(token, 0, b""), status=401, code="federation-token-refused")
+    require_problem(world.client.get(f"{board.path}/membership"), status=401, code="federation-token-refused")
+    elsewhere = BoardOf(world, world.analyst.post("/v1/federations", ORDER).json())
+    foreign = board.made["tokens"]["north"]
+    require_problem(elsewhere.put(foreign, 0, b"n0"), status=401, code="federation-token-refused")
+
+
+def test_a_member_that_misses_a_deadline_is_named(world: World, board: BoardOf) -> None:
+    start = world.clock.now()
+    world.clock.at = start + timedelta(days=1)
+    assert board.shown()["state"] == "open", "the first round waits for a first state"
+    board.put("north", 0, b"n0")
+    world.clock.at += timedelta(seconds=3601)
+    late = require_problem(board.put("south", 0, b"s0"), status=409, code="federation-over")
+    assert late["facts"] == {"state": "failed", "vanished": "south"}
+    assert board.send("north", "GET", "rounds/0").status_code == 409
+    assert board.send("north", "GET", "rounds/0/north").status_code == 409
+    assert (board.shown()["state"], board.shown()["vanished"]) == ("failed", "south")
+    assert board.send("north", "GET", "membership").json()["vanished"] == "south"
+
+
+def test_an_ended_federation_takes_and_keeps_no_state(world: World, board: BoardOf) -> None:
+    board.put("north", 0, b"n0")
+    assert world.analyst.delete(board.path).json()["state"] == "ended"
+    over = require_problem(board.put("south", 0, b"s0"), status=409, code="federation-over")
+    assert over["facts"]["state"] == "ended"
+    require_problem(board.send("south", "GET", "rounds/0/north"), status=409, code="federation-over")
+
+
+def test_certificates_of_the_members_plans_are_kept_once(world: World, board: BoardOf) -> None:
+    def certificate(name: str) -> dict[str, Any]:
+        plan = board.made["plan"]
+        return {"plan": plan | {"federation": plan["federation"] | {"member": name}}, "signature": "north's"}
+
+    assert board.send("north", "PUT", "certificate", json=certificate("north")).status_code == 204
+    assert board.send("north", "PUT", "certificate", json=certificate("north")).status_code == 204
+    changed = certificate("north") | {"signature": "another"}
+    require_problem(board.send("north", "PUT", "certificate", json=changed), status=409)
+    for other in (certificate("north"), {}, {"plan": {"federation": {"member": "south"}}}):
+        answer = board.send("south", "PUT", "certificate", json=other)
+        require_problem(answer, status=422, code="federation-certificate-of-another")
+    north, south = board.shown()["members"]
+    assert (north["certificate"], south["certificate"]) == (certificate("north"), None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"model": {"steps": 20}}, "invalid-spec"),
+        ({"model": {"averaging_rounds": 2, "module": "elsewhere"}}, "invalid-spec"),
+        ({"members": [ORDER["members"][0]] * 2}, "invalid-plan"),
+        ({"members": ORDER["members"][:1]}, "invalid-input"),
+        ({"domain": {}}, "domain-invalid"),
+    ],
+)
+def test_a_federation_that_cannot_train_is_not_created(world: World, changes: Any, code: str) -> None:
+    answer = world.analyst.post("/v1/federations", ORDER | changes)
+    require_problem(answer, status=422, code=code)
+
+
+def _joined(board: BoardOf, member: str, dataset_id: str, **changes: Any) -> dict[str, Any]:
+    found = board.send(member, "GET", "membership").json()
+    names = ("federation_id", "member", "members", "domain_sha256", "plan_sha256")
+    federation = {"url": "http://127.0.0.1:1/", "token": board.made["tokens"][member]}
+    federation |= {name: found[name] for name in names}
+    return {
+        "dataset_id": dataset_id,
+        **{name: found[name] for name in ("epsilon", "delta", "model")},
+        "federation": federation | changes,
+    }
+
+
+def test_a_member_orders_its_own_steps_in_its_own_ledger(world: World, board: BoardOf) -> None:
+    dataset_id = world.ready()
+    order = _joined(board, "north", dataset_id)
+    quote = world.analyst.post("/v1/quotes", order).json()
+    assert (quote["fits"], quote["declared_size"], quote["model"]["options"]["averaging_rounds"]) == (
+        True,
+        1500,
+        2,
+    )
+    headers = {"Idempotency-Key": "north"}
+    answer = world.analyst.post("/v1/jobs", order, headers=headers)
+    assert answer.status_code == 202, answer.text
+    assert world.analyst.post("/v1/jobs", order, headers=headers).json() == answer.json()
+    (entry,) = world.movements(dataset_id)
+    assert (entry["kind"], entry["mechanism"]) == ("RESERVED", board.made["plan"]["mechanism"])
+    token = board.made["tokens"]["north"]
+    with world.database.read_only() as session:
+        job, dataset = session.query(Job).one(), session.query(Dataset).one()
+        master_keys = world.app.state.context.settings.master_keys
+        data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+        assert token.encode() not in job.sealed_federation
+        assert Board.open(job.sealed_federation, data_key, job.id) == Board(
+            url="http://127.0.0.1:1", token=token
+        )
+        assert token not in repr(Board(url="", token=token)) + str(job.plan)
+    assert world.analyst.post(f"/v1/jobs/{answer.json()['id']}/cancel").status_code == 200
+    with world.database.read_only() as session:
+        assert session.query(Job).one().sealed_federation is None, "destroyed with the job"
+
+
+def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
+    world: World, board: BoardOf
+) -> None:
+    dataset_id = world.ready()
+    sizes = [{"name": "north", "declared_size": 900}, {"name": "south", "declared_size": 600}]
+    refused: list[tuple[dict[str, Any], str]] = [
+        (_joined(board, "south", dataset_id), "declared size"),
+        (_joined(board, "north", dataset_id, members=sizes), "declared size"),
+        (_joined(board, "north", dataset_id, domain_sha256="0" * 64), "domain"),
+        (_joined(board, "north", dataset_id, federation_id=str(uuid4())), "plan"),
+        (_joined(board, "north", dataset_id) | {"epsilon": 2.0}, "plan"),
+        (_joined(board, "north", dataset_id) | {"model": {"steps": 40, "averaging_rounds": 2}}, "plan"),
+    ]
+    for order, what in refused:
+        for path in ("/v1/quotes", "/v1/jobs"):
+            answer = world.analyst.post(path, order, headers={"Idempotency-Key": str(uuid4())})
+            problem = require_problem(answer, status=409, code="federation-differs")
+            assert problem["facts"] == {"what": what}
+    for changes in (
+        {"model": None},
+        {"further_datasets": [{"dataset_id": dataset_id}]},
+        {"federation": _joined(board, "north", dataset_id)["federation"] | {"url": "http://10.0.0.1/v1?x"}},
+        {"federation": _joined(board, "north", dataset_id)["federation"] | {"member": "west"}},
+    ):
+        answer = world.analyst.post("/v1/quotes", _joined(board, "north", dataset_id) | changes)
+        assert answer.status_code == 422, answer.text
+    assert world.movements(dataset_id) == []

@@ -1,0 +1,321 @@
+"""Two owners train through a board: each with a child of its own, one killed in a round; and what ends a member's job."""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import httpx
+import pytest
+
+from core.artifacts.errors import InvalidCertificate
+from core.artifacts.model_certificate import verify_model_certificate
+from core.artifacts.signing import keyring
+from core.clock import FixedClock
+from core.db.tables import FederationState
+from core.dp.charge import charge_of
+from core.jobs.boards import Board
+from core.jobs.coarse import Edges
+from core.ledger.reservation import EntryKind
+from core.plan.model_plan import ModelPlan
+from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import pepper_from
+from core.platform.access.roles import Role
+from core.platform.settings import Settings
+from service.app import create_app
+from tests.service.serving import Served, eventually, serving
+from tests.workers.support import DOCUMENT, ROWS, Workshop
+from understudy.verifying import private_models
+from understudy.verifying.verification import Outcome, verify_bundle
+from workers.federating import BoardAnswer, BoardConnection, BoardSilent, FederationBoard
+from workers.outcomes import AttemptEnded, ExitCode
+
+LOOPBACK = (IPv4Network("127.0.0.0/8"),)
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(
+        update={"mode": "embedded", "notify_networks": LOOPBACK, "completion_seconds": 0.5}
+    )
+
+
+@pytest.fixture
+def served(settings: Settings) -> Iterator[Served]:
+    with serving(create_app(settings)) as board:
+        yield board
+
+
+class Federated:
+    """A federation of two members on a served board."""
+
+    def __init__(self, workshop: Workshop, served: Served, **order: Any) -> None:
+        self.workshop, self.served = workshop, served
+        pepper = pepper_from(workshop.settings.master_key_bytes)
+        directory = KeyDirectory(pepper=pepper, clock=workshop.clock, entropy=os.urandom)
+        with workshop.database.transaction() as session:
+            _, key = directory.issue(session, name="analyst", roles=[Role.ANALYST])
+        self.http = httpx.Client(base_url=served.url, headers={"Authorization": f"Bearer {key.text}"})
+        members = [{"name": name, "declared_size": ROWS} for name in ("north", "south")]
+        terms = {"name": "two", "domain": DOCUMENT, "epsilon": 2.0, "delta": 1e-6, "members": members}
+        model = {"steps": 60, "averaging_rounds": 3}
+        answer = self.http.post("/v1/federations", json=terms | {"model": model} | order)
+        assert answer.status_code == 201, answer.text
+        self.made = answer.json()
+        self.id = UUID(self.made["id"])
+
+    def plan(self, name: str) -> ModelPlan:
+        plan = self.made["plan"]
+        return ModelPlan.from_json(plan | {"federation": plan["federation"] | {"member": name}})
+
+    def order(self, name: str, shop: Workshop, *, token: str | None = None) -> UUID:
+        board = Board(url=self.served.url, token=token or self.made["tokens"][name])
+        return shop.order(self.plan(name), board=board)
+
+    def states(self) -> dict[tuple[int, int], bytes]:
+        with self.workshop.database.read_only() as session:
+            rows = session.query(FederationState.round, FederationState.place, FederationState.sha256)
+            return {(row[0], row[1]): row[2] for row in rows}
+
+
+@pytest.fixture
+def federated(workshop: Workshop, served: Served) -> Federated:
+    return Federated(workshop, served)
+
+
+def _child_of(job_id: UUID) -> int | None:
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"workers.runner" in words and str(job_id).encode() in words:
+            return int(folder.name)
+    return None
+
+
+def test_two_owners_hold_one_model_although_one_was_killed(
+    workshop: Workshop, federated: Federated, tmp_path: Path
+) -> None:
+    shops = {"north": workshop, "south": workshop.neighbour(colours=("red", "green"))}
+    jobs = {name: federated.order(name, shop) for name, shop in shops.items()}
+    with ThreadPoolExecutor(2) as threads:
+        north = threads.submit(shops["north"].train, jobs["north"])
+        # North waits for south with its state of the first round on the board, and dies there.
+        assert eventually(lambda: (0, 0) in federated.states())
+        child = _child_of(jobs["north"])
+        assert child is not None
+        os.kill(child, signal.SIGKILL)
+        north.result()
+        assert workshop.job(jobs["north"]).state == "queued"
+        handed_in = federated.states()
+        again = threads.submit(shops["north"].train, jobs["north"])
+        shops["south"].train(jobs["south"])
+        again.result()
+    assert handed_in.items() <= federated.states().items(), "the same bytes were handed in again"
+    assert len(federated.states()) == 6
+    weights, certificates = set(), {}
+    for name, job_id in jobs.items():
+        shop, plan = shops[name], federated.plan(name)
+        job, release = shop.job(job_id), shop.release(job_id)
+        assert (job.state, job.failure_code, job.sealed_federation) == ("succeeded", None, None)
+        assert release is not None
+        assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+        assert shop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
+        path = tmp_path / f"{name}.zip"
+        path.write_bytes(shop.store.get_bytes(release.bundle_key))
+        with shop.database.read_only() as session:
+            keys = keyring.public_keys(session)
+        report = verify_bundle(path, public_keys=keys.values())
+        assert report.outcome is Outcome.VERIFIED, report.refusals
+        assert f"member {name} of 2" in next(one.detail for one in report.checks if one.name == "federation")
+        certificates[name] = release.certificate
+        weights.add(release.certificate["artefacts"]["weights.safetensors"]["sha256"])
+        token = {"Authorization": f"Bearer {federated.made['tokens'][name]}"}
+        path_of = f"/v1/federations/{federated.id}/certificate"
+        assert federated.http.put(path_of, json=release.certificate, headers=token).status_code == 204
+    assert len(weights) == 1, "all members hold one network"
+    shown = federated.http.get(f"/v1/federations/{federated.id}").json()
+    assert [one["certificate"] for one in shown["members"]] == list(certificates.values())
+    _require_no_other_certificate(certificates["north"])
+
+
+def _require_no_other_certificate(certificate: dict[str, Any]) -> None:
+    assert certificate["schema"] == "understudy.member-model-certificate/1"
+    assert certificate["executed"]["releases"]["gradients"] == [[0, 1, 60]], "the own steps"
+    plan = certificate["plan"]
+    assert verify_model_certificate(certificate)
+    alone = {name: value for name, value in plan.items() if name != "federation"}
+    fewer = plan["federation"] | {"members": plan["federation"]["members"][:1]}
+    for altered in (
+        {"schema": "understudy.model-certificate/1"},
+        {"declared_size": ROWS},
+        {"plan": alone},
+        {"plan": plan | {"federation": fewer}},
+        {"ledgers": []},
+    ):
+        with pytest.raises(InvalidCertificate):
+            verify_model_certificate(certificate | altered)
+    for changed in (alone, plan | {"federation": fewer}, plan | {"declared_size": ROWS}):
+        assert [*private_models.federation_problems(certificate | {"plan": changed})]
+    assert [*private_models.plan_problems(plan, averaged=True)]
+    assert not [*private_models.plan_problems(plan, averaged=True, member=True)]
+
+
+def test_a_member_that_waits_in_vain_is_charged_for_what_had_begun(
+    workshop: Workshop, served: Served
+) -> None:
+    federated = Federated(workshop, served, round_seconds=10.0)
+    job_id = federated.order("north", workshop)
+    workshop.train(job_id)
+    job = workshop.job(job_id)
+    assert (job.state, job.failure_code, job.steps_begun) == ("failed", "member-vanished", 20)
+    charged = charge_of(federated.plan("north").executed(21), delta=1e-6)
+    kept = workshop.reservation(job_id)
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
+    assert kept.charge.epsilon_micros <= charged.epsilon_micros < kept.reserved.epsilon_micros
+
+
+class Scripted:
+    """A connection whose answers are given."""
+
+    def __init__(self, *answers: BoardAnswer | type[BoardSilent]) -> None:
+        self.answers, self.asked = list(answers), []
+
+    def ask(self, method: str, path: str, *, body: bytes = b"", most_bytes: int = 0) -> BoardAnswer:
+        self.asked.append((method, path.rpartition("/v1/federations/")[2][37:], body, most_bytes))
+        answer = self.answers.pop(0)
+        if isinstance(answer, BoardAnswer):
+            return answer
+        raise answer
+
+
+def _board(federated: ModelPlan, connection: Scripted, waited: list[float]) -> FederationBoard:
+    return FederationBoard(
+        cast("BoardConnection", connection),
+        federated,
+        edges=Edges(claimed_at=NOW, seconds=60.0),
+        clock=FixedClock(NOW.replace(second=20)),
+        sleep=waited.append,
+        monotonic=lambda: sum(waited),
+    )
+
+
+@pytest.fixture(scope="module")
+def plan() -> ModelPlan:
+    from tests.models.classifier.test_federation import plan_for
+
+    return plan_for("south")
+
+
+def test_a_state_leaves_at_an_edge_and_every_other_one_is_read(plan: ModelPlan) -> None:
+    ok = BoardAnswer(200, b'{"complete": false}')
+    connection = Scripted(
+        BoardSilent, BoardAnswer(503, b""), BoardAnswer(204, b""), ok, BoardAnswer(200, b'{"complete": true}'),
+        BoardAnswer(200, b"north's"),
+    )  # fmt: skip
+    waited: list[float] = []
+    assert _board(plan, connection, waited).exchange(1, b"own") == [b"north's", b"own"]
+    assert waited == [40.0, 2.0, 2.0, 2.0]
+    assert [one[:2] for one in connection.asked[2:]] == [
+        ("PUT", "rounds/1"), ("GET", "rounds/1"), ("GET", "rounds/1"), ("GET", "rounds/1/north"),
+    ]  # fmt: skip
+    assert connection.asked[-1][3] == len(b"own"), "another state is exactly as long"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (BoardAnswer(409, b'{"facts": {"state": "failed"}}'), ExitCode.MEMBER_VANISHED),
+        (BoardAnswer(409, b'{"facts": {"state": "ended"}}'), ExitCode.FEDERATION_ENDED),
+        (BoardAnswer(409, b'{"code": "federation-state-differs"}'), ExitCode.FEDERATION_DIFFERS),
+        (BoardAnswer(409, b'{"facts": []}'), ExitCode.FEDERATION_DIFFERS),
+        (BoardAnswer(401, b""), ExitCode.FEDERATION_DIFFERS),
+        (BoardAnswer(302, b""), ExitCode.FEDERATION_DIFFERS),
+        (BoardAnswer(409, b"[" * 100_000), ExitCode.FEDERATION_DIFFERS),
+    ],
+)
+def test_what_the_board_answers_ends_the_job_with_a_code(
+    plan: ModelPlan, answer: BoardAnswer, code: ExitCode
+) -> None:
+    with pytest.raises(AttemptEnded) as ended:
+        _board(plan, Scripted(answer), []).exchange(0, b"own")
+    assert ended.value.code is code
+
+
+def test_another_plan_at_the_board_ends_the_job_before_rows_are_opened(plan: ModelPlan) -> None:
+    for body in (b"{}", b"[]", b'{"plan_sha256": "0", "member": "south", "state": "open"}'):
+        with pytest.raises(AttemptEnded) as ended:
+            _board(plan, Scripted(BoardAnswer(200, body)), []).require_same()
+        assert ended.value.code is ExitCode.FEDERATION_DIFFERS
+
+
+def test_a_silent_board_is_given_time_and_then_another_attempt(plan: ModelPlan) -> None:
+    waited: list[float] = []
+    with pytest.raises(AttemptEnded) as ended:
+        _board(plan, Scripted(*[BoardSilent] * 1000), waited).require_same()
+    assert ended.value.code is ExitCode.MACHINERY
+    assert 300 <= sum(waited) < 310
+
+
+def _connection(url: str, *, plain: bool = True, found: str = "127.0.0.1") -> BoardConnection:
+    return BoardConnection(
+        Board(url=url, token="uf_secret"),
+        networks=LOOPBACK,
+        plain_allowed=plain,
+        resolver=lambda _host, _port: [found],
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "plain", "found"),
+    [
+        ("http://board.example", False, "127.0.0.1"),
+        ("http://board.example/elsewhere", True, "127.0.0.1"),
+        ("http://user@board.example", True, "127.0.0.1"),
+        ("http://board.example", True, "10.0.0.1"),
+        ("http://board.example", True, "169.254.169.254"),
+    ],
+)
+def test_an_address_that_the_operator_does_not_allow_is_not_called(url: str, plain: bool, found: str) -> None:
+    with pytest.raises(AttemptEnded) as ended:
+        _connection(url, plain=plain, found=found).ask("GET", "/v1")
+    assert ended.value.code is ExitCode.FEDERATION_DIFFERS
+
+
+def test_redirects_are_not_followed_and_long_answers_are_cut_off() -> None:
+    answers = [
+        b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 100,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 100,
+        b"no HTTP at all\r\n\r\n",
+    ]
+    requests: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            for one in answers:
+                accepted, _ = listener.accept()
+                with accepted:
+                    requests.append(accepted.recv(65536))
+                    accepted.sendall(one)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        connection = _connection(f"http://board.example:{listener.getsockname()[1]}")
+        assert connection.ask("GET", "/v1").status == 302
+        assert connection.ask("GET", "/v1", most_bytes=100).body == b"x" * 100
+        for _ in range(2):
+            with pytest.raises(BoardSilent):
+                connection.ask("GET", "/v1", most_bytes=99)
+        thread.join(timeout=20)
+    assert b"Host: board.example" in requests[0]
+    assert b"Authorization: Bearer uf_secret" in requests[0]
