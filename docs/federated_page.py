@@ -14,8 +14,8 @@ in its own population, with its own cap, members and grants. An analyst with a g
 before one noise is added, so the noise per record is smaller by the number of owners than if each trained alone. Or every owner's rows train a copy of
 the model under a noise of its own, and the copies are averaged.
 
-This is *trust in the service*: the rows of all owners lie in one service, sealed under a key for each dataset. Training at the owners' own machines, so that rows never
-leave them, is not built.
+This is *trust in the service*: the rows of all owners lie in one service, sealed under a key for each dataset. Where owners may not hand in their rows,
+[every owner trains in a service of its own](#rows-that-never-leave): weights with noise leave it, rows do not.
 
 ## For the lawyers of a consortium: who sees what
 
@@ -91,6 +91,57 @@ In the dashboard the order form lists the analyst's other datasets of the same d
 
 All-or-none is tested in `tests/core/jobs/test_several_owners.py`: an owner without room, freezes and revocations against a claim, processes killed in the middle of each transaction, racing orders;
 a whole job in `tests/workers/test_private_models.py`.
+
+## Rows that never leave
+
+In a *federation* each owner runs a service of its own, with its own database, master key, caps and ledger. One service, of an owner or of anybody else, is the *board*: it hands the noisy
+weights of one member to the others. Only models with averaged weights are trained so, and the figures are those of [averaged weights](#averaged-weights). Why it is built so is a
+[decision](decisions/owner-side-training.md).
+
+| party | sees | does not see |
+|---|---|---|
+| an owner and its service | its own rows, as for ordinary jobs; noisy weights of every member in every round | rows, ledgers, grants and intake reports of other owners |
+| the board and its analyst | the plan, names and declared sizes of members, their noisy weights, when they arrive, and the certificates that members hand in | rows; ledgers and keys of any member |
+| a recipient of the model | the model and the certificate of the member who hands it on | rows of anyone |
+
+**For the lawyer.** What leaves an owner's premises is, once a round, weights and the state of an optimizer. They are a function of sums with noise and of what others sent. By the certificate that the owner's own service signs,
+everything that left together is (epsilon, delta)-differentially private for a unit of that owner. This holds against the board, the other owners and recipients, even if all collude or send
+whatever they like: a record moves a sum by at most the clipping norm from any weights. It does not hold against the owner's own service and those who run it. The names and declared sizes of members are public.
+An owner withdraws by cancelling its job: what has left cannot be recalled, and the steps that began stay charged. Then the others' trainings end after the deadline of a round.
+The board may learn how long a round took, in steps of `completion_seconds`.
+
+The analyst writes `federation.json` (`name`, `domain`, `epsilon`, `delta`, `model` with `averaging_rounds`, `members` with `name` and `declared_size`), creates the federation on the board, and hands each owner the token of its member over a private channel:
+
+<!-- not run: needs a board and two services; tests/workers/test_federations.py does it -->
+```sh
+curl --fail-with-body -H "Authorization: Bearer $KEY" --json @federation.json https://board.example.org/v1/federations
+```
+
+In Python: `client.federations.create(...)`. Each owner declares its dataset with that domain and that size, sets a cap and a grant, and an analyst of that owner gives, within the deadline of a round of each other:
+
+<!-- not run: as above -->
+```sh
+export UNDERSTUDY_FEDERATION_TOKEN=uf_...
+understudy member DATASET --join https://board.example.org/v1/federations/ID --dry-run
+understudy member DATASET --join https://board.example.org/v1/federations/ID --out model.zip
+```
+
+The command quotes, orders in the owner's own service (`--url`, `--key`), waits, writes the bundle and hands its certificate to the board. Given again, it goes on with the same order.
+
+| | |
+|---|---|
+| each ledger | the steps of its own owner: `steps` times a Gaussian(sigma) on a Poisson sample of rate q, as with averaged weights in one service |
+| refused before anything is reserved | another domain, declared size or plan than the board states (`federation-differs`) |
+| ends the job, charged for the steps that began | a member that misses the deadline of a round (`member-vanished`), the analyst's end (`federation-ended`), a state that is none (`federation-state-refused`), another board (`federation-differs`), a lost checkpoint (`federation-checkpoint-lost`) |
+| time | a round takes at least one edge (`completion_seconds`) and as long as the slowest member; a worker waits meanwhile, and `training_seconds` counts the wait |
+| on the wire | a state has at most 32 bytes for each weight, once up and once down for every other member and round |
+| network | the worker calls the board by https: on the public internet, or in the operator's `notify_networks`. In the compose file workers need a way out to it |
+| certificate | `understudy.member-model-certificate/1`, signed by the member's own service: its ledger, the federation, members and declared sizes. Every member has its own |
+| refused | convolutions and registered modules |
+
+A member's declared size is not checked by the others: a false one harms the model alone.
+The drill is `tests/workers/test_federations.py`: one member killed in a round hands in the same bytes again, and both hold one model. There both datasets and the board share one database; two services with a database
+each, on two machines, have not been measured.
 
 ## What it reaches
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from core.data.boards import Board
 from core.data.errors import ObjectMissing
 from core.data.master_keys import MasterKeys
 from core.data.sealing import open_bytes
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
-from core.jobs.boards import Board
 from core.jobs.claims import Claim, held_claim
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.selection import owners_of

@@ -17,8 +17,8 @@ from threading import Timer
 from typing import Any, Final
 
 from core.clock import Clock
+from core.data.boards import Board
 from core.data.objects import is_out_of_memory
-from core.jobs.boards import Board
 from core.jobs.coarse import Edges
 from core.plan.federation import Federation, shared_digest
 from core.plan.model_plan import ModelPlan

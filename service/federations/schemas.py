@@ -65,7 +65,7 @@ class FederationOrder(BaseModel):
     members: list[DeclaredMember] = Field(min_length=2, max_length=plans.MOST_MEMBERS)
     round_seconds: float = Field(
         3600.0,
-        ge=10,
+        ge=1,
         le=7 * 86_400,
         allow_inf_nan=False,
         description="How long a round may take from its first state, or from the end of the round before. Then the federation fails.",

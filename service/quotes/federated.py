@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from core.data.boards import Board
 from core.errors import Conflict
-from core.jobs.boards import Board
 from core.plan.federation import shared_digest
 from core.plan.selection import OrderedPlan
 from service.planning.facts import DatasetFacts

@@ -38,6 +38,7 @@ from core.artifacts.signing import contexts
 from core.ledger.hash_chain import Head
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.federation import Federation, FederationMember
 from core.plan.model_plan import ModelPlan
 from core.plan.owners import DataOwner
 from core.plan.plan import Plan
@@ -136,6 +137,13 @@ def certificates() -> dict[str, object]:
     members["private model of two owners"] = _private_model(replace(plan, owners=_owners(plan.declared_size)))
     averaged = plans.model_plan({"averaging_rounds": 20}, owners=_owners(plan.declared_size))
     members["averaged model of two owners"] = _private_model(averaged)
+    sizes = (
+        FederationMember(name="north", declared_size=20_000),
+        FederationMember(name="south", declared_size=30_000),
+    )
+    federation = Federation.of(str(UUID(int=9)), "south", sizes)
+    federated = plans.model_plan({"averaging_rounds": 20}, federation=federation)
+    members["model of a federation's member"] = _private_model(federated)
     return members
 
 

@@ -7,6 +7,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.federation import Federation
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
 from core.plan.owners import DataOwner
@@ -134,7 +135,10 @@ def utility_plan() -> ReportPlan:
 
 
 def model_plan(
-    options: dict[str, Any] | None = None, *, owners: tuple[DataOwner, ...] | None = None
+    options: dict[str, Any] | None = None,
+    *,
+    owners: tuple[DataOwner, ...] | None = None,
+    federation: Federation | None = None,
 ) -> ModelPlan:
     """A plan of a private model of a table's target."""
     return make_model_plan(
@@ -144,5 +148,6 @@ def model_plan(
         domain=TableDomain.from_json(DOMAIN),
         privacy_unit=RECORD,
         owners=owners,
+        federation=federation,
         **_FACTS,
     )

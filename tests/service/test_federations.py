@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from core.data.boards import Board
 from core.db.tables import Dataset, Job
-from core.jobs.boards import Board
 from core.platform.access.roles import Role
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import World, require_problem

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from core.clock import Clock, SystemClock
+from core.data.boards import Board
 from core.data.objects import ObjectStore, open_store
 from core.data.sealing import SealedWriter, new_data_key, seal_bytes, wrap
 from core.data.stored_rows import open_writer, rows_context
@@ -22,7 +23,6 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
-from core.jobs.boards import Board
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue, Queue

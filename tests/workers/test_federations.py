@@ -19,9 +19,9 @@ from core.artifacts.errors import InvalidCertificate
 from core.artifacts.model_certificate import verify_model_certificate
 from core.artifacts.signing import keyring
 from core.clock import FixedClock
+from core.data.boards import Board
 from core.db.tables import FederationState
 from core.dp.charge import charge_of
-from core.jobs.boards import Board
 from core.jobs.coarse import Edges
 from core.ledger.reservation import EntryKind
 from core.plan.model_plan import ModelPlan
@@ -173,7 +173,7 @@ def _require_no_other_certificate(certificate: dict[str, Any]) -> None:
 def test_a_member_that_waits_in_vain_is_charged_for_what_had_begun(
     workshop: Workshop, served: Served
 ) -> None:
-    federated = Federated(workshop, served, round_seconds=10.0)
+    federated = Federated(workshop, served, round_seconds=1.0)
     job_id = federated.order("north", workshop)
     workshop.train(job_id)
     job = workshop.job(job_id)
@@ -181,7 +181,7 @@ def test_a_member_that_waits_in_vain_is_charged_for_what_had_begun(
     charged = charge_of(federated.plan("north").executed(21), delta=1e-6)
     kept = workshop.reservation(job_id)
     assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
-    assert kept.charge.epsilon_micros <= charged.epsilon_micros < kept.reserved.epsilon_micros
+    assert kept.in_force.epsilon_micros <= charged.epsilon_micros < kept.reserved.epsilon_micros
 
 
 class Scripted:

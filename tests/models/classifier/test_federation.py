@@ -157,6 +157,15 @@ def test_a_unit_moves_the_own_sums_alone_and_by_at_most_the_norm() -> None:
     assert 0 < max(replayer.distances.values()) <= 1 / plan_for("north").noise_multiplier * (1 + 1e-12)
 
 
+def test_what_leaves_depends_on_the_members_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    once, again = MemoryBoard(), MemoryBoard()
+    both(once)
+    monkeypatch.setitem(KEYS, "north", bytes(32))
+    both(again)
+    assert once.states[0, 0] != again.states[0, 0], "other coins and noise"
+    assert once.states[0, 1] == again.states[0, 1], "the first round begins with public weights"
+
+
 @pytest.mark.parametrize("size", [1e30, 1e150, 1e300])
 def test_a_record_moves_a_sum_by_at_most_the_norm_from_enormous_weights(size: float) -> None:
     plan = plan_for("north", network="mlp", hidden=4)

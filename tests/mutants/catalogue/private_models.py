@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 AVERAGING = "models.classifier.averaging"
+FEDERATION = "tests/models/classifier/test_federation.py"
 AVERAGED = "tests/models/classifier/test_averaging.py::test_nothing_but_one_owners_sums_knows_a_unit[table-2]"
 DECLARED = "tests/models/classifier/test_averaging.py::test_the_weight_divisor_and_rate_of_an_owner_do_not_follow_from_its_rows"
 DENSE, TRAINING = "models.classifier.dense_form", "models.classifier.private_training"
@@ -123,6 +124,36 @@ MUTANTS = (
         bug="all owners draw one noise in a step, so that the difference of their copies has none",
         source="one seed for all clients",
         killed_by=AVERAGED,
+    ),
+    Mutant(
+        name="federated-noise-public",
+        module=AVERAGING,
+        function="train_averaged",
+        before="round_streams(streams, number, state)",
+        after="public_streams(plan.federation)",
+        bug="a member's noise follows from the federation's id, so that everybody can subtract it from the state that it hands in",
+        source="one seed for all clients",
+        killed_by=f"{FEDERATION}::test_what_leaves_depends_on_the_members_own_key",
+    ),
+    Mutant(
+        name="federated-noise-repeats-on-other-weights",
+        module=AVERAGING,
+        function="round_streams",
+        before="_ROUND + secret + begun",
+        after="_ROUND + secret",
+        bug="a member that begins a round again from other weights draws the same noise, and the difference of its two states has none",
+        source="noise addressed by round and step alone, under a board that lies to a resumed member",
+        killed_by=f"{FEDERATION}::test_no_noise_is_drawn_twice_from_different_weights",
+    ),
+    Mutant(
+        name="federated-lost-round-begun-again",
+        module=AVERAGING,
+        function="train_averaged",
+        before="steps_begun > (first + 1) * each",
+        after="False",
+        bug="a member whose checkpoint is lost runs rounds again, and releases more noisy sums than its ledger was charged for",
+        source="resuming from the newest readable checkpoint",
+        killed_by=f"{FEDERATION}::test_a_training_whose_last_round_is_lost_is_not_begun_again",
     ),
     Mutant(
         name="units-of-owners-merged",

@@ -59,6 +59,11 @@ PROBLEM: Final[Fields] = {
     "facts.**": L,
 }  # fmt: skip
 # The digest of a plan that takes noisy counts over is theirs too; the orders compared here take none over.
+FEDERATION: Final[Fields] = {
+    # Fresh where the federation's id is in it, which the plan names.
+    "id": F, "name": W, "state": E, "vanished": E, "rounds": P, "rounds_done": E, "round_seconds": W, "plan.**": F, "plan_sha256": F, "domain_sha256": D,
+    "members[].name": W, "members[].declared_size": D, "members[].certificate": F, "created_at": W,
+}  # fmt: skip
 JOB: Final[Fields] = {
     "id": F, "dataset_id": F, "dataset_ids": F, "dataset_ids[]": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
     "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
@@ -328,6 +333,17 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "list_endpoints": {"items": C, **under("items[].", ENDPOINT)},
     "read_endpoint": ENDPOINT,
     "list_deliveries": page_of(DELIVERY),
+    "create_federation": {**FEDERATION, "tokens.**": F},
+    "read_federation": FEDERATION,
+    "end_federation": FEDERATION,
+    "read_membership": {
+        "federation_id": F, "member": W, "members[].name": W, "members[].declared_size": D, "state": E, "vanished": E, "rounds_done": E,
+        "round_seconds": W, "epsilon": W, "delta": W, "model.**": P, "domain_sha256": D, "plan_sha256": F,
+    },
+    "put_state": {},
+    "read_round": {"round": W, "members[]": E, "complete": E},
+    "read_state": {},
+    "put_certificate": {},
     "create_endpoint": NEW_ENDPOINT,
     "rotate_endpoint": NEW_ENDPOINT,
     "confirm_endpoint": ENDPOINT,
