@@ -108,7 +108,7 @@ weights of one member to the others. Only models with averaged weights are train
 everything that left together is (epsilon, delta)-differentially private for a unit of that owner. This holds against the board, the other owners and recipients, even if all collude or send
 whatever they like: a record moves a sum by at most the clipping norm from any weights. It does not hold against the owner's own service and those who run it. The names and declared sizes of members are public.
 An owner withdraws by cancelling its job: what has left cannot be recalled, and the steps that began stay charged. Then the others' trainings end after the deadline of a round.
-The board may learn how long a round took, in steps of `completion_seconds`.
+A person who is a unit of j owners is protected by the bound on j units, as [above](#what-is-promised); here no certificate states it. The board may learn how long a round took, in steps of `completion_seconds`.
 
 The analyst writes `federation.json` (`name`, `domain`, `epsilon`, `delta`, `model` with `averaging_rounds`, `members` with `name` and `declared_size`), creates the federation on the board, and hands each owner the token of its member over a private channel:
 

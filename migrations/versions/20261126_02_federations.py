@@ -15,7 +15,6 @@ branch_labels = None
 depends_on = None
 
 JOBS, FEDERATIONS, MEMBERS, STATES = "jobs", "federations", "federation_members", "federation_states"
-NO_FEDERATION = "jobs_ended_has_no_federation_check"
 CHECKS = {
     "state_known": "state IN ('open', 'done', 'failed', 'ended')",
     "counts_not_negative": "round >= 0 AND rounds > 0 AND state_bytes > 0",
@@ -29,11 +28,6 @@ def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '4s'")
     op.execute("SET LOCAL statement_timeout = '60s'")
     op.add_column(JOBS, sa.Column("sealed_federation", sa.LargeBinary()))
-    op.execute(
-        f"ALTER TABLE {JOBS} ADD CONSTRAINT {NO_FEDERATION} "
-        "CHECK (sealed_federation IS NULL OR state IN ('queued', 'running')) NOT VALID"
-    )
-    op.execute(f"ALTER TABLE {JOBS} VALIDATE CONSTRAINT {NO_FEDERATION}")
     op.create_table(
         FEDERATIONS,
         sa.Column("id", sa.Uuid(), nullable=False),

@@ -180,8 +180,16 @@ class JobList(BaseModel):
     )
 
 
+_NOT_FINISHED = "The training did not finish. The operator can find the cause in the log by the job's id."
+_IN_FEDERATION = {
+    "member-vanished": "Another member of the federation missed the deadline of a round.",
+    "federation-ended": "The analyst who created the federation ended it.",
+    "federation-differs": "The board has another plan or token than the order, or an address that the operator does not allow.",
+    "federation-state-refused": "The board handed out a state that is not one of this training.",
+    "federation-checkpoint-lost": "The checkpoint of the last round is lost, and a federation's round cannot be repeated.",
+}
+"""Why a training in a federation ended, by the job's failure code; the steps that had begun stay charged."""
+
+
 def _failure(code: str) -> Failure:
-    return Failure(
-        code=code,
-        detail="The training did not finish. The operator can find the cause in the log by the job's id.",
-    )
+    return Failure(code=code, detail=_IN_FEDERATION.get(code, _NOT_FINISHED))

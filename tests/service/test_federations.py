@@ -1,5 +1,7 @@
 """The board of a federation, and a member's order: what is refused before anything is reserved."""
 
+import json
+import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -11,7 +13,10 @@ from core.data.boards import Board
 from core.db.tables import Dataset, Job
 from core.platform.access.roles import Role
 from tests.core.artifacts.stand_in import DOMAIN
+from tests.service.test_obtaining import Bridge, everybody
 from tests.service.world import World, require_problem
+from understudy.cli import main
+from understudy.client import Client
 
 ORDER: dict[str, Any] = {
     "name": "wards together",
@@ -214,3 +219,45 @@ def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
         answer = world.analyst.post("/v1/quotes", _joined(board, "north", dataset_id) | changes)
         assert answer.status_code == 422, answer.text
     assert world.movements(dataset_id) == []
+
+
+def test_the_command_quotes_and_orders_in_the_members_own_service(
+    world: World,
+    board: BoardOf,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    connection = everybody(world)
+    monkeypatch.setattr("understudy.cli.service.find_connection", lambda **_named: connection)
+    # The board of this test is the same application.
+    module = sys.modules["understudy.cli.member"]
+    monkeypatch.setattr(module, "Client", lambda url, *, key: Client(url, key=key, transport=Bridge(world)))
+    monkeypatch.setenv("UNDERSTUDY_FEDERATION_TOKEN", board.made["tokens"]["north"])
+
+    def run(*words: str) -> int:
+        monkeypatch.setattr("sys.argv", ["understudy", "member", *words, "--json"])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return int(caught.value.code or 0)
+
+    dataset_id, address = world.ready(), f"https://board.example.org{board.path}"
+    assert run(dataset_id, "--join", address, "--dry-run") == 0
+    assert json.loads(capsys.readouterr().out)["declared_size"] == 1500
+    assert world.movements(dataset_id) == []
+    assert run(dataset_id, "--join", address) == 0
+    job = json.loads(capsys.readouterr().out)
+    assert run(dataset_id, "--join", address) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == job["id"], (
+        "given again, it goes on with the same order"
+    )
+    (entry,) = world.movements(dataset_id)
+    assert entry["job_id"] == job["id"]
+    for wrong in ("https://board.example.org", f"ftp://board.example.org{board.path}", f"{address}/x"):
+        assert run(dataset_id, "--join", wrong) == 1
+        assert "--join takes the address" in capsys.readouterr().err
+    with connection.client("analyst") as client:
+        terms = {name: value for name, value in ORDER.items() if name not in {"name", "members"}}
+        made = client.federations.create("two", **terms, members={"north": 10, "south": 20})
+        assert set(made["tokens"]) == {"north", "south"}
+        assert client.federations.read(made["id"])["state"] == "open"
+        assert client.federations.end(made["id"])["state"] == "ended"

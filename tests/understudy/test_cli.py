@@ -35,6 +35,7 @@ def test_the_commands_are_the_promised_ones() -> None:
         "keys",
         "known",
         "ledger",
+        "member",
         "members",
         "notify",
         "order",

@@ -63,14 +63,20 @@ class Federated:
         directory = KeyDirectory(pepper=pepper, clock=workshop.clock, entropy=os.urandom)
         with workshop.database.transaction() as session:
             _, key = directory.issue(session, name="analyst", roles=[Role.ANALYST])
-        self.http = httpx.Client(base_url=served.url, headers={"Authorization": f"Bearer {key.text}"})
+        self.key = key.text
         members = [{"name": name, "declared_size": ROWS} for name in ("north", "south")]
         terms = {"name": "two", "domain": DOCUMENT, "epsilon": 2.0, "delta": 1e-6, "members": members}
         model = {"steps": 60, "averaging_rounds": 3}
-        answer = self.http.post("/v1/federations", json=terms | {"model": model} | order)
+        answer = self.send("POST", json=terms | {"model": model} | order)
         assert answer.status_code == 201, answer.text
         self.made = answer.json()
         self.id = UUID(self.made["id"])
+
+    def send(
+        self, method: str, path: str = "", *, token: str | None = None, **options: Any
+    ) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token or self.key}"}
+        return httpx.request(method, f"{self.served.url}/v1/federations{path}", headers=headers, **options)
 
     def plan(self, name: str) -> ModelPlan:
         plan = self.made["plan"]
@@ -139,11 +145,10 @@ def test_two_owners_hold_one_model_although_one_was_killed(
         assert f"member {name} of 2" in next(one.detail for one in report.checks if one.name == "federation")
         certificates[name] = release.certificate
         weights.add(release.certificate["artefacts"]["weights.safetensors"]["sha256"])
-        token = {"Authorization": f"Bearer {federated.made['tokens'][name]}"}
-        path_of = f"/v1/federations/{federated.id}/certificate"
-        assert federated.http.put(path_of, json=release.certificate, headers=token).status_code == 204
+        path_of, token = f"/{federated.id}/certificate", federated.made["tokens"][name]
+        assert federated.send("PUT", path_of, token=token, json=release.certificate).status_code == 204
     assert len(weights) == 1, "all members hold one network"
-    shown = federated.http.get(f"/v1/federations/{federated.id}").json()
+    shown = federated.send("GET", f"/{federated.id}").json()
     assert [one["certificate"] for one in shown["members"]] == list(certificates.values())
     _require_no_other_certificate(certificates["north"])
 

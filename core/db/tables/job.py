@@ -40,9 +40,6 @@ class Job(WithId, Base):
         CheckConstraint(
             "(state IN ('queued', 'running')) = (sealed_randomness_key IS NOT NULL)", name="ended_has_no_key"
         ),
-        CheckConstraint(
-            "sealed_federation IS NULL OR state IN ('queued', 'running')", name="ended_has_no_federation"
-        ),
         CheckConstraint("(state = 'failed') = (failure_code IS NOT NULL)", name="failed_has_code"),
         CheckConstraint(
             "fence >= 0 AND attempts >= 0 AND step >= 0 AND total_steps >= 0 AND steps_begun >= 0",
