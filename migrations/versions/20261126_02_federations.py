@@ -45,7 +45,10 @@ def upgrade() -> None:
         sa.Column("vanished", sa.Text()),
         sa.Column("ended_at", sa.DateTime(timezone=True)),
         sa.PrimaryKeyConstraint("id", name="federations_pkey"),
-        *(sa.CheckConstraint(rule, name=f"{FEDERATIONS}_{name}_check") for name, rule in CHECKS.items()),
+        *(
+            sa.CheckConstraint(rule, name=op.f(f"{FEDERATIONS}_{name}_check"))
+            for name, rule in CHECKS.items()
+        ),
     )
     op.create_index("federations_created_by_idx", FEDERATIONS, ["created_by"])
     op.create_table(
