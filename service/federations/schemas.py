@@ -143,7 +143,7 @@ class Membership(BaseModel):
     round_seconds: float
     epsilon: float
     delta: float
-    model: dict[str, Any] = Field(description="The options of the planned model, as an order takes them.")
+    model: ModelRequest = Field(description="The options of the planned model, as an order takes them.")
     domain_sha256: str
     plan_sha256: str
 
@@ -160,9 +160,9 @@ class Membership(BaseModel):
             round_seconds=row.round_seconds,
             epsilon=row.plan["guarantee"]["epsilon"],
             delta=row.plan["guarantee"]["delta"],
-            model={
-                name: value for name, value in row.plan["options"].items() if value or name not in _ABSENT
-            },
+            model=ModelRequest(
+                **{name: value for name, value in row.plan["options"].items() if value or name not in _ABSENT}
+            ),
             domain_sha256=row.domain_sha256,
             plan_sha256=plans.shared_digest(row.plan),
         )

@@ -40,6 +40,7 @@ from core.platform.settings import Settings
 from service.app import create_app
 from tests.privacy.leaks.canaries import in_bytes
 from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN, REFUSED_LINE
+from tests.service.matrix import FEDERATION
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import SMALL, environment_of
 from workers.outcomes import ExitCode
@@ -200,7 +201,8 @@ class Stage:
             "endpoint_id": endpoint["id"],
             "dataset_id": dataset_id, "waiting": waiting, "job_id": job_id, "failed": failed, "cancelled": cancelled,
             "release_id": str(view["release_id"]), "sealed_report_id": sealed, "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
-            "principal_id": str(world.analyst.principal_id), "number": "1",
+            "principal_id": str(world.analyst.principal_id), "number": "1", "member": "a",
+            "federation_id": world.analyst.post("/v1/federations", FEDERATION).json()["id"],
         }  # fmt: skip
 
     def measured(self, dataset_id: str, release_id: str) -> str:
