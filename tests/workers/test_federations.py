@@ -50,8 +50,12 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 def served(settings: Settings) -> Iterator[Served]:
-    with serving(create_app(settings)) as board:
+    app = create_app(settings)
+    with serving(app) as board:
         yield board
+    # The server of this test runs no lifespan, which would close them.
+    app.state.context.access.rates.close()
+    app.state.context.database.close()
 
 
 class Federated:
