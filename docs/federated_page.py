@@ -119,7 +119,7 @@ curl --fail-with-body -H "Authorization: Bearer $KEY" --json @federation.json ht
 
 In Python: `client.federations.create(...)`. Each owner declares its dataset with that domain and that size, sets a cap and a grant, and an analyst of that owner gives, within the deadline of a round of each other:
 
-<!-- not run: as above -->
+<!-- not run: needs a board and two services; tests/workers/test_federations.py does it -->
 ```sh
 export UNDERSTUDY_FEDERATION_TOKEN=uf_...
 understudy member DATASET --join https://board.example.org/v1/federations/ID --dry-run
