@@ -218,7 +218,7 @@ def train_averaged(
         averaging = AveragedThroughBoard(plan.federation, board)
         start = public_streams(plan.federation)
     network = initial_network(parts[0], plan, owners[0].features, None, start)
-    private = PrivateClassifier(plan, network, width=owners[0].features.width, streams=streams)
+    private = PrivateClassifier(plan, network, width=owners[0].features.width)
     state = inside(_STATE, tensors) if tensors else private.state_dict()
     # In a federation a round waits for others: every one has a mark of its own, and ends with a checkpoint, without which
     # the board would have to keep the states of all rounds.
@@ -260,7 +260,7 @@ def local_steps(
         # Every step of every owner has coins and noise of its own.
         address = step + each * (number * (plan.copies - 1) + rows.place)
         batch = Batch(rows.features, rows.labels, rows.sampler.draw(streams, address))
-        private.step(step, batch, address=address, divisor=rows.divisor)
+        private.step(step, batch, streams, address=address, divisor=rows.divisor)
     return private.state_dict()
 
 

@@ -119,11 +119,10 @@ class PrivateClassifier:
         plan: public constants of every step.
         network: trained in place; its parameters become views of one flat buffer.
         width: numbers of a record.
-        streams: all randomness.
     """
 
-    def __init__(self, plan: ModelPlan, network: nn.Module, *, width: int, streams: KeyedStreams) -> None:
-        self._plan, self._streams = plan, streams
+    def __init__(self, plan: ModelPlan, network: nn.Module, *, width: int) -> None:
+        self._plan = plan
         self._network = network
         self._flat = flattened(_in_order(network))
         self.layout = _layout(network, self._flat.numel())
@@ -146,13 +145,20 @@ class PrivateClassifier:
 
     @torch.no_grad()
     def step(
-        self, step: int, batch: Batch, *, address: int | None = None, divisor: float | None = None
+        self,
+        step: int,
+        batch: Batch,
+        streams: KeyedStreams,
+        *,
+        address: int | None = None,
+        divisor: float | None = None,
     ) -> None:
         """Perform one complete private step on the realised Poisson batch, possibly empty.
 
         Args:
             step: number of the step, from 0.
             batch: of records.
+            streams: the noise; of a federation, those of the round.
             address: of the noise, where several owners make the same step; `step` if None.
             divisor: the public expected batch of one owner; the plan's if None.
 
@@ -165,11 +171,11 @@ class PrivateClassifier:
         total = self.form.clipped_sum(batch)
         parts = self._mean.parts(total, self._noise)
         sensitivity = self.partition.thresholds[0] / self._noise.stds[0]
-        self._streams.releases.exact(Purpose.GRADIENT_NOISE, drawn_at, parts, sensitivity=sensitivity)
-        drawn = self._mean.draw(self._noise, self._streams.reader(Purpose.GRADIENT_NOISE, drawn_at))
+        streams.releases.exact(Purpose.GRADIENT_NOISE, drawn_at, parts, sensitivity=sensitivity)
+        drawn = self._mean.draw(self._noise, streams.reader(Purpose.GRADIENT_NOISE, drawn_at))
         divisor = divisor or self._plan.options.expected_batch_size
         self._mean.write(total, self._noise, drawn, divisor=divisor, into=self._gradient)
-        self._streams.releases.noisy(Purpose.GRADIENT_NOISE, drawn_at, self._gradient)
+        streams.releases.noisy(Purpose.GRADIENT_NOISE, drawn_at, self._gradient)
         self._optimizer.step(self._gradient, share=self._plan.rate_at(step))
         if step >= self._plan.steps - self._plan.options.averaged_steps:
             self._averaged += self._flat
@@ -217,7 +223,7 @@ def _train(
             noise_multiplier=plan.pca_noise_multiplier,
         )
     network = initial_network(records, plan, features, components, streams)
-    private = PrivateClassifier(plan, network, width=features.width, streams=streams)
+    private = PrivateClassifier(plan, network, width=features.width)
     if tensors:
         private.load_state_dict(inside("private", tensors))
     sampler = UnitSampler(
@@ -228,7 +234,7 @@ def _train(
         if step == first or step % MARK_INTERVAL == 0:
             mark = min(plan.steps, (step // MARK_INTERVAL + 1) * MARK_INTERVAL)
             host.advance(stage="train", step=mark, total=plan.steps)
-        private.step(step, Batch(features, labels, sampler.draw(streams, step)))
+        private.step(step, Batch(features, labels, sampler.draw(streams, step)), streams)
         if host.checkpoint_due():
             kept = under("private", private.state_dict())
             if components is not None:

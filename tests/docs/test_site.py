@@ -60,7 +60,7 @@ def test_a_browser_fetches_nothing_from_elsewhere(site: Path) -> None:
 
 def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
     documents = [name for name in REFERENCE if name.endswith(".json")]
-    assert len(documents) == 7
+    assert len(documents) == 8
     for name in documents:
         assert (site / "reference" / name).read_text() == REFERENCE[name]()
 

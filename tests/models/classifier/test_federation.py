@@ -18,7 +18,7 @@ from core.plan.errors import InvalidPlan, InvalidSpec
 from core.plan.federation import Federation, FederationMember, shared_digest
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, largest_state, make_model_plan
-from models.classifier.averaging import opened_state, packed_state, round_streams, train_averaged
+from models.classifier.averaging import opened_state, packed_state, train_averaged
 from models.classifier.features import Batch, features_of, labels_of
 from models.classifier.private_training import PrivateClassifier, TrainedClassifier, initial_network
 from models.classifier.recorder import ModelRecorder
@@ -172,7 +172,7 @@ def test_a_record_moves_a_sum_by_at_most_the_norm_from_enormous_weights(size: fl
     records = table(40)
     features, labels, streams = features_of(records, plan), labels_of(records), KeyedStreams(KEYS["north"])
     network = initial_network(records, plan, features, None, streams)
-    private = PrivateClassifier(plan, network, width=features.width, streams=streams)
+    private = PrivateClassifier(plan, network, width=features.width)
     state = private.state_dict()
     signs = torch.where(torch.arange(state["parameters"].numel()) % 3 == 0, -1.0, 1.0)
     private.load_state_dict(state | {"parameters": size * signs.to(state["parameters"].dtype)})
@@ -232,14 +232,36 @@ def test_what_is_no_state_of_the_training_is_refused(lie: Changed) -> None:
         opened_state(packed_state(counted | {"adam.steps": torch.tensor(5)}), like=counted)
 
 
-def test_no_noise_is_drawn_twice_from_different_weights() -> None:
-    streams, state = KeyedStreams(KEYS["north"]), {"parameters": torch.zeros(3)}
-    once = round_streams(streams, 1, state).bytes(Purpose.GRADIENT_NOISE, 2, 64)
-    assert once == round_streams(streams, 1, {"parameters": torch.zeros(3)}).bytes(
-        Purpose.GRADIENT_NOISE, 2, 64
-    )
-    for number, other in ((2, state), (1, {"parameters": torch.ones(3)})):
-        assert once != round_streams(streams, number, other).bytes(Purpose.GRADIENT_NOISE, 2, 64)
+def test_no_noise_is_drawn_twice_from_different_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = MemoryBoard()
+    both(board)
+
+    def noise_of_north(lie: Changed) -> dict[int, bytes]:
+        fresh, drawn = MemoryBoard(), {}
+        fresh.states = {key: state for key, state in board.states.items() if key[1] == 1}
+        reader = KeyedStreams.reader
+
+        def noted(streams: KeyedStreams, purpose: Purpose, step: int) -> Any:
+            if purpose is Purpose.GRADIENT_NOISE:
+                drawn[step] = streams.bytes(purpose, step, 64)
+            return reader(streams, purpose, step)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(KeyedStreams, "reader", noted)
+            trained("north", fresh, lie=lie)
+        return drawn
+
+    def doubled(number: int, state: bytes) -> bytes:
+        values = safetensors.torch.load(state)
+        return packed_state(
+            {
+                name: 2 * value if number == 0 and value.is_floating_point() else value
+                for name, value in values.items()
+            }
+        )
+
+    honest, lied = noise_of_north(lambda _, state: state), noise_of_north(doubled)
+    assert [honest[step] == lied[step] for step in range(6)] == [True, True, False, False, False, False]
 
 
 def test_the_plans_of_all_members_differ_in_their_name_alone() -> None:

@@ -160,9 +160,9 @@ def test_held_out_units_take_part_in_no_step() -> None:
     sizes: list[int] = []
 
     class Counting(PrivateClassifier):
-        def step(self, step: int, batch: Batch) -> None:
+        def step(self, step: int, batch: Batch, streams: KeyedStreams) -> None:
             sizes.append(len(batch))
-            super().step(step, batch)
+            super().step(step, batch, streams)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(private_training, "PrivateClassifier", Counting)
