@@ -68,6 +68,7 @@ class FederationOrder(BaseModel):
         ge=1,
         le=7 * 86_400,
         allow_inf_nan=False,
+        strict=True,
         description="How long a round may take from its first state, or from the end of the round before. Then the federation fails.",
     )
 

@@ -25,6 +25,7 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("422",),
         "the domain has a language of its own (docs/domain.md), read by its own parser",
     ),
+    "create_federation": (("422",), "likewise, and the members' names differ"),
     "create_quote": (("422",), "options have rules among each other, which are the plan's"),
     "create_job": (("422",), "likewise"),
     "upload_rows": (

@@ -28,9 +28,13 @@ class ColumnPrecision:
 
 
 def column_precisions(domain: TableDomain, estimates: Estimates) -> tuple[ColumnPrecision, ...]:
-    """Return the precision of every modelled column, in their order; all codes of a column have the same."""
+    """Return the precision of every modelled column, in their order; all codes of a column have the same.
+
+    Patterns of dates and times are coded after the columns and left out.
+    """
     found = []
-    for place, (column, values) in enumerate(zip(domain.modelled, domain.cardinalities, strict=True)):
+    for place, column in enumerate(domain.modelled):
+        values = column.cardinality
         error = None
         if estimates.are_counted((place,)):
             one = np.zeros(values)

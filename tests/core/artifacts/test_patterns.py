@@ -1,6 +1,7 @@
 """Weekdays and hours of rows that a bundle gives: the service's sampler, conditions, questions, and the script alone."""
 
 import csv
+import itertools
 import subprocess
 import sys
 from datetime import date, datetime
@@ -10,7 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.asking.estimates import Estimates
 from core.artifacts.bundle import Bundle
+from core.artifacts.counts import CountTable, ReleasedCounts
 from core.artifacts.errors import ConditionTooRare
 from core.artifacts.manifest import TableManifest
 from core.artifacts.packing import pack
@@ -127,3 +131,25 @@ def test_the_script_runs_without_this_package(tmp_path: Path):
 def test_the_script_of_a_domain_without_patterns_knows_none():
     script = render_script(stand_in.bundle().manifest, stand_in.DOMAIN)
     assert "pattern" not in script.lower().replace("pattern of", "")
+
+
+def test_counts_with_patterns_state_the_precision_of_the_declared_columns_and_predict_the_target():
+    domain = TableDomain.from_json(DOMAIN)
+    cells = domain.cardinalities
+    places = [(one,) for one in range(len(cells))] + list(itertools.combinations(range(len(cells)), 2))
+    tables = tuple(
+        CountTable(
+            columns=columns,
+            noise_std=2.0,
+            cells=np.full([cells[one] for one in columns], 9, dtype=np.int32),
+        )
+        for columns in places
+    )
+    groups = tuple(np.arange(codes) for codes in cells)
+    counts = ReleasedCounts(cardinalities=cells, step=1.0, tables=tables, groups=groups)
+    opened = OpenedCounts(domain, Estimates(counts))
+    assert [(one.name, one.values) for one in opened.precision] == [
+        (column.name, column.cardinality) for column in domain.modelled
+    ]
+    assert all(one.standard_error for one in opened.precision)
+    assert opened.predictor.target == 1
