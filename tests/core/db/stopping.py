@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from understudy.embedded.postgres import PostgresServer
@@ -33,9 +33,12 @@ def stopped(server: PostgresServer) -> Iterator[None]:
     try:
         while new := [pid for pid in _family(server.child.pid) if pid not in held]:
             for pid in new:
-                os.kill(pid, signal.SIGSTOP)
-            held += new
+                held.append(pid)
+                # One that served a connection may have ended since it was listed.
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
         yield
     finally:
         for pid in reversed(held):
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
