@@ -140,8 +140,8 @@ The command quotes, orders in the owner's own service (`--url`, `--key`), waits,
 | refused | convolutions and registered modules |
 
 A member's declared size is not checked by the others: a false one harms the model alone.
-The drill is `tests/workers/test_federations.py`: one member killed in a round hands in the same bytes again, and both hold one model. There both datasets and the board share one database; two services with a database
-each, on two machines, have not been measured.
+The drill is `tests/workers/test_federations.py`: one member killed in a round hands in the same bytes again, and both hold one model. There both datasets and the board share one database.
+`tests/system/test_federation.py` gives each owner a whole stack on one machine, with a database, key and ledger of its own, and the commands above. Two machines have not been tried.
 
 ## What it reaches
 

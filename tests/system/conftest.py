@@ -64,10 +64,14 @@ class Up:
     arriving: "queue.Queue[str]" = field(default_factory=queue.Queue)
 
     @classmethod
-    def start(cls, data_folder: Path) -> "Up":
+    def start(cls, data_folder: Path, **settings: str) -> "Up":
         words = [*COMMAND, "up", "--data-folder", str(data_folder), "--port", "0"]
         process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment() | settings,
         )
         up = cls(data_folder, process)
         up.reader = threading.Thread(target=up.read, daemon=True)

@@ -159,14 +159,12 @@ def test_the_key_of_a_job_is_fresh_bytes_of_the_operating_system() -> None:
 
     context = SimpleNamespace(
         entropy=entropy,
-        settings=SimpleNamespace(master_keys=SimpleNamespace(unwrap=lambda *_, **__: data_key)),
     )
     dataset = SimpleNamespace(wrapped_data_key=b"wrapped", id=uuid4())
     kind = next(
         k for k in vars(ordering).values() if isinstance(k, type) and "_sealed_randomness_key" in vars(k)
     )
-    order = SimpleNamespace(_context=context)
-    order._data_key = kind._data_key.__get__(order)
+    order = SimpleNamespace(_context=context, _data_key=lambda _dataset: data_key)
     job_id = uuid4()
     for number in (1, 2):  # twice the same order: two keys
         # private: the key leaves an order sealed with a job that this stage does not make
