@@ -133,6 +133,7 @@ The command quotes, orders in the owner's own service (`--url`, `--key`), waits,
 | each ledger | the steps of its own owner: `steps` times a Gaussian(sigma) on a Poisson sample of rate q, as with averaged weights in one service |
 | refused before anything is reserved | another domain, declared size or plan than the board states (`federation-differs`) |
 | ends the job, charged for the steps that began | a member that misses the deadline of a round (`member-vanished`), the analyst's end (`federation-ended`), a state that is none (`federation-state-refused`), another board (`federation-differs`), a lost checkpoint (`federation-checkpoint-lost`) |
+| charged in full | a member that is late itself once its steps have begun: how long they take depends on rows |
 | time | a round takes at least one edge (`completion_seconds`) and as long as the slowest member; a worker waits meanwhile, and `training_seconds` counts the wait |
 | on the wire | a state has at most 32 bytes for each weight, once up and once down for every other member and round |
 | network | the worker calls the board by https: on the public internet, or in the operator's `notify_networks`. In the compose file workers need a way out to it |

@@ -159,6 +159,7 @@ class FederationBoard:
     Args:
         connection: To the board.
         plan: This member's plan.
+        begun: Whether an earlier attempt began a step.
         edges: When a state may leave.
         clock: Tells the time of the edges.
         sleep: Waits for so many seconds.
@@ -170,6 +171,7 @@ class FederationBoard:
         connection: BoardConnection,
         plan: ModelPlan,
         *,
+        begun: bool,
         edges: Edges,
         clock: Clock,
         sleep: Callable[[float], None] = time.sleep,
@@ -178,6 +180,7 @@ class FederationBoard:
         assert plan.federation is not None, "a plan of a federation"
         self._connection, self._plan = connection, plan
         self._federation: Federation = plan.federation
+        self._begun = begun
         self._edges, self._clock, self._sleep, self._monotonic = edges, clock, sleep, monotonic
         self._path = f"/v1/federations/{plan.federation.federation_id}"
 
@@ -193,7 +196,7 @@ class FederationBoard:
         if (document.get("plan_sha256"), document.get("member")) != wanted:
             raise AttemptEnded(ExitCode.FEDERATION_DIFFERS)
         if document.get("state") not in {"open", "done"}:
-            raise _over(document)
+            raise self._over(document)
 
     def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
         """See `models.classifier.averaging.StateBoard`.
@@ -201,6 +204,7 @@ class FederationBoard:
         Raises:
             AttemptEnded: The federation is over, the board does not answer, or answers something else.
         """
+        self._begun = True
         now = self._clock.now()
         self._sleep(max(0.0, (self._edges.next(now) - now).total_seconds()))
         path = f"{self._path}/rounds/{number}"
@@ -237,23 +241,30 @@ class FederationBoard:
                 raise AttemptEnded(ExitCode.MACHINERY)
             self._sleep(POLL_SECONDS)
 
-    @staticmethod
-    def _understood(answer: BoardAnswer, status: int) -> BoardAnswer:
+    def _understood(self, answer: BoardAnswer, status: int) -> BoardAnswer:
         if answer.status == status:
             return answer
-        raise _over(answer.document() if answer.status == _CONFLICT else {})
+        raise self._over(answer.document() if answer.status == _CONFLICT else {})
 
+    def _over(self, document: Mapping[str, Any]) -> AttemptEnded:
+        """How an attempt ends at a board whose federation is over; `differs` if it is not over and still refuses.
 
-def _over(document: Mapping[str, Any]) -> AttemptEnded:
-    """How an attempt ends at a board whose federation is over; `differs` if it is not over and still refuses."""
-    codes = {"failed": ExitCode.MEMBER_VANISHED, "ended": ExitCode.FEDERATION_ENDED}
-    facts = document.get("facts")  # of a problem document; a membership states it itself
-    state = (facts if isinstance(facts, dict) else document).get("state")
-    return AttemptEnded(
-        codes.get(state, ExitCode.FEDERATION_DIFFERS)
-        if isinstance(state, str)
-        else ExitCode.FEDERATION_DIFFERS
-    )
+        How long the own steps take depends on rows. So a member that has begun and is late itself is charged in full, as a training
+        that takes too long is.
+        """
+        stated = document.get("facts")  # of a problem document; a membership states it itself
+        facts = stated if isinstance(stated, dict) else document
+        match facts.get("state"):
+            case "failed" if self._begun and self._federation.member in str(facts.get("vanished")).split(
+                ", "
+            ):
+                return AttemptEnded(ExitCode.DATA)
+            case "failed":
+                return AttemptEnded(ExitCode.MEMBER_VANISHED)
+            case "ended":
+                return AttemptEnded(ExitCode.FEDERATION_ENDED)
+            case _:
+                return AttemptEnded(ExitCode.FEDERATION_DIFFERS)
 
 
 def _read(response: HTTPResponse, most_bytes: int) -> bytes:

@@ -213,7 +213,8 @@ def _board(settings: Settings, work: Assignment, plan: ModelPlan) -> FederationB
         work.board, networks=settings.notify_networks, plain_allowed=settings.mode == "embedded"
     )
     edges = Edges(claimed_at=work.claim.claimed_at, seconds=settings.completion_seconds)
-    return FederationBoard(connection, plan, edges=edges, clock=SystemClock())
+    begun = work.claim.steps_begun > 0
+    return FederationBoard(connection, plan, begun=begun, edges=edges, clock=SystemClock())
 
 
 def _host(

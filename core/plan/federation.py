@@ -3,9 +3,9 @@
 Every number here is declared and public. A member's ledger is charged for its own noise alone, whatever the others do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -73,23 +73,13 @@ class Federation(Value):
     @property
     def declared_size(self) -> int:
         """The sum of the declared sizes."""
-        return total_size(self.members)
+        return sum(one.declared_size for one in self.members)
 
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of every member's copy in the average."""
         total = self.declared_size
         return tuple(one.declared_size / total for one in self.members)
-
-    @classmethod
-    def of(cls, federation_id: str, member: str, members: Sequence[FederationMember]) -> Self:
-        """Return the federation as one member sees it."""
-        return cls(federation_id=federation_id, member=member, members=tuple(members))
-
-
-def total_size(members: Sequence[FederationMember]) -> int:
-    """Return the sum of the declared sizes."""
-    return sum(one.declared_size for one in members)
 
 
 def shared_digest(plan: Mapping[str, Any]) -> str:

@@ -164,8 +164,7 @@ class _Bounded(torch.autograd.Function):
 def bounded(pixels: Tensor) -> Tensor:
     """Clamp to [0, 1], with a gradient for pixels outside that descent moves back inside.
 
-    The gradient of a plain clamp is zero outside: a pixel that one bad step makes black in every image stays black, and
-    critics whose first scores are mostly noise make all of them black.
+    The gradient of a plain clamp is zero outside: a pixel that one bad step makes black in every image stays black.
     """
     if not pixels.requires_grad:
         return torch.clamp(pixels, 0.0, 1.0)  # What the exporter of ONNX files can read.

@@ -300,7 +300,7 @@ def _planned(order: FederationOrder, federation_id: UUID, context: InjectedConte
     members = tuple(
         plans.FederationMember(name=one.name, declared_size=one.declared_size) for one in order.members
     )
-    federation = plans.Federation.of(str(federation_id), members[0].name, members)
+    federation = plans.Federation(federation_id=str(federation_id), member=members[0].name, members=members)
     domain = domain_from_json(order.domain)
     facts = DatasetFacts(
         id=federation_id,

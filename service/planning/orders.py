@@ -146,8 +146,10 @@ class FederationJoin(BaseModel):
         Raises:
             InvalidPlan: Two members have one name, or this member is none of them.
         """
-        members = [FederationMember(name=one.name, declared_size=one.declared_size) for one in self.members]
-        return Federation.of(str(self.federation_id), self.member, members)
+        members = tuple(
+            FederationMember(name=one.name, declared_size=one.declared_size) for one in self.members
+        )
+        return Federation(federation_id=str(self.federation_id), member=self.member, members=members)
 
 
 class GeneratorOrder(BaseModel):

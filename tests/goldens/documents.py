@@ -141,7 +141,7 @@ def certificates() -> dict[str, object]:
         FederationMember(name="north", declared_size=20_000),
         FederationMember(name="south", declared_size=30_000),
     )
-    federation = Federation.of(str(UUID(int=9)), "south", sizes)
+    federation = Federation(federation_id=str(UUID(int=9)), member="south", members=sizes)
     federated = plans.model_plan({"averaging_rounds": 20}, federation=federation)
     members["model of a federation's member"] = _private_model(federated)
     return members

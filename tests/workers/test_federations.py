@@ -1,5 +1,6 @@
 """Two owners train through a board: each with a child of its own, one killed in a round; and what ends a member's job."""
 
+import json
 import os
 import signal
 import socket
@@ -24,6 +25,7 @@ from core.db.tables import FederationState
 from core.dp.charge import charge_of
 from core.jobs.coarse import Edges
 from core.ledger.reservation import EntryKind
+from core.plan.federation import shared_digest
 from core.plan.model_plan import ModelPlan
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import pepper_from
@@ -207,10 +209,13 @@ class Scripted:
         raise answer
 
 
-def _board(federated: ModelPlan, connection: Scripted, waited: list[float]) -> FederationBoard:
+def _board(
+    federated: ModelPlan, connection: Scripted, waited: list[float], *, begun: bool = False
+) -> FederationBoard:
     return FederationBoard(
         cast("BoardConnection", connection),
         federated,
+        begun=begun,
         edges=Edges(claimed_at=NOW, seconds=60.0),
         clock=FixedClock(NOW.replace(second=20)),
         sleep=waited.append,
@@ -244,6 +249,9 @@ def test_a_state_leaves_at_an_edge_and_every_other_one_is_read(plan: ModelPlan) 
     ("answer", "code"),
     [
         (BoardAnswer(409, b'{"facts": {"state": "failed"}}'), ExitCode.MEMBER_VANISHED),
+        (BoardAnswer(409, b'{"facts": {"state": "failed", "vanished": "north"}}'), ExitCode.MEMBER_VANISHED),
+        # How long the own steps take depends on rows: charged in full.
+        (BoardAnswer(409, b'{"facts": {"state": "failed", "vanished": "north, south"}}'), ExitCode.DATA),
         (BoardAnswer(409, b'{"facts": {"state": "ended"}}'), ExitCode.FEDERATION_ENDED),
         (BoardAnswer(409, b'{"code": "federation-state-differs"}'), ExitCode.FEDERATION_DIFFERS),
         (BoardAnswer(409, b'{"facts": []}'), ExitCode.FEDERATION_DIFFERS),
@@ -257,6 +265,18 @@ def test_what_the_board_answers_ends_the_job_with_a_code(
 ) -> None:
     with pytest.raises(AttemptEnded) as ended:
         _board(plan, Scripted(answer), []).exchange(0, b"own")
+    assert ended.value.code is code
+
+
+@pytest.mark.parametrize(("begun", "code"), [(False, ExitCode.MEMBER_VANISHED), (True, ExitCode.DATA)])
+def test_a_member_that_was_late_itself_is_charged_in_full_once_it_has_begun(
+    plan: ModelPlan, begun: bool, code: ExitCode
+) -> None:
+    late = BoardAnswer(200, json.dumps({
+        "plan_sha256": shared_digest(plan.to_json()), "member": "south", "state": "failed", "vanished": "south"
+    }).encode())  # fmt: skip
+    with pytest.raises(AttemptEnded) as ended:
+        _board(plan, Scripted(late), [], begun=begun).require_same()
     assert ended.value.code is code
 
 

@@ -1,4 +1,4 @@
-"""``understudy member``: train on the rows of the own service as a member of a federation."""
+"""``understudy member``: train on the rows of one service as a member of a federation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -39,8 +39,8 @@ def member(
 ) -> None:
     """Average a model with owners that train in services of their own (analyst, with a grant on the dataset).
 
-    Rows stay in the own service; weights with noise leave it once a round. The own ledger is charged for the own noise alone. Giving
-    the command again goes on with the same order.
+    Rows stay in the member's service; weights with noise leave it once a round. Its ledger is charged for its own steps alone. The same
+    command given again goes on with the same order.
     """
     url, federation_id = parse_federation(join)
     with Client(url, key=token) as board, service.client("analyst") as client:

@@ -47,7 +47,7 @@ def plan_for(name: str, **options: Any) -> ModelPlan:
         domain=TABLE,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
-        federation=Federation.of(str(UUID(int=7)), name, MEMBERS),
+        federation=Federation(federation_id=str(UUID(int=7)), member=name, members=MEMBERS),
     )
 
 
@@ -277,9 +277,9 @@ def test_the_plans_of_all_members_differ_in_their_name_alone() -> None:
         replace(make_alone(270), federation=north.federation)
     for members in (MEMBERS[:1], (MEMBERS[0], MEMBERS[0])):
         with pytest.raises(InvalidPlan):
-            Federation.of(str(UUID(int=7)), "north", members)
+            Federation(federation_id=str(UUID(int=7)), member="north", members=members)
     with pytest.raises(InvalidPlan):
-        Federation.of(str(UUID(int=7)), "west", MEMBERS)
+        Federation(federation_id=str(UUID(int=7)), member="west", members=MEMBERS)
     for options in ({"averaging_rounds": None}, {"module": "elsewhere"}):
         with pytest.raises(InvalidSpec):
             plan_for("north", **options)
@@ -304,7 +304,7 @@ def test_a_state_of_images_is_within_the_boards_limit() -> None:
         domain=IMAGES,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
-        federation=Federation.of(str(UUID(int=7)), "north", MEMBERS),
+        federation=Federation(federation_id=str(UUID(int=7)), member="north", members=MEMBERS),
     )
     # 81 planes of 3 by 3 coefficients; weights, average and velocity of eight bytes each.
     weights = (81 * 9 + 1) * 3
