@@ -202,6 +202,8 @@ def _person(tab: Any, link: str) -> None:
 
 def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     """By keyboard past the menu; looks at a budget, moves the slider, approves a request, uploads rows."""
+    from playwright.sync_api import expect
+
     tab = seen.tab
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
@@ -223,7 +225,8 @@ def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     drafted = tmp_path / "domain.json"
     drafted.write_text('{"declared_size": 7000}')
     tab.locator("#file").set_input_files(str(drafted))
-    tab.wait_for_function("document.getElementById('declared_size').value === '7000'")
+    # `wait_for_function` polls with eval, which the pages' policy forbids, wherever its first look is too early.
+    expect(tab.locator("#declared_size")).to_have_value("7000", timeout=30_000)
     tab.get_by_role("link", name="Overview", exact=True).first.click()
     tab.get_by_role("link", name="Ward surveys").click()
     tab.get_by_role("link", name="Upload rows").click()
