@@ -36,7 +36,7 @@ no privacy; quote, ledger and certificate charge the job's own noise alone.
 * Releases with an [anchor](mechanisms/anchor.md) of a declared domain, made by `idpgan`. Each release holds the counts of those that it
   reused itself, so a chain of releases is read in its last link. No count is taken twice; the plan is refused if it would be.
 * **Columns** always. **Pairs** are combined where they are counted in the same groups of values: the job keeps the groups of the most
-  precise release, unless it would by itself have more than 1.5 times as many, or count by class where the release does not.
+  precise release, unless it would by itself have more than 1.5 times as many, or count by class, or pairs without the target, where the release does not.
 * A job that keeps groups counts **the same pairs** as the release, which [a screening](decisions/screening.md) may have chosen, and screens none
   itself: what the screening would have cost goes to these pairs. An order that states `anchor_screening_share` keeps it, and takes the columns
   alone of a release unless neither has a screening.

@@ -31,6 +31,11 @@ FEWEST_GROUPS = 2
 RAW_FROM = 5.0
 """Mean count of a code, in standard deviations of its noise, at which smoothed and raw counts have equal
 weight (docs/rules-study.md)."""
+FEWEST_PAIRS_CHOSEN = 15
+"""Minimum number of pairs of columns for counting some of them only."""
+SIGNAL_OF_ALL_PAIRS = 20.0
+"""Minimum declared units for counts of all pairs, in standard deviations of a cell's noise if all pairs shared the
+whole anchor (docs/rules-study.md)."""
 MOST_GROUP_CELLS = 2048
 """Groups of all columns together: memory grows with their square."""
 
@@ -101,6 +106,27 @@ def counts_by_class(
     classes = cardinalities[target_index]
     noise_of_sums = noise_std * math.sqrt(classes)
     return classes <= MOST_CLASSES and declared_size / classes >= SIGNAL_PER_CLASS * noise_of_sums
+
+
+def counts_target_alone(
+    columns: int,
+    target_index: int | None,
+    anchor: AnchorPlan,
+    *,
+    declared_size: int,
+    most_records: int = 1,
+) -> bool:
+    """Decide by public facts whether only pairs with the target are counted: of all pairs, noise would leave nothing.
+
+    Args:
+        anchor: of the plan. One with a screening chooses its pairs by that.
+        most_records: how many records of a unit count fully.
+    """
+    pairs = columns * (columns - 1) / 2
+    if target_index is None or anchor.screening_sensitivity or pairs < FEWEST_PAIRS_CHOSEN:
+        return False
+    noise = anchor.noise_multiplier * most_records * math.sqrt(pairs)
+    return declared_size < SIGNAL_OF_ALL_PAIRS * noise
 
 
 def smoothed_weight(signal: float) -> float:

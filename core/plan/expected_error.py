@@ -24,7 +24,7 @@ distributions; at most one.
     three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
 
 If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
-other pairs is assumed to be no larger. `SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are
+other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all others is lost. `SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are
 typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
 measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
@@ -42,6 +42,7 @@ from scipy.special import ndtr
 from core.plan.counting_rules import (
     column_weights,
     counts_by_class,
+    counts_target_alone,
     groups_wanted,
     noise_of_tables,
     smoothed_weight,
@@ -69,6 +70,8 @@ codes."""
 
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 _HALVINGS = 60
+_NOT_COUNTED = 1e9
+"""Noise of a pair that is not counted, as a share: it hides everything."""
 _DIGITS = 3
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
@@ -137,6 +140,7 @@ def expected_error(
     """
     counting = _Counting(anchor, cardinalities, target_index, declared_size, most_records, kept)
     pairs, released = counting.pair_noise, counting.cells * counting.pair_stds
+    released = released[counting.pair_stds < _NOT_COUNTED]
     typical = _error(counting, DEPENDENCE)
     return ExpectedError(
         one_way=typical.one_way,
@@ -204,11 +208,20 @@ class _Counting:
         slices = cardinalities[target_index] if self.by_class and target_index is not None else 1
         possible = len(cardinalities) * (len(cardinalities) - 1) // 2
         self.screened = anchor.screening_sensitivity > 0 or (kept is not None and kept.screened)
-        typical = typical_tables(len(cardinalities), target_index)
-        self.tables = typical if self.screened else possible
+        alone = kept is None and counts_target_alone(
+            len(cardinalities),
+            target_index,
+            anchor,
+            declared_size=declared_size,
+            most_records=most_records,
+        )
+        self.tables = possible
         noise_std = anchor.noise_std
-        if self.screened:
-            noise_std = noise_of_tables(anchor, typical, most_records=most_records)
+        if alone or self.screened:
+            self.tables = (
+                len(cardinalities) - 1 if alone else typical_tables(len(cardinalities), target_index)
+            )
+            noise_std = noise_of_tables(anchor, self.tables, most_records=most_records)
         most = (
             groups_wanted(
                 declared_size=declared_size, noise_std=noise_std, columns=len(cardinalities), slices=slices
@@ -221,7 +234,13 @@ class _Counting:
         counts = tuple(
             codes if place == target_index else min(codes, most) for place, codes in enumerate(cardinalities)
         )
-        self.weights = table_weights(counts, target_index=target_index, by_class=self.by_class)
+        self.weights = table_weights(
+            counts,
+            target_index=target_index,
+            by_class=self.by_class,
+            pairs=() if alone else None,
+            squares=self.tables if alone else None,
+        )
         self.codes: Floats = np.array(cardinalities, dtype=np.float64)
         self.groups: Floats = np.array(counts, dtype=np.float64)
         unit = anchor.noise_std / declared_size
@@ -231,7 +250,7 @@ class _Counting:
         """Classes in which a pair is counted; its shares are their sums."""
         self.own_stds = np.full(len(cardinalities), np.inf)
         """Noise of the counts of single columns within classes; infinite if there are none."""
-        stds = np.full((len(cardinalities), len(cardinalities)), np.inf)
+        stds = np.full((len(cardinalities), len(cardinalities)), _NOT_COUNTED)
         for table, weight in self.weights.items():
             if len(table) == 1:
                 self.own_stds[table[0]] = noise_std / declared_size / weight

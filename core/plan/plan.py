@@ -310,6 +310,7 @@ def _public_facts(
         columns=len(sizes),
         cells=sum(sizes),
         epsilon=epsilon,
+        has_target=domain.target_index is not None,
     )
     return facts, domain.target_index is not None
 

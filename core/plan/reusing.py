@@ -2,7 +2,7 @@
 
 Releases are considered from the most precise on; one is skipped if some of its counts are included in one
 already taken. The pairs of the first release are reused and its groups kept, unless the plan alone would use
-much finer groups, or counts by class that the release does not have. A plan that reuses pairs counts the same
+much finer groups, or counts by class or pairs without the target that the release does not have. A plan that reuses pairs counts the same
 pairs, screened or all, without a screening of its own; if the order sets the share of a screening, pairs are
 reused only if neither release nor plan has one. Pairs of a further release are reused if both counted all
 pairs and every code individually; otherwise only its one-way counts are.
@@ -15,7 +15,12 @@ from typing import Final
 
 from core.dp.accountant import epsilons
 from core.dp.gaussian import epsilon_of
-from core.plan.counting_rules import counts_by_class, groups_wanted, noise_of_tables
+from core.plan.counting_rules import (
+    counts_by_class,
+    counts_target_alone,
+    groups_wanted,
+    noise_of_tables,
+)
 from core.plan.expected_error import typical_tables
 from core.plan.plan import DomainShape, Plan
 from core.plan.reused import ReusedCounts, ReusedTables
@@ -73,6 +78,8 @@ def with_reuse(
     kept = _tables(taken[0].plan, shape)
     if not _keeps_groups(plan, kept, shape) or (share_ordered and _screens(plan, kept)):
         kept = None
+    if _target_alone(taken[0].plan, shape) and not _target_alone(plan, shape):
+        kept = None  # the plan counts pairs that the release left out
     if kept is not None:
         plan = _without_screening(plan, shape)
     reused = [_reused(one, _lined_up(_tables(one.plan, shape), kept, shape)) for one in taken[1:]]
@@ -167,7 +174,7 @@ def _tables(plan: Plan, shape: DomainShape) -> ReusedTables | None:
         noise_multiplier=noise_multiplier,
         most_groups=most,
         by_class=by_class,
-        screened=anchor.screening_sensitivity > 0,
+        screened=anchor.screening_sensitivity > 0 or _target_alone(plan, shape),
     )
 
 
@@ -180,13 +187,25 @@ def _own_groups(plan: Plan, shape: DomainShape) -> tuple[bool, int]:
     noise_std, sizes, target = plan.anchor.noise_std, tuple(shape.cardinalities), shape.target_index
     by_class = counts_by_class(sizes, target, declared_size=plan.declared_size, noise_std=noise_std)
     slices = sizes[target] if by_class and target is not None else 1
-    if plan.anchor.screening_sensitivity:
-        tables = typical_tables(len(sizes), target)
+    if (alone := _target_alone(plan, shape)) or plan.anchor.screening_sensitivity:
+        tables = len(sizes) - 1 if alone else typical_tables(len(sizes), target)
         noise_std = noise_of_tables(plan.anchor, tables, most_records=plan.privacy_unit.most_records)
     most = groups_wanted(
         declared_size=plan.declared_size, noise_std=noise_std, columns=len(sizes), slices=slices
     )
     return by_class, most
+
+
+def _target_alone(plan: Plan, shape: DomainShape) -> bool:
+    """Whether a plan without earlier groups counts pairs with the target alone."""
+    assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
+    return counts_target_alone(
+        len(shape.cardinalities),
+        shape.target_index,
+        plan.anchor,
+        declared_size=plan.declared_size,
+        most_records=plan.privacy_unit.most_records,
+    )
 
 
 def _keeps_groups(plan: Plan, kept: ReusedTables | None, shape: DomainShape) -> bool:

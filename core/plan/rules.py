@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from core.plan import image_rules
+from core.plan.counting_rules import FEWEST_PAIRS_CHOSEN
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidSpec
 from core.plan.groups import image_critic_shapes
@@ -73,9 +74,7 @@ another option, or `"anchor": false` (docs/rules-study.md has the measurements).
 COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.4, 0.5, 50.0
 """The share of the anchor's squared mu for one-way counts: the first value at a high signal, plus up to the
 second at a low one, that is if declared size times epsilon is at most the third times the square root of the
-number of pairs."""
-SCREENED_PAIRS = 15
-"""Minimum number of pairs of columns for a screening."""
+number of pairs that are counted without a screening."""
 SCREENING_SIGNAL, SCREENING_NOISE, SCREENING_SHARES = 60.0, 125.0, (0.01, 0.08)
 """A screening needs declared size times epsilon over the square root of the number of pairs to be at least
 the first value. The second over it, squared, is the share at which distances are known to about 0.02 of all
@@ -105,6 +104,8 @@ class PublicFacts:
     image: ImageDomain | None = None
     """The declared image domain; None for tables. For images a column is one value of an image, or its
     label."""
+    has_target: bool = False
+    """Whether the domain declares a target."""
     most_records: int = 1
     """Maximum weight of a unit in records: its declared bound, or 1."""
 
@@ -233,21 +234,24 @@ def _column_weight(facts: PublicFacts) -> float:
     pairs = facts.columns * (facts.columns - 1) / 2
     if facts.image is not None or not pairs:
         return 1.0
-    signal = facts.declared_size * facts.epsilon / math.sqrt(pairs)
+    alone = facts.has_target and pairs >= FEWEST_PAIRS_CHOSEN and _signal(facts, pairs) < SCREENING_SIGNAL
+    signal = _signal(facts, facts.columns - 1 if alone else pairs)
     share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, COLUMN_SIGNAL / signal)
     weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
     return min(max(round(weight, 3), 1.0), 1000.0)
 
 
+def _signal(facts: PublicFacts, tables: float) -> float:
+    """Return the declared size times epsilon over the root of the number of tables that share the anchor."""
+    return facts.declared_size * facts.epsilon / math.sqrt(tables)
+
+
 def _screening_share(facts: PublicFacts) -> float:
     """Return the share of the anchor at which noisy distances from independence are precise enough to screen pairs, or 0."""
     pairs = facts.columns * (facts.columns - 1) / 2
-    if facts.image is not None or pairs < SCREENED_PAIRS:
+    if facts.image is not None or pairs < FEWEST_PAIRS_CHOSEN or _signal(facts, pairs) < SCREENING_SIGNAL:
         return 0.0
-    signal = facts.declared_size * facts.epsilon / math.sqrt(pairs)
-    if signal < SCREENING_SIGNAL:
-        return 0.0
-    share = (SCREENING_NOISE / signal) ** 2
+    share = (SCREENING_NOISE / _signal(facts, pairs)) ** 2
     return min(max(round(share, 3), SCREENING_SHARES[0]), SCREENING_SHARES[1])
 
 

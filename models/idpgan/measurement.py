@@ -9,7 +9,12 @@ import torch
 from torch import Tensor
 
 from core.artifacts.counts import ReleasedCounts
-from core.plan.counting_rules import counts_by_class, groups_wanted, noise_of_tables
+from core.plan.counting_rules import (
+    counts_by_class,
+    counts_target_alone,
+    groups_wanted,
+    noise_of_tables,
+)
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import (
@@ -139,6 +144,8 @@ def _count(
     pairs = kept_pairs(plan, earlier, target_index=counter.target_index)
     if anchor.screening_sensitivity:
         pairs = _screen(columns, counter, plan, anchor, streams)
+    elif plan.kept_groups is None and _target_alone(counter, plan, anchor):
+        pairs = ()
     if (groups := kept_groups(plan, earlier)) is None:
         groups = groups_of(columns, counter, plan, pairs=pairs)
     layout = layout_of(groups, counter, plan, pairs=pairs)
@@ -253,6 +260,16 @@ def _first_laws(
 
 def _order_of(table: PrivateTable | Counter) -> CodeOrder:
     return CodeOrder(ordered=table.ordered, alone=table.alone)
+
+
+def _target_alone(counter: Counter, plan: Plan, anchor: AnchorPlan) -> bool:
+    return counts_target_alone(
+        len(counter.cardinalities),
+        counter.target_index,
+        anchor,
+        declared_size=plan.declared_size,
+        most_records=counter.most_records,
+    )
 
 
 def _by_class(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.execution import Executed
+from core.plan.counting_rules import SIGNAL_OF_ALL_PAIRS, counts_target_alone
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan, anchor_plan
 from models import screening
@@ -226,6 +227,47 @@ def test_pairs_that_depend_on_each_other_are_chosen():
     everything = measure(table, plan_of(table, anchor_screening_share=0.0), KeyedStreams(KEY)).counted
     assert everything.pairs is None
     assert max(group_counts(counted.groups)) >= max(group_counts(everything.groups))
+
+
+@pytest.mark.parametrize("units", [None, 30], ids=["one record a unit", "several"])
+def test_of_pairs_that_noise_would_hide_those_with_the_target_alone_are_counted(units):
+    table, recorder = table_of(300, units=units), Recorder()
+    plan = plan_of(table, epsilon=0.2, declared=table.units)
+    assert isinstance(plan.anchor, AnchorPlan)
+    counted = measure(table, plan, KeyedStreams(KEY, releases=recorder)).counted
+    layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
+    assert counted.pairs == ()
+    assert sorted(layout.weights) == [(column, 6) for column in range(6)]
+    assert plan.anchor.table_sensitivity * (1 - 1e-9) < layout.sensitivity <= plan.anchor.table_sensitivity
+    restored = Measurement.restore(measure(table, plan, KeyedStreams(KEY)).tensors(), table)
+    assert restored.counted.pairs == ()
+    paid = paid_distances(plan)
+    for unit in range(0, table.units, 7):
+        heard = Kept(recorder)
+        measure(without_unit(table, unit), plan, KeyedStreams(KEY, releases=heard))
+        for step in (FIRST_ROUND, SECOND_ROUND):
+            name = int(Purpose.ANCHOR_NOISE), step
+            assert 0.0 < distance(heard.heard[name].exact, recorder.heard[name].exact) <= paid[name]
+    without = dataclasses.replace(table, target_index=None)
+    assert (
+        measure(without, plan_of(without, epsilon=0.2, declared=300), KeyedStreams(KEY)).counted.pairs is None
+    )
+
+
+def test_how_little_signal_leaves_pairs_with_the_target_alone():
+    anchor = anchor_plan(12, diagonal_weight=2.0, noise_multiplier=4.0)
+    enough = math.ceil(SIGNAL_OF_ALL_PAIRS * 4.0 * math.sqrt(66))
+
+    def alone(size: int, *, columns: int = 12, target: int | None = 3, records: int = 1) -> bool:
+        return counts_target_alone(columns, target, anchor, declared_size=size, most_records=records)
+
+    assert alone(enough - 1)
+    assert not alone(enough)
+    assert alone(2 * enough - 2, records=2)
+    assert not alone(enough - 1, target=None)
+    assert not alone(10, columns=5), "few pairs are all counted"
+    screened = anchor_plan(12, diagonal_weight=2.0, noise_multiplier=4.0, screening_share=0.05)
+    assert not counts_target_alone(12, 3, screened, declared_size=10)
 
 
 def test_the_tables_of_a_bundle_are_those_that_were_counted():

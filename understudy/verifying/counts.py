@@ -22,6 +22,7 @@ from understudy.verifying.strict_json import read_object
 Json = Mapping[str, Any]
 Table = tuple[tuple[int, ...], float]
 """Places of columns, increasing, and the standard deviation of the noise on their counts."""
+Pairs = frozenset[tuple[int, ...]]
 _SCHEMA: Final = "understudy.counts/2"
 _WITHOUT_GROUPS: Final = "understudy.counts/1"
 _BYTES_OF_CELL: Final = 4
@@ -86,8 +87,6 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
         yield f"{COUNTS} merges codes into other groups than the manifest"
         return
     listed = [columns for columns, _std in stated]
-    kept, either = keeps_groups_by_class(plan), target is not None and len(cells) > 1
-    screened = screening_sensitivity(anchor) > 0 or keeps_screened_pairs(plan)
     possible = [
         list(
             _rounds(
@@ -98,14 +97,12 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
                 by_class=by_class,
                 most_records=most_records,
                 times=_learnt_records(opened, plan),
-                listed=listed,
-                screened=screened,
+                chosen=chosen,
             )
             if "merged" in head
             else _tables(anchor, len(cells), target, by_class=by_class)
         )
-        for by_class in ((False, True) if either else (False,))
-        if kept is None or by_class is kept
+        for by_class, chosen in _ways(plan, target, len(cells), frozenset(listed))
     ]
     tables = next((one for one in possible if [columns for columns, _std in one] == listed), None)
     if tables is None:
@@ -122,6 +119,20 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     )
     if opened.files[COUNTS].bytes != length:
         yield f"{COUNTS} has not as many cells as its tables"
+
+
+def _ways(plan: Json, target: int | None, columns: int, listed: Pairs) -> Iterator[tuple[bool, Pairs | None]]:
+    """Ways to count: whether by class of the target, and which pairs without the target; None for all pairs."""
+    kept, screened = keeps_groups_by_class(plan), screening_sensitivity(combined(plan)) > 0
+    chosen = listed if screened or keeps_screened_pairs(plan) else None
+    if kept is not True:
+        yield False, chosen
+    if target is None or columns == 1:
+        return
+    if kept is not False:
+        yield True, chosen
+    if kept is None and chosen is None:  # noise would hide all other pairs
+        yield False, frozenset()
 
 
 def _learnt_records(opened: Opened, plan: Json) -> int:
@@ -201,13 +212,12 @@ def _rounds(
     by_class: bool,
     most_records: int,
     times: int,
-    listed: list[tuple[int, ...]],
-    screened: bool,
+    chosen: Pairs | None,
 ) -> Iterator[Table]:
     """Tables of an anchor of two rounds: the codes of columns, then groups of pairs, by class of the target or not.
 
     Noisy distances decided which pairs without the target a screening chose, here or in a release whose pairs are reused, so these
-    pairs are attested only. The listed pairs are taken as given; how many share the noise follows.
+    pairs are attested only. The chosen pairs are taken as given; how many share the noise follows.
     """
     std = times * anchor["noise_multiplier"] * anchor["sensitivity"]
     powers = [codes**_COLUMN_POWER for codes in cells]
@@ -219,9 +229,8 @@ def _rounds(
     sizes = (1, 2) if sliced else (2,)
     tables = [table for size in sizes for table in itertools.combinations(features, size)]
     squares = float(len(tables))
-    if screened:
+    if chosen is not None:
         squares = (float(anchor["table_sensitivity"]) / most_records) ** 2
-        chosen = set(listed)
         tables = [
             table
             for table in tables

@@ -48,6 +48,20 @@ def test_the_quote_of_a_table_says_how_far_off_counts_will_be():
     )
 
 
+def test_of_a_small_table_pairs_with_the_target_are_measured_alone():
+    shape = Shape(cardinalities=(4,) * 20, target_index=19)
+    quote = make_quote(plan_of({}, shape=shape, declared_size=500), None, [], domain=shape)
+    error = quote.expected_error
+    assert error.measured == Measured(
+        columns=20, tables=19, screened=False, by_class=False, most_groups=error.measured.most_groups
+    )
+    assert 0 < error.one_way < error.two_way < error.three_way < 1
+    without = Shape(cardinalities=(4,) * 20, target_index=None)
+    every = make_quote(plan_of({}, shape=without, declared_size=500), None, [], domain=without)
+    assert every.expected_error.measured.tables == 190
+    assert error.released_counts.two_way < every.expected_error.released_counts.two_way
+
+
 def test_the_same_facts_give_the_same_bytes():
     shape = Shape(cardinalities=MIXED, target_index=0)
     documents = {

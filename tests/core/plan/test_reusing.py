@@ -231,6 +231,20 @@ def test_a_plan_that_keeps_no_groups_screens_by_itself():
     assert made.anchor == by_rule(4.0).anchor
 
 
+def test_pairs_that_a_small_release_left_out_are_counted_once_a_plan_can():
+    def small(epsilon: float) -> Plan:
+        return plan(epsilon, shape=BINARY_TARGET, declared_size=500, anchor_screening_share=None)
+
+    release = left(small(0.5), 1)
+    again = with_reuse(small(0.5), [release], BINARY_TARGET)
+    assert again.kept_groups is not None
+    assert again.kept_groups.screened, "the counts of the release list its pairs"
+    assert screening_of(small(2.0)) > 0
+    larger = with_reuse(small(2.0), [release], BINARY_TARGET)
+    assert larger.kept_groups is None
+    assert larger.anchor == small(2.0).anchor
+
+
 def test_a_plan_does_not_screen_what_it_takes_over():
     made = with_reuse(by_rule(), [left(by_rule(), 1)], SHAPE)
     with pytest.raises(InvalidPlan, match="screens pairs"):

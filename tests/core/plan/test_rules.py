@@ -148,6 +148,15 @@ def test_counts_of_columns_get_a_third_of_the_anchor_where_pairs_stand_out_and_m
     assert columns_share(declared_size=2_000, columns=40) > some
 
 
+def test_columns_get_less_where_only_pairs_with_a_target_share_the_rest():
+    few = {"declared_size": 300, "columns": 20}
+    assert columns_share(**few, has_target=True) < columns_share(**few) - 0.1
+    many = {"declared_size": 50_000, "columns": 20}
+    assert columns_share(**many, has_target=True) == columns_share(**many), "a screening chooses pairs"
+    five = {"declared_size": 30, "columns": 5}
+    assert columns_share(**five, has_target=True) == columns_share(**five), "all of few pairs are counted"
+
+
 @pytest.mark.parametrize("columns", [1, 2])
 def test_a_column_weighs_no_less_than_a_pair(columns: int):
     assert decided(columns=columns, declared_size=10**9).anchor_diagonal_weight == 1.0
