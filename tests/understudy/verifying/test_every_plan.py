@@ -24,6 +24,7 @@ from core.dp.charge import charge_of
 from core.dp.errors import TargetOutOfReach
 from core.dp.mechanism import Gaussian, PoissonSampled
 from core.plan.domain.images import ImageDomain
+from core.plan.errors import InvalidSpec
 from core.plan.options import ABLATIONS
 from core.plan.plan import Plan
 from core.plan.selection import OrderedPlan
@@ -83,11 +84,9 @@ DAILY = (
     ("table", "steps", (4.0, 1e-6)), ("table", "ordered", (4.0, 1e-6)), ("a rare sample", "critic", (4.0, 1e-6)), ("a rare sample", "critic", (20.0, 1e-12)), ("a rare sample", "dpba", (1.0, 1e-2)),
 )  # fmt: skip
 WIDE = tuple(
-    (shape, options, guarantee)
-    for shape, options, guarantee in itertools.product(
+    itertools.product(
         SHAPES, OPTIONS, itertools.product([0.05, 0.3, 1.0, 4.0, 20.0, 100.0], [1e-12, 1e-9, 1e-6, 1e-2])
     )
-    if (shape, options) != ("faces", "steps")  # no critic has steps there, so nothing may delay its decay
 )
 DRAWN = (
     random.Random(datetime.now(UTC).date().isoformat()).sample(WIDE, min(PLANS, len(WIDE)))
@@ -181,6 +180,9 @@ def test_a_training_is_accepted_and_each_moved_figure_refused(
     except TargetOutOfReach:
         assert (options, PLANS > 0) == ("ordered", True), "noise that is calibrated reaches every target"
         pytest.skip("one step of the ordered noise is beyond this budget")
+    except InvalidSpec:
+        assert (options, PLANS > 0, isinstance(domain, ImageDomain)) == ("steps", True, True)
+        pytest.skip("by rule these images have no critic, so no decay can be delayed")
     stated = of_training(plan)
     executed = {
         "steps": plan.steps,
