@@ -32,6 +32,7 @@ from understudy.errors import (
     UnexpectedAnswer,
 )
 from understudy.exchange import Repetitions
+from understudy.extras import how_to_install
 
 Grade = Literal["problem", "warning", "note"]
 ADMIN: Final = "admin"
@@ -51,7 +52,6 @@ REMEDIES: Final[dict[str, tuple[Grade, str]]] = {
         "Restore master.key from where you keep it: without it no stored row opens.",
     ),
     "announcement-broken": ("warning", "Stop the stack and start it again; it writes the file anew."),
-    "wheels-missing": ("problem", "pip install 'understudy[all]'."),
     "stack-down": ("note", "Start it with `understudy up`."),
     "stack-silent": ("problem", "Read logs/api.log in the data folder; Ctrl-C the stack and start it again."),
     "disk-full": ("problem", "Free space: Postgres and the queue stop when the disk is full."),
@@ -173,7 +173,8 @@ def _programs() -> list[Finding]:
     try:
         binaries()
     except EmbeddedError:
-        return [_found("wheels-missing", "The programs of Postgres and Redis are not installed here.")]
+        detail = "The programs of Postgres and Redis are not installed here."
+        return [Finding("wheels-missing", "problem", detail, f"Run: {how_to_install('all')}.")]
     return []
 
 

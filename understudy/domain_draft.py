@@ -6,7 +6,7 @@ such a mark. The owner reviews each marked value (`understudy.draft_confirmation
 very old patient, a rare diagnosis. Bounds are robust and round, rare words are left out, but all stay marked. A note on each column
 says why; notes may tell something about the rows and are dropped with the last mark. The rules are listed in docs/domain.md.
 
-Needs numpy and pyarrow (``pip install 'understudy[all]'``). The whole file is read once, in constant memory.
+Needs numpy and pyarrow (the extra ``offline``). The whole file is read once, in constant memory.
 """
 
 import json

@@ -33,6 +33,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from understudy.extras import how_to_install
+
 
 class UnderstudyError(Exception):
     """The root; the message says what is wrong and what to do."""
@@ -86,8 +88,7 @@ def library_missing(purpose: str, library: str | None, *, extra: str = "all") ->
         library: The library's name, as its import failed.
         extra: The smallest extra that has it.
     """
-    everything = "" if extra == "all" else ", or 'understudy[all]' for everything"
-    return NotInstalled(f"{purpose} needs {library}: pip install 'understudy[{extra}]'{everything}")
+    return NotInstalled(f"{purpose} needs {library}, of the extra `{extra}`: {how_to_install(extra)}")
 
 
 class JobEnded(UnderstudyError):

@@ -2,7 +2,7 @@
 
 Like `understudy.domain_draft`: everything that was taken from the data is listed under ``_from_data``, and the service
 refuses a domain that still carries the mark. Sizes come from the heads of PNG and JPEG files, read here by hand, so no
-library for images is needed; of an NPZ only the labels are read whole, with numpy (``pip install 'understudy[all]'``).
+library for images is needed; of an NPZ only the labels are read whole, with numpy (the extra ``offline``).
 """
 
 import csv

@@ -1,6 +1,6 @@
 """Questions to the noisy counts of a bundle, and the check of its rules, on this machine without a service.
 
-Both need the engine, which is installed with ``understudy[offline]``. They cost no privacy.
+Both need the engine, which the extra ``offline`` installs. They cost no privacy.
 """
 
 from collections.abc import Iterator

@@ -243,7 +243,7 @@ def _require_libraries(**_: object) -> None:
     if read_settings().graphical_models == "on" and not graphical_models_installed():
         raise SystemExit(
             "UNDERSTUDY_GRAPHICAL_MODELS is on, and the extra `graphical` (mbi and JAX) is not installed: "
-            "pip install 'understudy[graphical]'"
+            "install it from the clone or wheel that understudy came from"
         )
 
 

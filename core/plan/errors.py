@@ -55,8 +55,8 @@ class SynthesizerNotInstalled(InvalidSpec):
         super().__init__(
             f'The synthesizer "{synthesizer}" needs the extra `graphical` (mbi and JAX), which is not installed here.',
             remedy=(
-                "Choose idpgan; or install the extra: pip install 'understudy[graphical]'. An operator installs it on every "
-                "worker and sets UNDERSTUDY_GRAPHICAL_MODELS=on."
+                "Choose idpgan; or install the extra `graphical` from the clone or wheel that understudy came from. An operator "
+                "installs it on every worker and sets UNDERSTUDY_GRAPHICAL_MODELS=on."
             ),
             synthesizer=synthesizer,
         )

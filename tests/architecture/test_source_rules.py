@@ -1,6 +1,7 @@
 """House rules that are about what the source says, each shown to bite on a bad example."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,23 @@ def test_tests_read_no_more_private_attributes():
 def test_private_reads_are_counted():
     assert private_reads(ast.parse("watch._task.done(); made._clock = now; module._name()")) == 3
     assert private_reads(ast.parse("self._task; cls._name; super().__init__(); made.__class__")) == 0
+
+
+def test_no_command_installs_by_the_bare_name():
+    """The package `understudy` on PyPI is another project; see understudy/extras.py."""
+    bare = re.compile(r"(?:pip install|uvx)(?: -\S+)* ['\"]?understudy(?![\w./@-]|\[\w+\] @)|`understudy\[")
+    kinds = {".py", ".md", ".ipynb", ".html", ".yml", ".jinja"}
+    texts = [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.suffix in kinds]
+    offenders = [
+        str(path)
+        for path in texts
+        if not any(part.startswith(".") for part in path.parts)
+        and path.parts[0] not in {"build", "tests"}
+        and bare.search((ROOT / path).read_text())
+    ]
+    assert not offenders
+    assert bare.search("pip install 'understudy[all]'")
+    assert not bare.search("uvx --from . understudy demo")
 
 
 def test_no_committed_text_names_this_machine():

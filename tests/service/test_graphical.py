@@ -75,7 +75,7 @@ def test_without_the_libraries_quote_and_order_say_so_and_nothing_is_charged(wit
     for path in ("/v1/quotes", "/v1/jobs"):
         answer = without.analyst.post(path, body, headers={"Idempotency-Key": "a"})
         require_problem(answer, status=422, code="synthesizer-not-installed")
-        assert "understudy[graphical]" in answer.json()["remedy"]
+        assert "the extra `graphical`" in answer.json()["remedy"]
     candidates = {"candidates": [{"synthesizer": "mst"}, {}], "epsilon": 0.5, "choice_epsilon": 0.5}
     of_several = {"dataset_id": dataset_id, "epsilon": 1.0, "delta": 1e-6, "selection": candidates}
     require_problem(

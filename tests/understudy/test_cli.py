@@ -8,6 +8,7 @@ import pytest
 import typer.main
 
 from understudy.cli import app, main
+from understudy.extras import how_to_install
 from understudy.uploads import CONTENT_TYPES
 
 
@@ -112,7 +113,7 @@ def test_the_demo_of_a_light_client_goes_on_with_uv_or_says_what_to_install(
     monkeypatch.delenv("UV", raising=False)
     words = ["demo", "--rows", "100", "--out", str(tmp_path)]
     assert run(monkeypatch, *words) == 1
-    assert "pip install 'understudy[all]'" in capsys.readouterr().err
+    assert how_to_install("all") in capsys.readouterr().err
 
     class Replaced(Exception):
         """What `os.execv` does not come back from."""
@@ -121,6 +122,12 @@ def test_the_demo_of_a_light_client_goes_on_with_uv_or_says_what_to_install(
         raise Replaced(program, given)
 
     monkeypatch.setenv("UV", "/bin/uv")
+    monkeypatch.setattr("understudy.cli.demo.direct_reference", lambda _extra: None)
+    assert run(monkeypatch, *words) == 1, "no source is known: a bare name would run another project's code"
+    assert how_to_install("all") in capsys.readouterr().err
+    monkeypatch.setattr(
+        "understudy.cli.demo.direct_reference", lambda extra: f"understudy[{extra}] @ file:///wheel"
+    )
     monkeypatch.setattr("os.execv", replaced)
     monkeypatch.setattr("sys.argv", ["understudy", *words])
     with pytest.raises(Replaced) as caught:
@@ -128,5 +135,5 @@ def test_the_demo_of_a_light_client_goes_on_with_uv_or_says_what_to_install(
     program, given = caught.value.args
     assert program == "/bin/uv"
     assert given[:4] == ["/bin/uv", "tool", "run", "--from"]
-    assert given[4].startswith("understudy[all]")
+    assert given[4] == "understudy[all] @ file:///wheel"
     assert given[5:] == ["understudy", *words]

@@ -1,10 +1,8 @@
 """``understudy demo``: publish the simulated hospital admissions, or your own table, at epsilon 1."""
 
-import json
 import os
 import secrets
 import sys
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +25,7 @@ from understudy.cli.publish import check_guarantee, published_document, some_ser
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.errors import InputUnusable, library_missing
+from understudy.extras import direct_reference
 from understudy.order_options import parse_options
 from understudy.publication import Order
 from understudy.publishing import publish as publish_order
@@ -120,23 +119,22 @@ def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Pa
     try:
         from understudy.simulation import NOTE, write_table
     except ImportError as error:
-        if uv := os.environ.get("UV"):
+        everything = direct_reference("all")
+        if (uv := os.environ.get("UV")) and everything:
             screen.say(
-                "The light client has no engine: uv fetches understudy[all], whose torch is large. UV_TORCH_BACKEND=cpu takes its smaller build."
+                "The light client has no engine: uv fetches the extra `all`, whose torch is large. UV_TORCH_BACKEND=cpu takes its smaller build."
             )
-            _again_with_all(uv)
+            _again_with(uv, everything)
         raise library_missing("the simulated table", error.name) from None
     screen.say(NOTE)
     return write_table(folder, rows=rows)
 
 
-def _again_with_all(uv: str) -> None:
-    """Replace this process by the same command with everything installed, so that `uvx understudy demo` needs no more words.
+def _again_with(uv: str, everything: str) -> None:
+    """Replace this process by the same command with everything installed, so that `uvx --from . understudy demo` needs no more words.
 
     Args:
         uv: the program that started this one; it names itself in the environment.
+        everything: the requirement with its source; a bare name would run another project's code.
     """
-    ours = distribution("understudy")
-    origin = json.loads(ours.read_text("direct_url.json") or "{}").get("url")
-    everything = f"understudy[all] @ {origin}" if origin else f"understudy[all]=={ours.version}"
     os.execv(uv, [uv, "tool", "run", "--from", everything, "understudy", *sys.argv[1:]])  # noqa: S606 - no shell

@@ -139,7 +139,7 @@ def verify(
 ) -> None:
     """Verify a report offline: form, signature, recomputed price, and that every interval follows from its noise.
 
-    Needs understudy[audit].
+    Needs the extra `audit`.
 
     Exit status: 0 if everything holds; 1 if the file cannot be read; 3 if something does not hold; 4 if everything that
     can be computed holds, but no trusted key has signed it.

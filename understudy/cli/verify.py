@@ -30,7 +30,7 @@ def verify(
 ) -> None:
     """Verify a bundle offline: signature, digests of all files, that the plan was run, and epsilon, recomputed.
 
-    Needs understudy[audit]. A bundle cannot vouch for its own key: give the keys that you trust, taken from the service
+    Needs the extra `audit`. A bundle cannot vouch for its own key: give the keys that you trust, taken from the service
     itself.
 
     Exit status: 0 if everything holds; 1 if the file cannot be read as a bundle; 3 if something does not hold; 4 if

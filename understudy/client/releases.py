@@ -100,7 +100,7 @@ class Releases(Jobs):
             release_id: the release.
             target: the file.
             seen: called with the number of bytes of each piece received.
-            public_keys: signing keys that you trust; the bundle is then verified, with understudy[audit], and written
+            public_keys: signing keys that you trust; the bundle is then verified, with the extra `audit`, and written
                 only if everything holds.
 
         Raises:

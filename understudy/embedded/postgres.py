@@ -17,6 +17,7 @@ from understudy.embedded.child import Child, Command, log_tail
 from understudy.embedded.errors import EmbeddedUnavailable, FolderUnusable, ServerFailed
 from understudy.embedded.identity import give_to, launcher_prefix, server_identity
 from understudy.embedded.leftovers import end_leftover
+from understudy.extras import how_to_install
 
 MAJOR = "18"
 USER = "understudy"
@@ -48,7 +49,7 @@ def binaries() -> Path:
         folder = Path(place) / f"pginstall{MAJOR}" / "bin"
         if (folder / "postgres").exists():
             return folder
-    message = f"no Postgres {MAJOR} here: pip install 'understudy[all]', or point --url at a running service"
+    message = f"no Postgres {MAJOR} here: {how_to_install('all')}, or point --url at a running service"
     raise EmbeddedUnavailable(message)
 
 

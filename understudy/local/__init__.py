@@ -7,8 +7,8 @@
     fitted.sample(1000)
     fitted.save("bundle.zip")
 
-Each name is imported when it is asked for: sampling a bundle needs ``understudy[offline]``, training
-``understudy[workers]``, and ``understudy[all]`` has everything.
+Each name is imported when it is asked for: sampling a bundle needs the extra ``offline``, training
+``workers``, and ``all`` has everything.
 """
 
 from importlib import import_module

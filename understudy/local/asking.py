@@ -1,6 +1,6 @@
 """Answer questions offline, with the service's engine over the noisy counts in a bundle.
 
-Needs the extra ``understudy[offline]``. No private row is reachable from here.
+Needs the extra ``offline``. No private row is reachable from here.
 """
 
 from collections.abc import Iterator

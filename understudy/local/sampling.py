@@ -1,6 +1,6 @@
 """Sampling without a server: the service's own engine over a bundle file, where it is installed.
 
-Needs the extra ``understudy[offline]``. No private row is
+Needs the extra ``offline``. No private row is
 reachable from here: a bundle holds the generator and nothing else.
 """
 

@@ -10,6 +10,7 @@ import pytest
 
 import understudy
 from tests.core.artifacts.certified import SIGNER, certified
+from understudy.extras import how_to_install
 
 ROOT = Path(__file__).parents[3]
 BLOCK = """
@@ -62,7 +63,8 @@ def test_the_command_verifies_with_the_extra_alone(tmp_path: Path, bundle: Path)
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, bundle: Path) -> None:
     done = verified(tmp_path, "verify", str(bundle), absent=NEVER | {"numpy", "scipy", "cryptography"})
     assert done.returncode == 1
-    assert "pip install 'understudy[audit]'" in done.stderr
+    assert "of the extra `audit`: " in done.stderr
+    assert how_to_install("audit") in done.stderr.replace("\n", "")
 
 
 def test_the_schema_and_the_extra_are_part_of_the_distribution() -> None:
