@@ -304,6 +304,7 @@ def _make_context(
     return AppContext(
         settings=settings,
         clock=clock,
+        started_at=clock.now(),
         entropy=entropy,
         database=database,
         queue=queue or CeleryQueue(settings.broker_url),

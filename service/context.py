@@ -1,6 +1,7 @@
 """Dependencies shared by endpoints: created once per process, injected into each request."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from anyio import Semaphore
 
@@ -87,6 +88,7 @@ class AppContext:
     """The dependencies of one API process.
 
     Args:
+        started_at: When this process started.
         entropy: Random bytes of the operating system.
         queue: Announces jobs to workers after the commit.
         store: Store of sealed objects.
@@ -98,6 +100,7 @@ class AppContext:
 
     settings: Settings
     clock: Clock
+    started_at: datetime
     entropy: Entropy
     database: Database
     queue: Queue

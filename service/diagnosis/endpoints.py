@@ -29,6 +29,10 @@ def read_health_report(
     """Examine database, schema, broker, object store, disks, clocks, workers, upkeep, queue and ledgers."""
     with limit.hold():
         findings = Examination(
-            context.settings, database=context.database, store=context.store, clock=context.clock
+            context.settings,
+            database=context.database,
+            store=context.store,
+            clock=context.clock,
+            started_at=context.started_at,
         ).findings()
     return Report.of(findings, at=context.clock.now())

@@ -6,7 +6,7 @@ versions and hash chains.
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,7 @@ from core.clock import Clock
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.budget import Budget
+from core.db.tables.worker_sign import ROLES
 from core.jobs.queue import TRAINING_QUEUES
 from core.ledger import ledger_queries
 from core.platform.health import figures
@@ -38,6 +39,9 @@ FULL_BYTES: Final = 10**9
 LOW_BYTES: Final = 10 * 10**9
 SKEW: Final = timedelta(seconds=5)
 STUCK: Final = timedelta(minutes=15)
+STARTING: Final = timedelta(minutes=3)
+"""How long after the API's start a process that has not signed since then counts as starting, not as missing. Both are started
+together, and a worker that makes reports loads more libraries at a lower priority."""
 ENTRIES_VERIFIED: Final = 2_000
 """Total number of entries verified on request; upkeep verifies the rest."""
 
@@ -48,6 +52,7 @@ class Examination:
     Args:
         clock: This machine's clock.
         free_bytes: Returns the free space of a folder's disk.
+        started_at: When the API started; None if no process may count as starting.
     """
 
     def __init__(
@@ -58,12 +63,14 @@ class Examination:
         store: ObjectStore,
         clock: Clock,
         free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+        started_at: datetime | None = None,
     ) -> None:
         self._settings = settings
         self._database = database
         self._store = store
         self._clock = clock
         self._free_bytes = free_bytes
+        self._started_at = started_at
 
     def findings(self) -> Sequence[Finding]:
         """All findings, in the order of the components."""
@@ -153,24 +160,36 @@ class Examination:
     def _processes(self, session: Session) -> Iterator[Finding]:
         seen = figures.worker_figures(session, at=self._clock.now())
         alive = figures.alive_by_role(seen)
-        if not alive["worker"]:
-            yield finding("worker-none")
-        if not alive["reports"]:
-            yield finding("reports-none")
-        if not alive["upkeep"]:
-            yield finding("upkeep-silent")
+        starting = self._starting_roles(seen)
+        for role, code in (
+            ("worker", "worker-none"),
+            ("reports", "reports-none"),
+            ("upkeep", "upkeep-silent"),
+        ):
+            if not alive[role] and role not in starting:
+                yield finding(code)
         for one in seen:
-            if not one.alive:
+            if not one.alive and one.role not in starting:
                 yield finding("worker-silent", which=one.name, seconds=round(one.silent_seconds))
         for chore in figures.chore_figures(session):
             if chore.failing:
                 yield finding("chore-failing", which=chore.name)
 
+    def _starting_roles(self, seen: Sequence[figures.WorkerFigures]) -> frozenset[str]:
+        """The roles that have `STARTING` to give their first sign since the API's start, and have not given it."""
+        if self._started_at is None:
+            return frozenset()
+        up = self._clock.now() - self._started_at
+        signed = {one.role for one in seen if one.silent_seconds <= up.total_seconds()}
+        return frozenset(ROLES) - signed if up < STARTING else frozenset()
+
     def _queue(self, session: Session) -> Iterator[Finding]:
         now = self._clock.now()
         jobs = figures.job_figures(session, at=now)
-        for queue in figures.queue_figures(session, figures.worker_figures(session, at=now), at=now):
-            if queue.name in TRAINING_QUEUES.values() and queue.is_stranded:
+        seen = figures.worker_figures(session, at=now)
+        starting = "worker" in self._starting_roles(seen)
+        for queue in figures.queue_figures(session, seen, at=now):
+            if queue.name in TRAINING_QUEUES.values() and queue.is_stranded and not starting:
                 yield finding("queue-unserved", which=queue.name, jobs=queue.waiting + queue.running)
         waited = timedelta(seconds=jobs.oldest_wait_seconds)
         if waited > STUCK and not jobs.by_state["running"]:

@@ -19,7 +19,7 @@ from core.ledger import governance
 from core.platform.access.roles import Role
 from core.platform.health.signs import SILENT_SECONDS, give_sign, note_chore
 from service import probes
-from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, Examination
+from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, STARTING, Examination
 from service.diagnosis.findings import CATALOGUE, Finding
 from service.diagnosis.report import Report
 from tests.service.world import World, require_problem
@@ -44,7 +44,7 @@ def sign(world: World, role: str, *, ago: float = 0, name: str = "here") -> None
 
 
 def examined(
-    world: World, *, free: int = PLENTY, clock=None, database=None, **settings: object
+    world: World, *, free: int = PLENTY, clock=None, database=None, started_at=None, **settings: object
 ) -> Sequence[Finding]:
     context = world.app.state.context
     return Examination(
@@ -53,6 +53,7 @@ def examined(
         store=world.store,
         clock=clock or SystemClock(),
         free_bytes=lambda _folder: free,
+        started_at=started_at,
     ).findings()
 
 
@@ -66,6 +67,20 @@ def test_all_is_well(well: World) -> None:
 
 def test_nobody_gave_a_sign(world: World) -> None:
     assert codes(examined(world)) == ["worker-none", "reports-none", "upkeep-silent"]
+
+
+def test_processes_that_start_with_the_api_are_missed_after_a_grace_period(world: World) -> None:
+    sign(world, "worker", ago=SILENT_SECONDS + 60, name="of the last run")
+    world.job()
+    started, missed = datetime.now(UTC), ["worker-none", "reports-none", "upkeep-silent", "worker-silent"]
+    just_started = examined(world, started_at=started)
+    assert not {*missed, "queue-unserved"} & {*codes(just_started)}
+    later = examined(world, started_at=started - STARTING)
+    assert codes(later)[:4] == missed
+    assert "queue-unserved" in codes(later)
+    sign(world, "reports", ago=SILENT_SECONDS + 1, name="lost")
+    lost = examined(world, started_at=started - timedelta(seconds=SILENT_SECONDS + 2))
+    assert "worker-silent" in codes(lost), "it lived since the start and is not starting"
 
 
 def test_a_silent_worker_is_named(well: World) -> None:
