@@ -29,12 +29,17 @@ def quote_lines(quote: Quote) -> list[str]:
     """
     document = quote.document
     if document.get(MODEL) is not None:
-        return [*_model(document), *_groups(document), _room(quote), *_ledgers(document.get("ledgers", ()))]
+        return [
+            *_model(document),
+            *_groups(document),
+            *room_lines(quote),
+            *_ledgers(document.get("ledgers", ())),
+        ]
     chosen = document.get(SELECTION) is not None
     return [
         *(_selection(document) if chosen else _training(document)),
         *_groups(document),
-        _room(quote),
+        *room_lines(quote),
         *_report(document),
     ]
 
@@ -207,10 +212,24 @@ def _report(document: Json) -> list[str]:
     ]
 
 
-def _room(quote: Quote) -> str:
-    left, grant = take(quote.document, "remaining_epsilon_after", "grant")
-    return (
-        f"  fits into the budget: {'yes' if quote.fits else f'NO ({quote.refusal})'}"
-        + ("" if left is None else f"; available under the cap after it: epsilon {left:.4g}")
-        + ("" if grant is None else f", under your grant: {grant['remaining_epsilon_after']:.4g}")
-    )
+def room_lines(quote: Quote) -> list[str]:
+    """Say whether an order fits under the cap and the grant; where a grant lacks, what it costs, what is left and how to get more.
+
+    Args:
+        quote: the quote.
+    """
+    left, grant, epsilon = take(quote.document, "remaining_epsilon_after", "grant", "epsilon")
+    under_cap = "" if left is None else f"; available under the cap after it: epsilon {left:.4g}"
+    costs = f"  fits into the budget: NO. It costs epsilon {epsilon['reported']:.4g}, and"
+    if quote.refusal == "no-grant":
+        ask = "  ask for a grant: `understudy budget request`, or the dataset's page"
+        return [f"{costs} you have no open grant{under_cap}", ask]
+    if quote.refusal == "grant-refused" and grant is not None:
+        has = f"your grant of epsilon {grant['epsilon']:g} has {grant['remaining_epsilon']:.4g} left for one more order"
+        return [
+            f"{costs} {has}{under_cap}",
+            "  order with a smaller epsilon or delta, or ask for more: `understudy budget request`, or the dataset's page",
+        ]
+    under_grant = "" if grant is None else f", under your grant: {grant['remaining_epsilon_after']:.4g}"
+    fits = "yes" if quote.fits else f"NO ({quote.refusal})"
+    return [f"  fits into the budget: {fits}{under_cap}{under_grant}"]

@@ -134,6 +134,11 @@ def test_the_command_quotes_orders_lists_shows_and_verifies(
     assert "score: one number, to within" in capsys.readouterr().out
     assert run("quality", "order", *terms, "--grant", second, "--no-wait") == 0
     capsys.readouterr()
+    assert run("quality", "quote", *terms, "--grant", second) == 0
+    said = capsys.readouterr().out
+    assert "fits into the budget: NO. It costs epsilon 0.25, and your grant of epsilon 0.3 has 0.0" in said
+    assert "ask for more: `understudy budget request`, or the dataset's page" in said
+    assert "grant-refused" not in said
 
     report_id, file = charged_report(world, release_id), tmp_path / "report.json"
     assert run("quality", "list", release_id) == 0

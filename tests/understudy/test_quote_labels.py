@@ -6,7 +6,7 @@ from tests.core.plan.learnt import plan_of as learnt_plan
 from tests.core.plan.shapes import Shape
 from tests.core.plan.shapes import plan_of as table_plan
 from tests.core.plan.test_image_plans import DIGITS, plan_of
-from understudy.quote_labels import quote_lines
+from understudy.quote_labels import quote_lines, room_lines
 from understudy.results.jobs import Quote
 
 
@@ -21,6 +21,30 @@ def test_the_steps_of_a_critic_are_told_with_their_noise() -> None:
     assert "  9 noisy steps at sampling rate " in told
     assert " for 9 steps" in told
     assert "% (asks labels)" in told
+
+
+def test_a_quote_without_a_grant_for_it_says_what_it_costs_what_is_left_and_how_to_ask() -> None:
+    document = make_quote(plan_of({"critic": False}), None, [], domain=DIGITS).to_json()
+    document |= {"fits": False, "remaining_epsilon_after": 2.0}
+    used_up = document | {
+        "refusal": "grant-refused",
+        "grant": {"epsilon": 1.5, "remaining_epsilon": 0.01234, "remaining_epsilon_after": 0.01234},
+    }
+    cost = f"{document['epsilon']['reported']:.4g}"
+    assert room_lines(Quote(document=used_up)) == [
+        (
+            f"  fits into the budget: NO. It costs epsilon {cost}, and your grant of epsilon 1.5 has 0.01234 left for one more "
+            "order; available under the cap after it: epsilon 2"
+        ),
+        "  order with a smaller epsilon or delta, or ask for more: `understudy budget request`, or the dataset's page",
+    ]
+    without = room_lines(Quote(document=document | {"refusal": "no-grant", "grant": None}))
+    assert without[0].startswith(
+        f"  fits into the budget: NO. It costs epsilon {cost}, and you have no open grant;"
+    )
+    assert "`understudy budget request`" in without[1]
+    (frozen,) = room_lines(Quote(document=document | {"refusal": "dataset-frozen", "grant": None}))
+    assert frozen.startswith("  fits into the budget: NO (dataset-frozen)")
 
 
 def test_where_there_is_no_critic_none_is_told_of() -> None:

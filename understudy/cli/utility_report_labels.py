@@ -3,6 +3,7 @@
 from typing import Final
 
 from understudy.documents import take
+from understudy.quote_labels import room_lines
 from understudy.results.jobs import Quote
 from understudy.results.utility_reports import Measured, UtilityReport
 
@@ -13,9 +14,7 @@ _KINDS: Final = {"columns": "errors of columns", "pairs": "errors of pairs", "sc
 
 def quote_lines(quote: Quote) -> list[str]:
     """Format the price and the precision of a report."""
-    guarantee, epsilon, report, left, grant = take(
-        quote.document, "guarantee", "epsilon", "report", "remaining_epsilon_after", "grant"
-    )
+    guarantee, epsilon, report, grant = take(quote.document, "guarantee", "epsilon", "report", "grant")
     lines = [
         (
             f"Quote of a utility report: epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
@@ -29,12 +28,7 @@ def quote_lines(quote: Quote) -> list[str]:
         )
     if any(part["half_width_95"] > 0.5 for part in report["parts"].values()):  # noqa: PLR2004 - half of all there is
         lines.append("  too imprecise to be useful: measure fewer columns or spend more epsilon")
-    needs_grant = grant is None and quote.refusal == "grant-refused"
-    room = "yes, with a grant for it" if needs_grant else "yes" if quote.fits else f"no ({quote.refusal})"
-    lines.append(
-        f"  fits into the budget: {room}"
-        + ("" if left is None else f"; available under the cap after it: epsilon {left:.4g}")
-    )
+    lines += room_lines(quote)
     if grant is None and quote.fits:
         lines.append("  none of your open grants covers it yet")
     return lines
