@@ -15,7 +15,7 @@ from uuid import UUID
 
 from core.artifacts.bundle import unpack
 from core.artifacts.errors import BundleInvalid
-from core.artifacts.reports.columns import coded_rows, columns_of
+from core.artifacts.reports.columns import coded_rows, columns_of, target_note
 from core.artifacts.reports.owner_contents import measure
 from core.artifacts.reports.owner_files import report_key, write_report
 from core.artifacts.reports.owner_orders import REPORTS
@@ -159,5 +159,12 @@ def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
         domain = TableDomain.from_json(opened.domain)
         codes, units = coded_rows(rows, domain)
     sampler = Sampler(opened)
-    contents = measure(codes, units, sampler.codes, columns_of(domain), target=work.target)
+    contents = measure(
+        codes,
+        units,
+        sampler.codes,
+        columns_of(domain),
+        target=work.target,
+        target_note=target_note(work.domain, work.target),
+    )
     return render(work.subject, contents)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
+from core.artifacts.reports.columns import target_note, target_of
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.table import TableDomain
 from service.dashboard.rendering import sent_on
@@ -31,6 +32,7 @@ class OwnerPart:
         reports: Existing reports, newest first.
         columns: The columns that can be predicted.
         target: The default prediction target.
+        target_note: Why that column, where the domain declares no target.
         summary: The newest report that was made, in a few sentences; None before there is one.
         is_live: Whether a report is queued or running.
     """
@@ -38,6 +40,7 @@ class OwnerPart:
     reports: Sequence[SealedReportView]
     columns: Sequence[str]
     target: str
+    target_note: str | None
     summary: SealedReportSummary | None
     is_live: bool
 
@@ -57,11 +60,12 @@ def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> O
     except ReleaseNotFound:
         return None
     made = next((report for report in found.items if report.file), None)
-    columns = [column.name for column in domain.modelled]
+    target = target_of(domain, None)
     return OwnerPart(
         reports=found.items,
-        columns=columns,
-        target=domain.target or columns[-1],
+        columns=[column.name for column in domain.modelled],
+        target=target,
+        target_note=target_note(domain, target),
         summary=None if made is None else visit.ask(read_sealed_report_summary, sealed_report_id=made.id),
         is_live=any(report.state in {"queued", "running"} for report in found.items),
     )

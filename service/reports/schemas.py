@@ -19,7 +19,7 @@ class SealedReportOrder(BaseModel):
 
     target: ColumnName | None = Field(
         None,
-        description="The column to predict from the others. Default: the domain's target, else the last modelled column.",
+        description="The column to predict from the others. Default: the domain's target, else the last of the columns with the fewest declared values.",
     )
 
 

@@ -196,7 +196,7 @@ class AsyncRelease(ReleaseFacts):
 
         Args:
             target_file: the HTML file; only this user can read it.
-            target: the column to predict from the others; by default the domain's target, or the last column.
+            target: the column to predict from the others; by default the domain's target, else the last of those with the fewest declared values.
 
         Raises:
             ReportNotMade: if it could not be made.

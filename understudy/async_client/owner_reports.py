@@ -21,7 +21,7 @@ class AsyncOwnerReports:
 
         Args:
             release_id: the release.
-            target: the column to predict from the others; by default the domain's target, or the last column.
+            target: the column to predict from the others; by default the domain's target, else the last of those with the fewest declared values.
         """
         call = Call(
             "POST",

@@ -21,7 +21,10 @@ def report(
     ),
     target: Annotated[
         str | None,
-        typer.Option("--target", help="Column to predict from the others. Default: the domain's target."),
+        typer.Option(
+            "--target",
+            help="Column to predict from the others. Default: the domain's target, else the last of the columns with the fewest declared values.",
+        ),
     ] = None,
     as_json: AsJson = False,
     *,

@@ -132,7 +132,7 @@ class Fitted:
         Args:
             frame: the rows that it was trained on.
             target_file: the HTML file; only this user can read it.
-            target: the column to predict from the others; else the domain's target, or the last column.
+            target: the column to predict from the others; else the domain's target, or the last of those with the fewest declared values.
 
         Raises:
             InvalidInput: no modelled column is called so, or the generator is one of images.

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from core.artifacts.bundle import unpack
-from core.artifacts.reports.columns import columns_of, target_of
+from core.artifacts.reports.columns import columns_of, target_note, target_of
 from core.artifacts.reports.errors import ReportForTablesOnly
 from core.artifacts.reports.owner_contents import measure
 from core.artifacts.reports.owner_page import Subject, render
@@ -40,7 +40,7 @@ def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None
         bundle: the generator.
         frame: the rows; see `understudy.local.fit`.
         file: the HTML file.
-        target: the column to predict from the others; None for the domain's target, or the last column.
+        target: the column to predict from the others; None for the domain's target, else the last of those with the fewest declared values.
 
     Raises:
         InvalidInput: no modelled column is called so, or the generator is one of images.
@@ -54,7 +54,12 @@ def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None
         chosen = target_of(domain, target)
         rows = owner_records(frame, domain)
     contents = measure(
-        rows.codes, rows.unit_of_record, Sampler(opened).codes, columns_of(domain), target=chosen
+        rows.codes,
+        rows.unit_of_record,
+        Sampler(opened).codes,
+        columns_of(domain),
+        target=chosen,
+        target_note=target_note(domain, chosen),
     )
     promised = opened.certificate["privacy_parameters"]
     facts = (

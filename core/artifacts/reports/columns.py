@@ -17,6 +17,7 @@ from core.plan.domain.table import TableDomain
 
 MISSING = "(missing)"
 _WHOLE_FROM = 1000.0
+_TWO = 2
 _KINDS = {
     "numeric": "number",
     "categorical": "category",
@@ -68,15 +69,35 @@ def columns_of(domain: TableDomain) -> tuple[ReportColumn, ...]:
 
 
 def target_of(domain: TableDomain, asked: str | None) -> str:
-    """The column to predict: the requested one, else the domain's target, else the last column.
+    """The column to predict: the requested one, else the domain's target, else `default_target`.
 
     Raises:
         ReportTargetUnknown: no coded column has the name.
     """
-    chosen = asked or domain.target or domain.modelled[-1].name
+    chosen = asked or domain.target or default_target(domain)
     if chosen not in {column.name for column in domain.coded}:
         raise ReportTargetUnknown
     return chosen
+
+
+def default_target(domain: TableDomain) -> str:
+    """The column to predict where the domain declares no target: the last of those with the fewest declared values or bins, of two at least.
+
+    The declaration alone decides. A choice by what the rows show would favour a column that came out well.
+    """
+    return min(
+        reversed(domain.modelled), key=lambda column: (column.ordinary_codes < _TWO, column.ordinary_codes)
+    ).name
+
+
+def target_note(domain: TableDomain, target: str) -> str | None:
+    """Why a column is predicted that the domain does not declare as its target; None for the target or another requested column."""
+    if domain.target is not None or target != default_target(domain):
+        return None
+    return (
+        "The domain declares no target. Predicted is the last of the columns with the fewest declared values, as an example: "
+        "declare a target in the domain, or order a report that names the column to predict."
+    )
 
 
 def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[Codes, NDArray[np.int64]]:

@@ -61,6 +61,7 @@ class OwnerReportContents:
         real_rows: number of compared real rows.
         synthetic_rows: number of compared synthetic rows.
         target: index of the column to predict.
+        target_note: why that column, where no target is declared.
         pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
         real_association: (columns, columns) Cramér's V among the real rows.
         synthetic_association: the same among the synthetic rows.
@@ -72,6 +73,7 @@ class OwnerReportContents:
     synthetic_rows: int
     columns: tuple[ColumnCompared, ...]
     target: int
+    target_note: str | None
     pair_errors: Matrix = field(repr=False)
     real_association: Matrix = field(repr=False)
     synthetic_association: Matrix = field(repr=False)
@@ -80,7 +82,13 @@ class OwnerReportContents:
 
 
 def measure(
-    real: Codes, units: NDArray[np.integer], draw: Draw, columns: tuple[ReportColumn, ...], *, target: str
+    real: Codes,
+    units: NDArray[np.integer],
+    draw: Draw,
+    columns: tuple[ReportColumn, ...],
+    *,
+    target: str,
+    target_note: str | None = None,
 ) -> OwnerReportContents:
     """Compare real rows with rows drawn from a release.
 
@@ -88,6 +96,7 @@ def measure(
         real: (rows, columns) codes of the real rows, at least one row.
         units: (rows,) the privacy unit of every row.
         target: name of the column to predict.
+        target_note: why that column, where no target is declared.
     """
     rng = np.random.default_rng(SEED)
     if len(real) > REAL_ROWS:
@@ -107,6 +116,7 @@ def measure(
             for index, column in enumerate(columns)
         ),
         target=position,
+        target_note=target_note,
         pair_errors=pairs,
         real_association=associations(real, cells),
         synthetic_association=associations(synthetic, cells),

@@ -52,6 +52,8 @@ def _sentences(contents: OwnerReportContents) -> Iterator[str]:
             f"A classifier that learnt from synthetic rows is right about “{target}” for {percent(synthetic.accuracy)} of real rows; "
             f"from real rows {percent(real.accuracy)}, and {percent(learning.majority)} by always giving the most frequent answer."
         )
+    if contents.target_note is not None:
+        yield contents.target_note
 
 
 def _look_at(contents: OwnerReportContents) -> Iterator[str]:

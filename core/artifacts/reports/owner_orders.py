@@ -79,7 +79,7 @@ def order_report(
         session: the open transaction, which holds the dataset's row; the message is sent after it commits.
         release: the release to compare.
         dataset: the dataset whose rows it is compared with.
-        target: the column to predict; None for the domain's target, or the last column if it has none.
+        target: the column to predict; None for the domain's target, or `default_target` if it declares none.
         ordered_by: the owner.
         queue: receives the report's message.
         clock: stamps the order.

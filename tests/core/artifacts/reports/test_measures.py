@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.reports.association import associations, cramers_v
-from core.artifacts.reports.columns import MISSING, columns_of, target_of
+from core.artifacts.reports.columns import MISSING, columns_of, target_note, target_of
 from core.artifacts.reports.errors import ReportTargetUnknown
 from core.artifacts.reports.halves import halves
 from core.artifacts.reports.shares import pair_variations, sampling_variation, shares, variation
@@ -85,12 +85,24 @@ def test_columns_know_what_codes_mean_and_how_far_they_are_apart():
     assert (sick.words, sick.is_ordered) == (("false", "true"), False)
 
 
-def test_the_target_is_the_asked_column_the_domains_or_the_last():
+def test_the_target_is_the_asked_column_the_domains_or_the_last_of_the_fewest_values():
     domain = TableDomain.from_json(DOCUMENT)
     assert target_of(domain, "ward") == "ward"
     assert target_of(domain, None) == "sick"
-    without = TableDomain.from_json(DOCUMENT | {"target": None, "columns": DOCUMENT["columns"][:2]})
-    assert target_of(without, None) == "ward"
+    assert target_note(domain, "sick") is None
+    age, ward, _, sick = DOCUMENT["columns"]
+    for columns, chosen in (
+        ([age, ward], "ward"),
+        ([sick, age], "sick"),
+        ([ward, sick | {"name": "old"}, sick, age], "sick"),
+    ):
+        without = TableDomain.from_json(DOCUMENT | {"target": None, "columns": columns})
+        assert target_of(without, None) == chosen
+        assert "declares no target" in target_note(without, chosen)
+        assert target_note(without, "age") is None
+    constant = {"name": "country", "kind": "categorical", "categories": ["one"]}
+    lone = TableDomain.from_json(DOCUMENT | {"target": None, "columns": [age, constant]})
+    assert target_of(lone, None) == "age", "a column of one value has nothing to predict"
     with pytest.raises(ReportTargetUnknown) as refusal:
         target_of(domain, "wards")
     assert "wards" not in str(refusal.value)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.reports import owner_contents
-from core.artifacts.reports.columns import columns_of
+from core.artifacts.reports.columns import columns_of, target_note
 from core.artifacts.reports.owner_contents import OwnerReportContents, measure
 from core.artifacts.reports.owner_files import STEP_BYTES, report_key, write_report
 from core.artifacts.reports.owner_page import (
@@ -150,11 +150,13 @@ def test_one_column_and_one_unit_are_reported_without_what_they_cannot_have():
     )
     ones = np.ones((3, 1), dtype=np.int16)
     contents = measure(
-        ones, np.zeros(3, dtype=np.int64), lambda rows, _: np.ones((rows, 1), np.int16), columns_of(domain), target="flag"
+        ones, np.zeros(3, dtype=np.int64), lambda rows, _: np.ones((rows, 1), np.int16), columns_of(domain), target="flag",
+        target_note=target_note(domain, "flag"),
     )  # fmt: skip
     html = render(Subject(title="one", facts=()), contents)
     assert contents.attacks is None
     assert "There is nothing to learn" in html
+    assert "The domain declares no target. Predicted is" in html
     assert "records of at least two units" in html
 
 
