@@ -1,7 +1,8 @@
 """The documentation site, served from the package, and the page of it that explains each page of the dashboard.
 
 `make site` builds the site into `service/documentation`, and the wheel contains it. It is the same for every visitor, so
-it needs no session and, unlike pages with a CSRF token, can be compressed. A source checkout without it shows how to build it.
+it needs no session and, unlike pages with a CSRF token, can be compressed. A source checkout without it shows how to build it, and the
+Markdown of the page.
 """
 
 import gzip
@@ -19,6 +20,8 @@ from core.errors import NotFound
 from service.dashboard.rendering import open_page, sent_on
 
 SITE: Final = Path(__file__).parents[1] / "documentation"
+SOURCE: Final = SITE.parents[1] / "docs"
+"""The Markdown of the pages, where the package runs from a clone."""
 FIRST: Final = "index.html"
 _WRITTEN_LAST: Final = "search/search_index.json"
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
@@ -56,7 +59,13 @@ def read_documentation(
     """
     found = files()
     if not found:
-        return open_page(request, "documentation.html", source=f"docs/{Path(name).with_suffix('.md')}")
+        source = sources().get(name)
+        return open_page(
+            request,
+            "documentation.html",
+            source=f"docs/{Path(name).with_suffix('.md')}",
+            text=None if source is None else source.read_text(encoding="utf-8"),
+        )
     if name not in found:
         raise NotFound("The documentation has no such page.")
     path = found[name]
@@ -76,6 +85,14 @@ def files() -> Mapping[str, Path]:
     """The files of the site by their path in it; empty where it was not built."""
     last = SITE / _WRITTEN_LAST
     return _files(SITE, last.stat().st_mtime_ns) if last.exists() else {}
+
+
+def sources() -> Mapping[str, Path]:
+    """The Markdown files by the path of their page in the site; empty where the package does not run from a clone."""
+    # Where pip installed a copy, a folder `docs` beside the package belongs to another distribution.
+    if not (SOURCE.parent / "mkdocs.yml").is_file():
+        return {}
+    return {path.relative_to(SOURCE).with_suffix(".html").as_posix(): path for path in SOURCE.rglob("*.md")}
 
 
 @lru_cache(maxsize=1)

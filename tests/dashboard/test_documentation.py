@@ -77,6 +77,23 @@ def test_a_checkout_without_the_site_says_how_to_build_it(world: World, site: Pa
     assert answer.status_code == 200
     assert "<code>make site</code>" in answer.text
     assert "docs/tutorials/owner.md" in answer.text
+    heading, *_ = (documentation.SOURCE / "tutorials" / "owner.md").read_text().splitlines()
+    assert heading in answer.text, "a clone has the source of the page"
+    for name in ("../README.html", "%2e%2e/README.html", "reference/errors.html", "generate.py"):
+        said = world.client.get(f"/docs/{name}", headers={"Accept": "text/html"}).text
+        assert "<pre" not in said
+
+
+def test_a_copy_that_pip_installed_without_the_site_claims_no_source(
+    world: World, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documentation, "SOURCE", tmp_path / "docs")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "start.md").write_text("of another package")
+    answer = world.client.get("/docs/start.html", headers={"Accept": "text/html"})
+    assert answer.status_code == 200
+    assert "<code>make site</code>" in answer.text
+    assert "of another package" not in answer.text
 
 
 def test_help_leads_to_the_page_that_explains_the_page(world: World, sign_in: Callable[..., Visitor]) -> None:
