@@ -1,5 +1,8 @@
 import itertools
+import subprocess
+import sys
 from functools import partial
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 from benchmarks.results_file import merge
 from benchmarks.tables import __main__ as command
 from benchmarks.tables import methods
-from benchmarks.tables.methods import METHODS, Task, make
+from benchmarks.tables.methods import METHODS, ROOT, Task, make
 from benchmarks.tables.peers.marginals import counts_of, megabytes, nearest
 from benchmarks.tables.peers.merging import merged, unmerged
 from benchmarks.tables.sources import SIZES, SOURCES
@@ -59,6 +62,19 @@ def test_less_budget_is_more_noise_and_a_seed_repeats():
     assert errors[0] > 3 * errors[1]
     assert np.array_equal(make("independent", task()).codes, make("independent", task()).codes)
     assert not np.array_equal(make("independent", task()).codes, make("independent", task(seed=1)).codes)
+
+
+def test_the_environment_of_the_peers_has_what_their_modules_import():
+    listed = (ROOT / "benchmarks" / "tables" / "requirements-peers.txt").read_text()
+    required = {line.partition("==")[0].replace("_", "-") for line in listed.splitlines() if "==" in line}
+    absent = [
+        name
+        for name, providers in packages_distributions().items()
+        if not {one.replace("_", "-") for one in providers} & required and not (ROOT / name).exists()
+    ]
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import benchmarks.tables.peers.merging"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_missing_environment_of_the_peers_is_told(monkeypatch, tmp_path):
