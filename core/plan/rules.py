@@ -71,10 +71,11 @@ WITHOUT_CRITIC = frozenset(
 )  # fmt: skip
 """Options of the anchor and the generator. A table is trained with a critic only if its order sets `critic`,
 another option, or `"anchor": false` (docs/rules-study.md has the measurements)."""
-COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.4, 0.5, 50.0
+COLUMN_SHARE, COLUMN_SHARE_MORE = 0.4, 0.5
+COLUMN_SIGNAL, COLUMN_SIGNAL_ALONE = 50.0, 75.0
 """The share of the anchor's squared mu for one-way counts: the first value at a high signal, plus up to the
-second at a low one, that is if declared size times epsilon is at most the third times the square root of the
-number of pairs that are counted without a screening."""
+second at a low one, that is if declared size times epsilon is at most `COLUMN_SIGNAL` times the square root of
+the number of pairs, or `COLUMN_SIGNAL_ALONE` times that of the pairs with the target if they are counted alone."""
 SCREENING_SIGNAL, SCREENING_NOISE, SCREENING_SHARES = 60.0, 125.0, (0.01, 0.08)
 """A screening needs declared size times epsilon over the square root of the number of pairs to be at least
 the first value. The second over it, squared, is the share at which distances are known to about 0.02 of all
@@ -235,8 +236,8 @@ def _column_weight(facts: PublicFacts) -> float:
     if facts.image is not None or not pairs:
         return 1.0
     alone = facts.has_target and pairs >= FEWEST_PAIRS_CHOSEN and _signal(facts, pairs) < SCREENING_SIGNAL
-    signal = _signal(facts, facts.columns - 1 if alone else pairs)
-    share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, COLUMN_SIGNAL / signal)
+    tables, little = (facts.columns - 1, COLUMN_SIGNAL_ALONE) if alone else (pairs, COLUMN_SIGNAL)
+    share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, little / _signal(facts, tables))
     weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
     return min(max(round(weight, 3), 1.0), 1000.0)
 

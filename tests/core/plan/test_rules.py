@@ -149,7 +149,7 @@ def test_counts_of_columns_get_a_third_of_the_anchor_where_pairs_stand_out_and_m
 
 
 def test_columns_get_less_where_only_pairs_with_a_target_share_the_rest():
-    few = {"declared_size": 300, "columns": 20}
+    few = {"declared_size": 700, "columns": 20}
     assert columns_share(**few, has_target=True) < columns_share(**few) - 0.1
     many = {"declared_size": 50_000, "columns": 20}
     assert columns_share(**many, has_target=True) == columns_share(**many), "a screening chooses pairs"
