@@ -5,8 +5,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.ledger.audit import log
-from core.ledger.audit.repository import DONE
+from core.ledger import audit_log
+from core.ledger.audit_log import DONE
 from core.platform.access.roles import Principal
 from service.current_request import current_request_id, current_trail
 
@@ -18,7 +18,7 @@ def actor_of(principal: Principal) -> str:
 
 def record(session: Session, principal: Principal, *, action: str, object_id: object, clock: Clock) -> None:
     """Log an action in the transaction that performs it. The client address comes from the current request."""
-    log.append(
+    audit_log.append(
         session,
         actor=actor_of(principal),
         action=action,

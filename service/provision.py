@@ -13,8 +13,8 @@ from pathlib import Path
 
 from core.clock import Clock, SystemClock
 from core.db.session import Database
-from core.ledger.audit import log
-from core.ledger.audit.repository import DONE
+from core.ledger import audit_log
+from core.ledger.audit_log import DONE
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import KeyText, parse_key, parse_link_token
 from core.platform.access.pepper import kept_pepper
@@ -94,7 +94,7 @@ def provision(
             raise KeysFileInvalid("a sign-in link needs the owner's key")
         known = directory.key_of_all_roles(session, rows[Role.OWNER], rows)
         made = links.register(session, link, known=known)
-        log.append(
+        audit_log.append(
             session,
             actor=ACTOR,
             action="sign-in-link.make",

@@ -45,11 +45,9 @@ from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.repository import reads_one_of
 from core.jobs.states import JobState
+from core.ledger import audit_log
 from core.ledger import repository as ledger_repository
-from core.ledger.audit import linking
-from core.ledger.audit import repository as audit_repository
-from core.ledger.audit.chain import AuditCheck
-from core.ledger.audit.log import append
+from core.ledger.audit_log import AuditCheck, append
 from core.ledger.hash_chain import ChainCheck, Head
 from core.ledger.repository import unpaid
 from core.logs import configure_logs, get_logger
@@ -147,7 +145,7 @@ class LedgerAudit:
             DatabaseUnavailable: The database is away.
             SealBroken: The signing key is sealed under another master key.
         """
-        linking.link_waiting(self._database)
+        audit_log.link_waiting(self._database)
         signer, public_keys = self._keys()
         with self._database.read_only() as session:
             found = check_audit(session, witnesses=self._witnesses, public_keys=public_keys)
@@ -189,10 +187,10 @@ class LedgerAudit:
 
     def accept_audit_log(self) -> Head:
         """Accept the present audit log, on an operator's word. Returns its head."""
-        linking.link_waiting(self._database)
+        audit_log.link_waiting(self._database)
         signer, _ = self._keys()
         with self._database.read_only() as session:
-            head = audit_repository.head(session)
+            head = audit_log.head(session)
         self._witnesses.write(AUDIT_KEY, signed_audit_head(signer, head, at=self._now()))
         self._record("ledger.accept", "audit-log", actor="operator", outcome="done")
         return head

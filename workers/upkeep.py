@@ -36,7 +36,7 @@ from core.jobs.devices import move_unserved
 from core.jobs.leases import JOBS, is_dead, take_overdue
 from core.jobs.queue import CeleryQueue, Queue
 from core.jobs.turns import announce_all
-from core.ledger.audit.linking import link_waiting
+from core.ledger.audit_log import link_waiting
 from core.logs import configure_logs, get_logger
 from core.platform.budget_requests.requests import expire_grants, expire_requests
 from core.platform.deletion import finish_deletions

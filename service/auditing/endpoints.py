@@ -7,9 +7,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
 from core.artifacts.signing import keyring
-from core.ledger.audit import repository
-from core.ledger.audit.linking import link_waiting
-from core.ledger.audit.repository import AuditFilter
+from core.ledger import audit_log
+from core.ledger.audit_log import AuditFilter, link_waiting
 from core.platform.witness.signed_heads import signed_audit_head
 from core.platform.witness.verification import check_audit
 from core.platform.witness.witness_store import Witnesses
@@ -64,7 +63,7 @@ def list_audit_events(
     """List events, newest first, each with its position in the hash chain."""
     link_waiting(context.database)
     with context.database.read_only() as session:
-        rows = repository.page(session, wanted, limit=limit + 1, before=before)
+        rows = audit_log.page(session, wanted, limit=limit + 1, before=before)
         items = [AuditEventView.of(event, link) for event, link in rows[:limit]]
     return AuditPage(items=items, next_before=items[-1].sequence if len(rows) > limit else None)
 
@@ -89,7 +88,7 @@ def export_audit_log(
     link_waiting(context.database)
     with context.database.transaction() as session:
         signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
-        head = repository.head(session)
+        head = audit_log.head(session)
     pieces = export_pieces(
         context.database, wanted, head=head, signer=signer, file_format=file_format, at=context.clock.now()
     )

@@ -19,9 +19,8 @@ from core.artifacts.signing.contexts import AUDIT_EXPORT
 from core.artifacts.signing.signed import Signer
 from core.canonical import canonical
 from core.db.session import Database
-from core.ledger.audit import repository
-from core.ledger.audit.chain import Link
-from core.ledger.audit.repository import AuditFilter
+from core.ledger import audit_log
+from core.ledger.audit_log import AuditFilter, Link
 from core.ledger.hash_chain import Head
 from service.edge.streaming import Pieces
 
@@ -90,7 +89,7 @@ def _batches(
     position = 0
     while position < head.sequence:
         with database.read_only() as session:
-            links = repository.links_after(session, position, up_to=head.sequence, wanted=wanted, limit=batch)
+            links = audit_log.links_after(session, position, up_to=head.sequence, wanted=wanted, limit=batch)
         if not links:
             return
         position = links[-1].position

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from core.db.tables.audit_event import AuditEvent
 from core.db.tables.audit_link import AuditLink
-from core.ledger.audit.chain import AuditCheck
+from core.ledger.audit_log import AuditCheck
 
 
 class AuditEventView(BaseModel):

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator
 
-from core.ledger.audit.repository import AuditFilter
+from core.ledger.audit_log import AuditFilter
 from core.platform.access.errors import KeyNotFound
 from core.platform.health import figures
 from service.auditing.endpoints import (

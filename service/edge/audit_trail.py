@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.clock import Clock
 from core.db.session import Database
 from core.errors import BudgetRefused, UnderstudyError
-from core.ledger.audit import log
+from core.ledger import audit_log
 from core.logs import get_logger
 from service.audit import actor_of
 from service.current_request import Trail, current_request_id, request_trail
@@ -108,11 +108,11 @@ class AuditTrail:
         try:
             with self._database.transaction() as session:
                 if skipped:
-                    log.append(
+                    audit_log.append(
                         session, actor=ANONYMOUS, action="refusals.left-out", object=str(skipped),
                         outcome="not-logged", at=self._clock.now(),
                     )  # fmt: skip
-                log.append(
+                audit_log.append(
                     session, actor=actor, action=action, object=thing, outcome=code, at=self._clock.now(),
                     client_address=trail.client_address, request_id=current_request_id(),
                 )  # fmt: skip

@@ -12,8 +12,7 @@ from core.db.outbox import Kind
 from core.dp import mechanism as mechanisms
 from core.dp.charge import Charge
 from core.dp.filters import AdmissionRule
-from core.ledger import entries
-from core.ledger.audit import chain as audit_chain
+from core.ledger import audit_log, entries
 from core.ledger.hash_chain import EMPTY
 from core.ledger.ledger_queries import entry_json
 from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement
@@ -94,7 +93,7 @@ def _entries() -> list[tuple[str, Any, dict[str, Any]]]:
 def audit() -> dict[str, object]:
     """Links of the audit log: one with every member, one with the fewest."""
     events = (
-        audit_chain.Event(
+        audit_log.Event(
             sequence=4,
             at=AT,
             actor="key:6",
@@ -104,7 +103,7 @@ def audit() -> dict[str, object]:
             client_address="192.0.2.1",
             request_id="5f0c6f0e9f5d4f0bb4a1c1f0a1b2c3d4",
         ),
-        audit_chain.Event(
+        audit_log.Event(
             sequence=9,
             at=AT,
             actor="anonymous",
@@ -118,7 +117,7 @@ def audit() -> dict[str, object]:
     members: dict[str, object] = {}
     head = EMPTY
     for event in events:
-        link = audit_chain.Link.after(head, event)
+        link = audit_log.Link.after(head, event)
         members[f"link {link.position}"] = {
             "event": event.to_json(),
             "previous_hash": link.previous_hash.hex(),

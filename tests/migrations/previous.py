@@ -14,7 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PATHS = (
     "tests/core/platform/access",
-    "tests/core/ledger/audit",
     "tests/core/jobs",
     "tests/core/ledger",
     "tests/service",

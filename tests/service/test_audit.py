@@ -15,11 +15,10 @@ from core.artifacts.signing.signed import SignedDocument, verify
 from core.clock import FixedClock
 from core.db.errors import DatabaseUnavailable
 from core.db.session import driver_url
-from core.ledger.audit import linking
+from core.ledger import audit_log
 from core.platform.access.roles import Role
 from service.auditing.exporting import export_pieces
 from service.current_request import current_trail
-from service.edge import audit_trail
 from service.edge.audit_trail import ANONYMOUS_BURST, AnonymousPace
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import Caller, World, require_problem
@@ -124,7 +123,7 @@ def test_the_refusal_stands_when_it_cannot_be_logged(world: World, log_text, mon
     def away(*_, **__):
         raise DatabaseUnavailable("away")
 
-    monkeypatch.setattr(audit_trail.log, "append", away)
+    monkeypatch.setattr(audit_log, "append", away)
     require_problem(world.client.post("/v1/keys", json={}), status=401, code="key-missing")
     assert "refusal-not-logged" in log_text()
 
@@ -214,7 +213,7 @@ def test_a_verification_gives_a_signed_head_until_something_was_changed(
 
 def test_a_request_does_not_wait_for_the_linker(world: World) -> None:
     with world.database.transaction() as session:
-        linking.repository.lock_chain(session)
+        audit_log.lock_chain(session)
         assert (
             world.owner.post("/v1/datasets", {"name": "a", "domain": DOMAIN, "declared_size": 9}).status_code
             == 201

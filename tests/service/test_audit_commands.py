@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.ledger.audit import log
+from core.ledger import audit_log
 from core.platform.access.roles import Role
 from core.platform.witness import verification
 from tests.core.artifacts.stand_in import DOMAIN
@@ -95,7 +95,7 @@ def test_an_auditor_lists_exports_and_verifies(world: World, command, tmp_path: 
     assert event["object"] == dataset_id
     status, out, _ = command(auditor, "audit", "list", "--limit", 1)
     assert status == 0
-    target = tmp_path / "log.jsonl"
+    target = tmp_path / "audit_log.jsonl"
     assert command(auditor, "audit", "export", "--out", target)[0] == 0
     lines = [json.loads(line) for line in target.read_text().splitlines()]
     assert lines[-1]["trailer"]["events"] == len(lines) - 1 > 1
@@ -107,7 +107,7 @@ def test_an_auditor_lists_exports_and_verifies(world: World, command, tmp_path: 
 
 def test_a_broken_audit_log_ends_with_a_status(world: World, command, monkeypatch) -> None:
     with world.database.transaction() as session:
-        log.append(session, actor="a", action="b", object="c", outcome="done", at=world.clock.now())
+        audit_log.append(session, actor="a", action="b", object="c", outcome="done", at=world.clock.now())
     broken = verification.AuditCheck(checked=0, broken_at=1, problem="a link is missing")
     monkeypatch.setattr("service.auditing.endpoints.check_audit", lambda *_, **__: broken)
     status, _, errors = command(world.admin, "audit", "verify")

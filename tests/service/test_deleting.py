@@ -8,7 +8,7 @@ from core.artifacts.signing.contexts import LEDGER_HEAD
 from core.artifacts.signing.signed import SignedDocument, verify
 from core.data.failure_notes import write_failure_note
 from core.db.tables import Dataset, Job
-from core.ledger.audit.repository import AuditFilter, page
+from core.ledger.audit_log import AuditFilter, page
 from core.platform.access.roles import Role
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import World, require_problem

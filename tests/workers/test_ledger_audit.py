@@ -16,8 +16,7 @@ from core.artifacts.signing import keyring
 from core.clock import FixedClock
 from core.data.objects import open_store
 from core.db.session import Database, driver_url
-from core.ledger import governance, ledger_queries
-from core.ledger.audit import log
+from core.ledger import audit_log, governance, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.platform.witness.signed_heads import signed_ledger_head
 from core.platform.witness.verification import NOT_OURS
@@ -259,7 +258,7 @@ def test_an_unsigned_witness_of_the_first_release_counts_once(workshop, audit, s
 def test_the_audit_log_is_linked_noted_and_verified(workshop, audit):
     def write(action):
         with workshop.database.transaction() as session:
-            log.append(session, actor="a", action=action, object="b", outcome="done", at=NOON)
+            audit_log.append(session, actor="a", action=action, object="b", outcome="done", at=NOON)
 
     write("one")
     found = audit.audit_log()

@@ -16,8 +16,7 @@ from core.db.outbox import notify_request
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.grant import Grant
 from core.dp.guarantee import PrivacyGuarantee
-from core.ledger import governance
-from core.ledger.audit import log
+from core.ledger import audit_log, governance
 from core.ledger.entries import GrantState
 from core.ledger.errors import LedgerBroken
 from core.platform.access.enrolments import require_counted
@@ -222,4 +221,6 @@ def _require_two_people(session: Session, request: BudgetRequest, *, by: UUID, a
 
 
 def _note(session: Session, action: str, object_id: UUID, *, clock: Clock) -> None:
-    log.append(session, actor=UPKEEP, action=action, object=str(object_id), outcome="done", at=clock.now())
+    audit_log.append(
+        session, actor=UPKEEP, action=action, object=str(object_id), outcome="done", at=clock.now()
+    )

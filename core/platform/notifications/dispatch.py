@@ -23,7 +23,7 @@ from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
 from core.jobs.errors import LeaseLost
 from core.jobs.leases import this_process
-from core.ledger.audit import log
+from core.ledger import audit_log
 from core.logs import get_logger
 from core.platform.access.directory import principal_of
 from core.platform.access.roles import Principal
@@ -229,7 +229,7 @@ class Dispatcher:
         # An unconfirmed endpoint is not paused: resuming it would make it active without confirmation.
         if endpoint.state == "active":
             endpoint.state, endpoint.paused_because = "paused", reason
-            log.append(
+            audit_log.append(
                 session,
                 actor=ACTOR,
                 action="notification.pause",

@@ -30,7 +30,7 @@ from core.db.tables.budget import Budget
 from core.errors import Unavailable
 from core.ledger import governance
 from core.ledger import repository as ledger_repository
-from core.ledger.audit.log import append
+from core.ledger.audit_log import append
 from core.ledger.errors import PopulationFrozen
 from core.ledger.hash_chain import EMPTY, Head
 from core.ledger.repository import payment_of

@@ -12,11 +12,9 @@ from sqlalchemy.orm import Session
 from core.artifacts.signing.contexts import AUDIT_HEAD
 from core.db.tables.job import Job
 from core.jobs.states import JobState
-from core.ledger import ledger_queries
+from core.ledger import audit_log, ledger_queries
 from core.ledger import repository as ledger_repository
-from core.ledger.audit import linking
-from core.ledger.audit import repository as audit_repository
-from core.ledger.audit.chain import AuditCheck
+from core.ledger.audit_log import AuditCheck
 from core.ledger.entries import LEDGER_CHAIN
 from core.ledger.hash_chain import EMPTY, HISTORY_DIFFERS, ChainCheck, Head
 from core.platform.witness.errors import WitnessInvalid
@@ -132,5 +130,5 @@ def check_audit(session: Session, *, witnesses: Witnesses, public_keys: Mapping[
         documents = witnesses.read(AUDIT_KEY, context=AUDIT_HEAD, public_keys=public_keys)
         heads = [audit_head_of(document) for document in documents]
     except WitnessInvalid:
-        return AuditCheck(head=audit_repository.head(session)).broken(NOT_OURS)
-    return linking.verify(session, witnesses=heads)
+        return AuditCheck(head=audit_log.head(session)).broken(NOT_OURS)
+    return audit_log.verify(session, witnesses=heads)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from core.canonical import canonical
 from core.dp.charge import Charge
-from core.ledger.audit.chain import Event, Link
+from core.ledger.audit_log import Event, Link
 from core.ledger.entries import GrantState, cap_set, frozen, grant_closed, granted, next_entry, unfrozen
 from core.ledger.hash_chain import EMPTY
 from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement

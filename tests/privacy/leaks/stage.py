@@ -28,7 +28,7 @@ from core.clock import FixedClock
 from core.data.objects import open_store
 from core.db.session import Database
 from core.jobs.queue import MemoryQueue
-from core.ledger.audit.linking import link_waiting
+from core.ledger.audit_log import link_waiting
 from core.logs import configure_logs
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import pepper_from

@@ -1,23 +1,23 @@
-"""The chain over the audit log on a real database: order, races, gaps, and every kind of tampering."""
+"""The audit log and its chain on a real database: order, races, gaps, and every kind of tampering."""
 
 import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select, text
 
 from core.db.errors import DatabaseRefused
 from core.db.session import driver_url
-from core.ledger.audit import linking, log, repository
-from core.ledger.audit.chain import AUDIT_CHAIN, Event, Link
-from core.ledger.audit.repository import AuditFilter
+from core.db.tables import AuditEvent
+from core.ledger import audit_log
+from core.ledger.audit_log import AUDIT_CHAIN, AuditFilter, Event, Link
 from core.ledger.hash_chain import EMPTY, Head
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def append(session, action, *, actor="person/key", minute=0):
-    log.append(
+    audit_log.append(
         session,
         actor=actor,
         action=action,
@@ -33,19 +33,24 @@ def write(database, *actions):
             append(session, action)
 
 
+def actions(database):
+    with database.read_only() as session:
+        return list(session.scalars(select(AuditEvent.action).order_by(AuditEvent.sequence)))
+
+
 def verified(database, *witnesses):
     with database.read_only() as session:
-        return linking.verify(session, witnesses=witnesses)
+        return audit_log.verify(session, witnesses=witnesses)
 
 
 def head(database):
     with database.read_only() as session:
-        return repository.head(session)
+        return audit_log.head(session)
 
 
 def linked(database):
     with database.read_only() as session:
-        return [(link.position, link.event.action) for link in repository.links(session)]
+        return [(link.position, link.event.action) for link in audit_log.links(session)]
 
 
 @pytest.fixture
@@ -66,11 +71,55 @@ def tamper(database_url):
     return tamper
 
 
+def test_events_are_kept_in_order(database):
+    for action in ("budget.set", "job.ordered", "job.cancelled"):
+        write(database, action)
+    assert actions(database) == ["budget.set", "job.ordered", "job.cancelled"]
+
+
+def test_what_was_rolled_back_was_not_done(database):
+    def act_and_fail():
+        with database.transaction() as session:
+            audit_log.append(session, actor="a", action="b", object="c", outcome="done", at=NOON)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        act_and_fail()
+    assert actions(database) == []
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE audit_events SET outcome = 'x'", "DELETE FROM audit_events", "TRUNCATE audit_events"]
+)
+def test_nothing_is_changed_or_removed(database, change):
+    write(database, "budget.set")
+    with pytest.raises(DatabaseRefused), database.transaction() as session:
+        session.execute(text(change))
+    assert actions(database) == ["budget.set"]
+
+
+def test_where_an_event_came_from_is_kept(database):
+    with database.transaction() as session:
+        audit_log.append(
+            session,
+            actor="a",
+            action="b",
+            object="c",
+            outcome="done",
+            at=NOON,
+            client_address="::1",
+            request_id="r",
+        )
+    with database.read_only() as session:
+        event = session.scalars(select(AuditEvent)).one()
+        assert (event.client_address, event.request_id) == ("::1", "r")
+
+
 def test_events_are_linked_in_order_and_once(database):
     write(database, "a", "b", "c")
     assert verified(database).waiting == 3
-    assert linking.link_waiting(database, batch=2) == 3
-    assert linking.link_waiting(database) == 0
+    assert audit_log.link_waiting(database, batch=2) == 3
+    assert audit_log.link_waiting(database) == 0
     assert linked(database) == [(1, "a"), (2, "b"), (3, "c")]
     found = verified(database)
     assert (found.intact, found.checked, found.waiting) == (True, 3, 0)
@@ -78,7 +127,7 @@ def test_events_are_linked_in_order_and_once(database):
 
 
 def test_an_empty_log_is_whole(database):
-    assert linking.link_waiting(database) == 0
+    assert audit_log.link_waiting(database) == 0
     assert verified(database).intact
     assert head(database) == EMPTY
 
@@ -96,7 +145,7 @@ def test_a_rolled_back_event_leaves_no_gap_in_the_chain(database):
     with pytest.raises(Stop):
         act_and_fail()
     write(database, "b")
-    linking.link_waiting(database)
+    audit_log.link_waiting(database)
     assert linked(database) == [(1, "a"), (2, "b")]
     assert verified(database).intact
 
@@ -105,17 +154,17 @@ def test_an_event_that_commits_late_is_linked_late_and_not_lost(database):
     with database.transaction() as slow:
         append(slow, "early, committed late")
         write(database, "late, committed early")
-        assert linking.link_waiting(database) == 1
-    assert linking.link_waiting(database) == 1
+        assert audit_log.link_waiting(database) == 1
+    assert audit_log.link_waiting(database) == 1
     assert linked(database) == [(1, "late, committed early"), (2, "early, committed late")]
     assert verified(database).intact
 
 
 def test_requests_do_not_wait_for_the_linker(database):
     with database.transaction() as linker:
-        repository.lock_chain(linker)
+        audit_log.lock_chain(linker)
         write(database, "a")  # would wait for the lock's timeout if it took the lock
-    assert linking.link_waiting(database) == 1
+    assert audit_log.link_waiting(database) == 1
 
 
 def test_many_writers_and_linkers_make_one_chain(database):
@@ -127,14 +176,14 @@ def test_many_writers_and_linkers_make_one_chain(database):
             if number % 3:
                 write(database, f"{number}-{turn}")
             else:
-                linking.link_waiting(database, batch=7)
+                audit_log.link_waiting(database, batch=7)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    linking.link_waiting(database)
+    audit_log.link_waiting(database)
     found = verified(database)
     assert (found.intact, found.checked, found.waiting) == (True, 80, 0)
 
@@ -157,7 +206,7 @@ def test_many_writers_and_linkers_make_one_chain(database):
 )
 def test_tampering_is_found(database, tamper, statement, problem, broken_at):
     write(database, "a", "b", "c", "d")
-    linking.link_waiting(database)
+    audit_log.link_waiting(database)
     write(database, "waits")
     tamper(statement)
     found = verified(database)
@@ -168,14 +217,14 @@ def test_tampering_is_found(database, tamper, statement, problem, broken_at):
 
 def test_a_removed_end_is_found_by_a_head_that_was_noted_elsewhere(database, tamper):
     write(database, "a", "b", "c")
-    linking.link_waiting(database)
+    audit_log.link_waiting(database)
     noted = head(database)
     assert verified(database, noted).intact
     tamper("DELETE FROM audit_links WHERE position > 1", "DELETE FROM audit_events WHERE sequence > 1")
     assert verified(database).intact, "in itself the rest is whole"
     assert verified(database, noted).problem == "events that were witnessed are missing"
     write(database, "x", "y", "z")
-    linking.link_waiting(database)
+    audit_log.link_waiting(database)
     assert verified(database, noted).problem == "history differs from the one witnessed"
 
 
@@ -184,7 +233,7 @@ def test_a_removed_end_is_found_by_a_head_that_was_noted_elsewhere(database, tam
 )
 def test_links_are_never_changed_or_removed(database, change):
     write(database, "a")
-    linking.link_waiting(database)
+    audit_log.link_waiting(database)
     with pytest.raises(DatabaseRefused), database.transaction() as session:
         session.execute(text(change))
     assert verified(database).checked == 1
@@ -198,7 +247,7 @@ def test_events_are_found_by_what_they_say(database):
 
     def found(**wanted):
         with database.read_only() as session:
-            rows = repository.page(session, AuditFilter(**wanted), limit=10, before=None)
+            rows = audit_log.page(session, AuditFilter(**wanted), limit=10, before=None)
             return [event.sequence for event, _ in rows]
 
     assert found() == [3, 2, 1]
@@ -209,9 +258,9 @@ def test_events_are_found_by_what_they_say(database):
     assert found(at_to=NOON + timedelta(minutes=2)) == [1]
     assert found(object="thing", outcome="refused") == []
     with database.read_only() as session:
-        assert [
-            event.sequence for event, _ in repository.page(session, AuditFilter(), limit=1, before=2)
-        ] == [1]
+        assert [event.sequence for event, _ in audit_log.page(session, AuditFilter(), limit=1, before=2)] == [
+            1
+        ]
 
 
 def test_the_hash_of_a_link_is_fixed():
