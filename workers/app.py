@@ -5,7 +5,7 @@
 | `understudy.train`  | the training whose turn it is; `train.cpu`, `train.gpu`     | `workers.training`       |
 | `understudy.measure`| the utility report whose turn it is; queue `reports`        | `workers.training`       |
 | `understudy.report` | the owner report that the message names; queue `reports`    | `workers.owner_reports`  |
-| `understudy.count`  | helps a training to count; queue `counting`                 | `workers.counting_child` |
+| `understudy.count`  | helps a training to count; queue `counting`                 | `workers.shared_counting`|
 
 A worker serves the queues that `--queues` names; without it trainings alone, on a GPU too if torch sees one. Reports need a
 worker of their own: a training may take hours. `celery` holds trainings that were ordered before there were kinds of devices.

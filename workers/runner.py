@@ -31,7 +31,7 @@ TRAIN: Final[WorkName] = "train"
 
 _MODULES: Final[dict[WorkName, str]] = {
     "train": "workers.training_child",  # trains a generator, or measures a utility report
-    "count": "workers.counting_child",  # helps a training to count
+    "count": "workers.shared_counting",  # helps a training to count
     "compare": "workers.owner_report_child",  # makes an owner report
 }
 _NAMES_IN_LOGS: Final[dict[WorkName, str]] = {"train": "job_id", "count": "job_id", "compare": "report_id"}

@@ -1,38 +1,53 @@
 """Shared counting: a counter whose shards are counted by any free worker, and the board where counts are exchanged.
 
 The training posts a round's questions, sends messages that ask for help, and counts the shards whose counts are missing, one
-after the other. Helpers pick such a shard at random (workers.counting_child). No process waits for another and nothing is
+after the other. Helpers pick such a shard at random. No process waits for another and nothing is
 locked: a shard that a helper lost, or that two count at the same time, costs only time, because counts are exact and do not
 depend on the process that makes them. Without helpers the training counts everything.
 
 The board is a folder of sealed objects of one attempt, deleted once they are added up. They hold exact counts of private
 rows, so they are sealed under a key derived from the job's randomness key, which is destroyed when the job ends. Every
 object's key is its associated data: no object can be taken for another round, shard or attempt.
+
+A helper is a child of its own (`run`). It opens private rows under the claim of the training, which it reads again before
+every shard: once the claim is lost or the job has ended, it counts no more. It never claims, marks, spends or releases
+anything, so it may be started twice, die at any moment, or never run.
 """
 
 import json
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 import numpy as np
+import pyarrow as pa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from core.data.errors import ObjectMissing, SealBroken
 from core.data.objects import ObjectStore
+from core.data.private_rows import PrivateShards
 from core.data.sealing import open_bytes, seal_bytes
+from core.db.session import Database
 from core.logs import get_logger
 from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.table import TableDomain
+from core.platform.settings import Settings
 from models.counting.question import CountQuestion, Counts, Groups
-from models.counting.streamed import add_counts, count_shard
+from models.counting.streamed import StreamedCounter, add_counts, count_shard
 from models.counting.units import RowShards, Weights, record_weights
 from models.encoding import Forbidden, codes_alone, ordered_columns
+from workers.assignment import Assignment, read_assignment
 from workers.object_keys import count_folder
-from workers.outcomes import machinery
+from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
+from workers.process_limits import limit_memory
+
+if TYPE_CHECKING:
+    from core.jobs.queue import CeleryQueue
 
 _PURPOSE: Final = b"understudy/counts/1"
 
@@ -183,6 +198,28 @@ class CutShards(RowShards, Protocol):
         ...
 
 
+class _StoredShards:
+    """Shards that report a failure to read them as one of the storage."""
+
+    def __init__(self, shards: PrivateShards) -> None:
+        self._shards = shards
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    @property
+    def shard_bytes(self) -> int:
+        return self._shards.shard_bytes
+
+    @property
+    def cut(self) -> str:
+        return self._shards.cut
+
+    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        with storage():
+            yield from self._shards.read(shard, columns)
+
+
 class SharedCounter:
     """A `models.counting.question.Counter` that counts stored rows with help.
 
@@ -262,3 +299,94 @@ class SharedCounter:
         with machinery():
             for shard, weights in enumerate(self._weights):
                 self._board.put_weights(shard, weights)
+
+
+class Helpers:
+    """Whoever counts the shards of one attempt: this process alone, or others with it. Closing leaves nothing behind."""
+
+    def __init__(self, settings: Settings, work: Assignment, store: ObjectStore) -> None:
+        self._settings = settings
+        self._claim = work.claim
+        self._board = CountBoard(
+            store,
+            job_id=work.claim.job_id,
+            fence=work.claim.fence,
+            randomness_key=work.randomness_key,
+        )
+        self._queue: CeleryQueue | None = None
+
+    def counter(
+        self, stored: PrivateShards, domain: TableDomain, *, key: bytes, bound: int | None
+    ) -> StreamedCounter | SharedCounter:
+        """Make the counter. It asks for help if the operator wants it and there is more than one shard."""
+        shards = _StoredShards(stored)
+        helpers = self._settings.counting_helpers
+        if not helpers or len(shards) == 1:
+            return StreamedCounter(shards, domain, key=key, bound=bound)
+        from core.jobs.queue import CeleryQueue
+
+        self._queue = CeleryQueue(self._settings.broker_url)
+        call = partial(self._queue.enqueue_counting, self._claim.job_id, self._claim.fence)
+        return SharedCounter(
+            shards, domain, key=key, bound=bound, board=self._board, call=call, helpers=helpers
+        )
+
+    def close(self) -> None:
+        """Delete what was exchanged, and disconnect from the broker."""
+        if self._queue is not None:
+            self._queue.close()
+            with suppress(Exception):  # what stays is swept when the job ends, and its key is destroyed
+                self._board.clear(all_rounds=True)
+
+
+def help_counting(
+    settings: Settings, *, database: Database, store: ObjectStore, job_id: UUID, fence: int
+) -> int:
+    """Count shards until none is missing. Returns how many.
+
+    Args:
+        settings: What the operator set.
+        database: Where the claim is.
+        store: Where rows and counts are.
+        job_id: The claimed job.
+        fence: The claim's fence.
+
+    Raises:
+        AttemptEnded: The claim is lost, or database or object store do not answer.
+    """
+    shards: PrivateShards | None = None
+    done = 0
+    while True:
+        with machinery():
+            work = read_assignment(database, job_id=job_id, fence=fence, master_keys=settings.master_keys)
+            board = CountBoard(store, job_id=job_id, fence=fence, randomness_key=work.randomness_key)
+            asked = board.asked()
+            missing = [] if asked is None else board.missing(asked)
+        if asked is None or not missing:
+            return done
+        assert isinstance(work.domain, TableDomain), "only tables are counted"
+        shard = secrets.choice(missing)
+        with storage():
+            if shards is None:
+                shards = PrivateShards(store, *work.only_rows, work.domain, shard_bytes=asked.shard_bytes)
+            if shards.cut != asked.cut:
+                return done  # another version of this program cuts the rows otherwise: a record could be counted twice
+            weights = board.weights(shard) if asked.weighted else None
+            if asked.weighted and weights is None:
+                return done
+            counts = count_shard(shards.read(shard), work.domain, asked.questions, weights)
+        with machinery():
+            read_assignment(database, job_id=job_id, fence=fence, master_keys=settings.master_keys)
+            board.put_counts(asked, shard, counts)
+        done += 1
+
+
+def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
+    """Make this process ready to open rows, and help (workers.runner.Work)."""
+    limit_memory(settings.training_memory_bytes)
+    try:
+        help_counting(settings, database=database, store=store, job_id=claimed, fence=fence)
+    except AttemptEnded:
+        raise
+    except Exception:  # noqa: BLE001 - rows may have had a part in it: no log says that it happened
+        raise AttemptEnded(ExitCode.DATA) from None

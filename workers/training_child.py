@@ -7,14 +7,13 @@ by the parent, at the next edge (core.jobs.coarse).
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-import pyarrow as pa
 import structlog
 import torch
 
@@ -49,7 +48,7 @@ from core.platform.settings import Settings
 from models.bundle import write_bundle
 from models.classifier.recorder import ModelRecorder
 from models.coding import coded_images, coded_table
-from models.counting.streamed import StreamedCounter, only_counts
+from models.counting.streamed import only_counts
 from models.counting.units import UNIT_KEY_BYTES
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
@@ -74,10 +73,7 @@ from workers.federating import BoardConnection, FederationBoard
 from workers.object_keys import bundle_key, measurement_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
 from workers.process_limits import limit_memory
-from workers.shared_counting import CountBoard, CutShards, SharedCounter
-
-if TYPE_CHECKING:
-    from core.jobs.queue import CeleryQueue
+from workers.shared_counting import Helpers
 
 
 def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
@@ -316,73 +312,14 @@ def _trained(
         with storage():
             shards = PrivateShards(store, *work.only_rows, domain)
         key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
-        with closing(_Helpers(settings, work, store)) as helpers:
-            counter = helpers.counter(_Shards(shards), domain, key=key, bound=plan.privacy_unit.records)
+        with closing(Helpers(settings, work, store)) as helpers:
+            counter = helpers.counter(shards, domain, key=key, bound=plan.privacy_unit.records)
             return domain, make(plan.synthesizer).fit(counter, plan, streams, host)
     records = _opened(work, store, domain)
     if isinstance(plan, SelectionPlan):
         assert isinstance(record, SelectionRecord), "the plan's record"
         return domain, Selection(records, plan, streams, host, listening=record, make=make).run().generator
     return domain, make(plan.synthesizer).fit(records, plan, streams, host)
-
-
-class _Shards:
-    """Shards that report a failure to read them as one of the storage."""
-
-    def __init__(self, shards: PrivateShards) -> None:
-        self._shards = shards
-
-    def __len__(self) -> int:
-        return len(self._shards)
-
-    @property
-    def shard_bytes(self) -> int:
-        return self._shards.shard_bytes
-
-    @property
-    def cut(self) -> str:
-        return self._shards.cut
-
-    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        with storage():
-            yield from self._shards.read(shard, columns)
-
-
-class _Helpers:
-    """Whoever counts the shards of one attempt: this process alone, or others with it. Closing leaves nothing behind."""
-
-    def __init__(self, settings: Settings, work: Assignment, store: ObjectStore) -> None:
-        self._settings = settings
-        self._claim = work.claim
-        self._board = CountBoard(
-            store,
-            job_id=work.claim.job_id,
-            fence=work.claim.fence,
-            randomness_key=work.randomness_key,
-        )
-        self._queue: CeleryQueue | None = None
-
-    def counter(
-        self, shards: CutShards, domain: TableDomain, *, key: bytes, bound: int | None
-    ) -> StreamedCounter | SharedCounter:
-        """Make the counter. It asks for help if the operator wants it and there is more than one shard."""
-        helpers = self._settings.counting_helpers
-        if not helpers or len(shards) == 1:
-            return StreamedCounter(shards, domain, key=key, bound=bound)
-        from core.jobs.queue import CeleryQueue
-
-        self._queue = CeleryQueue(self._settings.broker_url)
-        call = partial(self._queue.enqueue_counting, self._claim.job_id, self._claim.fence)
-        return SharedCounter(
-            shards, domain, key=key, bound=bound, board=self._board, call=call, helpers=helpers
-        )
-
-    def close(self) -> None:
-        """Delete what was exchanged, and disconnect from the broker."""
-        if self._queue is not None:
-            self._queue.close()
-            with suppress(Exception):  # what stays is swept when the job ends, and its key is destroyed
-                self._board.clear(all_rounds=True)
 
 
 def _trained_plan(work: Assignment) -> Plan | SelectionPlan:

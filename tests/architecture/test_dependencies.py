@@ -22,7 +22,7 @@ CLIENT = "client"
 ROLES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # A role: the extras that it installs, and the packages and modules that its processes start from.
     "service": (("service", "backup"), ("service", "migrations", "workers.upkeep", "workers.backup")),
-    "workers": (("workers", "graphical"), ("workers.app", "workers.runner", "workers.training_child", "workers.counting_child", "workers.owner_report_child")),
+    "workers": (("workers", "graphical"), ("workers.app", "workers.runner", "workers.training_child", "workers.shared_counting", "workers.owner_report_child")),
     CLIENT: (("client", "offline", "frames", "polars", "notebook", "audit", "embedded"), ("understudy",)),
 }  # fmt: skip
 BY_NAME = {
