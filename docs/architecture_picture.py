@@ -62,7 +62,11 @@ ORDER: Final = (
     Station(
         "workers.training", "claims the job and spends the reservation in one transaction", ("workers.app",)
     ),
-    Station("workers.training_child", "runs the plan in a child process", ("workers.runner",)),
+    Station(
+        "workers.training_child",
+        "runs the plan in a child process",
+        ("workers.supervision", "workers.runner"),
+    ),
     Station("models.private_step", "clips, sums and adds the planned noise, step by step", _TO_THE_STEP),
     Station(
         "core.artifacts.certificate",

@@ -56,12 +56,12 @@ from core.platform.settings import Settings, read_settings
 from core.tracing import tracer_for
 from workers.devices import devices, torch_sees_gpu
 from workers.owner_reports import OwnerReporter
-from workers.process_limits import die_with_parent
 from workers.supervision import (
     Child,
     Limits,
     announce_stop,
     child_environment,
+    die_with_parent,
     runner_command,
     stop_announced,
     stop_noticed,

@@ -36,8 +36,7 @@ from core.jobs.queue import Queue
 from core.logs import get_logger
 from core.platform.settings import Settings
 from workers.outcomes import Outcome
-from workers.runner import WorkName
-from workers.supervision import STOP_SECONDS, Child, Limits, runner_command, watch
+from workers.supervision import STOP_SECONDS, Child, Limits, WorkName, runner_command, watch
 
 Command = Callable[[UUID, int], list[str]]
 """Makes the command line of a child from the id of what is claimed and the fence."""

@@ -31,7 +31,7 @@ from core.db.tables.release import Release
 from core.plan.domain.table import TableDomain
 from core.platform.settings import Settings
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
-from workers.process_limits import limit_memory
+from workers.supervision import limit_memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,7 @@ from core.jobs.leases import this_process
 from core.logs import get_logger
 from workers.attempts import Heartbeat, JobRunner
 from workers.outcomes import Outcome
-from workers.runner import WorkName
-from workers.supervision import child_environment
+from workers.supervision import WorkName, child_environment
 
 _PUBLIC: Final = frozenset({Outcome.MACHINERY, Outcome.LEASE_LOST, Outcome.STOPPED})
 """Ends in which no row had a part."""

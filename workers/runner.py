@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing, redirect_stderr
 from importlib import import_module
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 import structlog
@@ -24,10 +24,7 @@ from core.db.session import Database
 from core.logs import configure_logs, get_logger
 from core.platform.settings import Settings, read_settings
 from workers.outcomes import AttemptEnded, ExitCode
-from workers.process_limits import close_side_doors, die_with_parent, fall_silent
-
-WorkName = Literal["train", "count", "compare"]
-TRAIN: Final[WorkName] = "train"
+from workers.supervision import TRAIN, WorkName, close_side_doors, die_with_parent, fall_silent
 
 _MODULES: Final[dict[WorkName, str]] = {
     "train": "workers.training_child",  # trains a generator, or measures a utility report

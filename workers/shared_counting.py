@@ -44,7 +44,7 @@ from models.encoding import Forbidden, codes_alone, ordered_columns
 from workers.assignment import Assignment, read_assignment
 from workers.object_keys import count_folder
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
-from workers.process_limits import limit_memory
+from workers.supervision import limit_memory
 
 if TYPE_CHECKING:
     from core.jobs.queue import CeleryQueue

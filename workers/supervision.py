@@ -1,17 +1,23 @@
-"""Starting, watching and ending the child that opens private rows; the process that does this never imports torch.
+"""The child that opens private rows: how its parent starts, watches and ends it, and how it limits itself.
 
 Celery's prefork pool hangs if its parent ever ran a torch operation, and an attempt must be killable at any moment. So
-the work is done by a fresh interpreter in its own process group. Its parent keeps three promises: the child never
-outlives it (the kernel kills the child, see `workers.process_limits`), never exceeds its limits, and never runs on after
-its lease is lost.
+the work is done by a fresh interpreter in its own process group, and the parent never imports torch. It keeps three
+promises: the child never outlives it (the kernel kills the child), never exceeds its limits, and never runs on after its
+lease is lost.
 
 A stopping worker neither waits for its pool processes nor kills them: they return their jobs to the queue. The main process
 notifies them through a byte of memory that it shares with the processes it forks (Celery's warm shutdown, at SIGTERM), or by
 a SIGTERM of their own (its cold shutdown, at SIGQUIT).
+
+The child, before it opens rows, asks Linux to be killed with its parent, leaves no core dump, and cannot be read by other
+processes of the same user through ``/proc`` or a debugger. Its memory is limited twice: by itself where it can, so that an
+allocation fails, and by its parent.
 """
 
+import ctypes
 import mmap
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -21,11 +27,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TextIO
 from uuid import UUID
 
+from core.crashes import leave_no_core
 from workers.outcomes import Outcome, outcome_of
-from workers.runner import TRAIN, WorkName
+
+WorkName = Literal["train", "count", "compare"]
+"""Kind of work of a child (`workers.runner`)."""
+TRAIN: Final[WorkName] = "train"
 
 STOP_SECONDS: Final = 0.5
 """Interval at which a waiting process checks whether it was asked to stop."""
@@ -34,6 +44,8 @@ _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _LOOK_SECONDS: Final = 0.1
 _LEAVING: Final = mmap.mmap(-1, 1)
 _signalled: Final = threading.Event()
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_DUMPABLE: Final = 4
 
 
 def announce_stop() -> None:
@@ -197,3 +209,62 @@ def watch(
         return outcome_of(code)
     finally:
         child.kill()
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent dies.
+
+    The kernel watches from now on; a parent that died earlier is noticed by its changed process id.
+
+    Args:
+        parent: The parent's own process id.
+
+    Raises:
+        SystemExit: The parent is already gone.
+        OSError: The kernel refused.
+    """
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)
+
+
+def close_side_doors() -> None:
+    """Forbid core dumps, debuggers and reading this process's memory or environment through /proc.
+
+    Raises:
+        OSError: The kernel refused.
+    """
+    leave_no_core()
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def limit_memory(limit: int) -> None:
+    """Make allocations beyond a limit fail in this process.
+
+    Args:
+        limit: Bytes of private writable memory.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def fall_silent() -> TextIO:
+    """Redirect standard output and error to /dev/null, also for libraries written in C.
+
+    Returns:
+        The former standard error, for events that hold no text of a library.
+    """
+    events = os.fdopen(os.dup(2), "w", buffering=1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+    return events
+
+
+def _prctl(option: int, value: int) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl failed")

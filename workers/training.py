@@ -40,8 +40,7 @@ from workers.devices import claimed_gpus
 from workers.object_keys import bundle_key, checkpoint_key, release_id_of
 from workers.outcomes import FINAL_CODES, MACHINERY_FAILED, Outcome
 from workers.publishing import certify_bundle, certify_model, sign_utility_report
-from workers.runner import WorkName
-from workers.supervision import child_environment
+from workers.supervision import WorkName, child_environment
 from workers.sweeping import sweep
 
 CAUSES: Final = {

@@ -72,8 +72,8 @@ from workers.classifying import classified, record_of_model
 from workers.federating import BoardConnection, FederationBoard
 from workers.object_keys import bundle_key, measurement_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
-from workers.process_limits import limit_memory
 from workers.shared_counting import Helpers
+from workers.supervision import limit_memory
 
 
 def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
