@@ -1,4 +1,4 @@
-"""How the sums of a ledger developed: a few entries, evenly spaced, at a cost that does not grow with the ledger."""
+"""How the sums of a ledger developed, at a cost that does not grow with it: its newest movements, or a few entries, evenly spaced."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,11 @@ from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget import Budget
-from core.db.tables.ledger_entry import LedgerEntry
+from core.db.tables.ledger_entry import MOVEMENTS, LedgerEntry
 from core.ledger.reservation import RESERVED_EPSILON, SPENT_EPSILON
 
 COURSE_POINTS: Final = 48
+NEWEST_STEPS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,3 +63,54 @@ def courses_of(session: Session, population_ids: Collection[UUID]) -> Mapping[UU
             CoursePoint(at=at, spent_micros=spent_micros, reserved_micros=reserved_micros)
         )
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The sums of a budget after one movement.
+
+    Attributes:
+        sequence: of the entry.
+        at: when it was written.
+        kind: what the entry did.
+        job_id: whose reservation it moved; every movement has one.
+        spent_micros: epsilon spent after it, in millionths; None in entries of the first release.
+        reserved_micros: epsilon reserved after it, likewise.
+    """
+
+    sequence: int
+    at: datetime
+    kind: str
+    job_id: UUID | None
+    spent_micros: int | None
+    reserved_micros: int | None
+
+
+def newest_steps(session: Session, population_id: UUID, *, limit: int = NEWEST_STEPS) -> Sequence[Step]:
+    """Return the newest movements of jobs with the sums after each, oldest first."""
+    columns = (
+        LedgerEntry.sequence,
+        LedgerEntry.at,
+        LedgerEntry.kind,
+        LedgerEntry.job_id,
+        # Two numbers of sixteen: reading a thousand whole balances takes longer than the rest of a page.
+        LedgerEntry.balance[SPENT_EPSILON],
+        LedgerEntry.balance[RESERVED_EPSILON],
+    )
+    rows = session.execute(
+        select(*columns)
+        .where(LedgerEntry.population_id == population_id, LedgerEntry.kind.in_(MOVEMENTS))
+        .order_by(LedgerEntry.sequence.desc())
+        .limit(limit)
+    ).all()
+    return [
+        Step(
+            sequence=sequence,
+            at=at,
+            kind=kind,
+            job_id=job_id,
+            spent_micros=spent_micros,
+            reserved_micros=reserved_micros,
+        )
+        for sequence, at, kind, job_id, spent_micros, reserved_micros in reversed(rows)
+    ]

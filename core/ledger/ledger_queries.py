@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import func, select
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
-from core.db.tables.ledger_entry import MOVEMENTS, LedgerEntry
+from core.db.tables.ledger_entry import LedgerEntry
 from core.dp.charge import FEMTO, MICRO, Charge, total
 from core.dp.filters import Admission, AdmissionRule, Cap, Room, admit
 from core.errors import BudgetRefused
@@ -31,8 +31,6 @@ from core.ledger.ledger_state import LedgerState, verify_entries
 from core.ledger.repository import BudgetRow, cap_on, entry_of, grant_cap
 from core.ledger.reservation import (
     EMPTY_BALANCE,
-    RESERVED_EPSILON,
-    SPENT_EPSILON,
     Balance,
     EntryKind,
     Reservation,
@@ -40,8 +38,6 @@ from core.ledger.reservation import (
     fold,
     fold_all,
 )
-
-NEWEST_STEPS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,27 +133,6 @@ class AdmissionPreview:
     after: Admission | None
     grant_after: Admission | None
     refusal: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """The sums of a budget after one movement.
-
-    Attributes:
-        sequence: of the entry.
-        at: when it was written.
-        kind: what the entry did.
-        job_id: whose reservation it moved; every movement has one.
-        spent_micros: epsilon spent after it, in millionths; None in entries of the first release.
-        reserved_micros: epsilon reserved after it, likewise.
-    """
-
-    sequence: int
-    at: datetime
-    kind: str
-    job_id: UUID | None
-    spent_micros: int | None
-    reserved_micros: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,36 +376,6 @@ def page(
         query = query.where(LedgerEntry.sequence < before)
     rows = session.scalars(query.order_by(LedgerEntry.sequence.desc()).limit(limit + 1)).all()
     return [entry_of(row) for row in rows[:limit]], rows[limit - 1].sequence if len(rows) > limit else None
-
-
-def newest_steps(session: Session, population_id: UUID, *, limit: int = NEWEST_STEPS) -> Sequence[Step]:
-    """Return the newest movements of jobs with the sums after each, oldest first."""
-    columns = (
-        LedgerEntry.sequence,
-        LedgerEntry.at,
-        LedgerEntry.kind,
-        LedgerEntry.job_id,
-        # Two numbers of sixteen: reading a thousand whole balances takes longer than the rest of a page.
-        LedgerEntry.balance[SPENT_EPSILON],
-        LedgerEntry.balance[RESERVED_EPSILON],
-    )
-    rows = session.execute(
-        select(*columns)
-        .where(LedgerEntry.population_id == population_id, LedgerEntry.kind.in_(MOVEMENTS))
-        .order_by(LedgerEntry.sequence.desc())
-        .limit(limit)
-    ).all()
-    return [
-        Step(
-            sequence=sequence,
-            at=at,
-            kind=kind,
-            job_id=job_id,
-            spent_micros=spent_micros,
-            reserved_micros=reserved_micros,
-        )
-        for sequence, at, kind, job_id, spent_micros, reserved_micros in reversed(rows)
-    ]
 
 
 def amounts(charge: Charge) -> dict[str, str]:

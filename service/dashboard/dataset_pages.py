@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from core.dp.charge import MICRO
 from core.errors import NotFound
-from core.ledger import ledger_queries
+from core.ledger import course, ledger_queries
 from core.ledger.ledger_queries import entry_json
 from core.platform.budget_requests.states import RequestState
 from service.auditing.dataset_trail import list_dataset_audit_events
@@ -65,7 +65,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
     )
     report = _report(visit, dataset_id) if dataset.state == "declared" else None
     visit.require(read_ledger)
-    steps = visit.read(lambda session: ledger_queries.newest_steps(session, dataset.population_id))
+    steps = visit.read(lambda session: course.newest_steps(session, dataset.population_id))
     jobs = visit.ask(list_jobs, dataset_id=dataset_id, limit=NEWEST_JOBS) if visit.may(list_jobs) else None
     return page(
         visit,
@@ -78,8 +78,8 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         people=visit.names_of([request.requested_by for request in waiting]),
         curve=json.dumps(_curve(steps)) if steps else None,
         steps=steps[-NEWEST_JOBS:][::-1],
-        is_cut=len(steps) == ledger_queries.NEWEST_STEPS,
-        most_steps=ledger_queries.NEWEST_STEPS,
+        is_cut=len(steps) == course.NEWEST_STEPS,
+        most_steps=course.NEWEST_STEPS,
         micro=MICRO,
         jobs=[] if jobs is None else jobs.items,
         has_more_jobs=jobs is not None and jobs.next_before is not None,
@@ -221,7 +221,7 @@ def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
         return None
 
 
-def _curve(steps: Sequence[ledger_queries.Step]) -> dict[str, Any]:
+def _curve(steps: Sequence[course.Step]) -> dict[str, Any]:
     """The steps as arrays: time in seconds (whole minutes), epsilon spent and in force after each step, short job ids."""
     known = [
         (step, step.spent_micros, step.reserved_micros)
@@ -233,7 +233,7 @@ def _curve(steps: Sequence[ledger_queries.Step]) -> dict[str, Any]:
         "spent": [spent / MICRO for _, spent, _ in known],
         "reserved": [(spent + reserved) / MICRO for _, spent, reserved in known],
         # A longer ledger is cut to its newest steps; the curve then starts at the amount spent before them.
-        "whole": len(steps) < ledger_queries.NEWEST_STEPS,
+        "whole": len(steps) < course.NEWEST_STEPS,
         "jobs": " ".join(short(step.job_id) for step, *_ in known),
     }
 
