@@ -25,14 +25,12 @@ from core.artifacts.counts import ReleasedCounts
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.execution import SCHEMA
 from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
-from core.clock import SystemClock
 from core.data.errors import ObjectMissing
 from core.data.failure_notes import write_failure_note
 from core.data.objects import ObjectStore
 from core.data.private_rows import PrivateShards, open_private_rows
 from core.db.session import Database
 from core.db.tables.release import Release
-from core.jobs.coarse import Edges
 from core.logs import get_logger
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
@@ -68,8 +66,7 @@ from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers import measuring
 from workers.assignment import Assignment, read_assignment
 from workers.checkpoints import Checkpoints, JobHost
-from workers.classifying import classified, record_of_model
-from workers.federating import BoardConnection, FederationBoard
+from workers.classifying import board_of, classified, record_of_model
 from workers.object_keys import bundle_key, measurement_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
 from workers.shared_counting import Helpers
@@ -192,25 +189,7 @@ def _model(settings: Settings, work: Assignment, *, database: Database, store: O
     """Train a classifier, and pack it with the record of its training."""
     record = record_of_model(work.claim.plan)
     host = _host(settings, work, record, database=database, store=store)
-    return classified(work, record, partial(_parts, work, store), host, _board(settings, work, record.plan))
-
-
-def _board(settings: Settings, work: Assignment, plan: ModelPlan) -> FederationBoard | None:
-    """The board of the plan's federation; None without one.
-
-    Raises:
-        AttemptEnded: Its address may not be called.
-    """
-    if plan.federation is None:
-        return None
-    if work.board is None:
-        raise AttemptEnded(ExitCode.FEDERATION_DIFFERS)
-    connection = BoardConnection(
-        work.board, networks=settings.notify_networks, plain_allowed=settings.mode == "embedded"
-    )
-    edges = Edges(claimed_at=work.claim.claimed_at, seconds=settings.completion_seconds)
-    begun = work.claim.steps_begun > 0
-    return FederationBoard(connection, plan, begun=begun, edges=edges, clock=SystemClock())
+    return classified(work, record, partial(_parts, work, store), host, board_of(settings, work, record.plan))
 
 
 def _host(
