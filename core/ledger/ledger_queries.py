@@ -18,7 +18,7 @@ from core.dp.filters import Admission, AdmissionRule, Cap, Room, admit
 from core.errors import BudgetRefused
 from core.ledger import repository
 from core.ledger.admission import BASIC, decimal_text
-from core.ledger.entries import Entry, GrantState
+from core.ledger.entries import Entry, GrantState, LedgerState, verify_entries
 from core.ledger.errors import (
     BudgetNotSet,
     GrantNotFound,
@@ -27,7 +27,6 @@ from core.ledger.errors import (
     PopulationFrozen,
 )
 from core.ledger.hash_chain import ChainCheck, Head
-from core.ledger.ledger_state import LedgerState, verify_entries
 from core.ledger.repository import BudgetRow, cap_on, entry_of, grant_cap
 from core.ledger.reservation import (
     EMPTY_BALANCE,

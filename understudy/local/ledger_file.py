@@ -22,9 +22,8 @@ from uuid import UUID, uuid4
 from core.clock import Clock
 from core.dp.filters import AdmissionRule
 from core.errors import UnderstudyError as EngineError
-from core.ledger.entries import Decision, Entry, next_entry
+from core.ledger.entries import Decision, Entry, LedgerState, next_entry, verify_entries
 from core.ledger.hash_chain import EMPTY, Head
-from core.ledger.ledger_state import LedgerState, verify_entries
 from core.ledger.reservation import EntryKind, Movement, fold
 from understudy.errors import InputUnusable, VerificationFailed
 from understudy.local.ledger_lines import Header, entry_from, entry_json, line_of

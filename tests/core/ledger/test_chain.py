@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from core.canonical import canonical
-from core.ledger import ledger, ledger_queries, ledger_state
-from core.ledger.entries import LEDGER_CHAIN, next_entry
+from core.ledger import ledger, ledger_queries
+from core.ledger.entries import LEDGER_CHAIN, LedgerState, next_entry, verify_entries
 from core.ledger.hash_chain import EMPTY, NO_HASH, Head
-from core.ledger.ledger_state import LedgerState
 from core.ledger.reservation import NOTHING, EntryKind
 from tests.core.ledger.support import (
     CLOCK,
@@ -59,7 +58,7 @@ def a_long_chain():
 
 
 def check(entries, *, head, witnesses=()):
-    return ledger_state.verify_entries(
+    return verify_entries(
         entries,
         head=head,
         state=LedgerState(rule=EVERY_FILTER),

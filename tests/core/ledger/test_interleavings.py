@@ -15,8 +15,7 @@ from core.dp.charge import total
 from core.dp.filters import AdmissionRule, admit
 from core.errors import UnderstudyError
 from core.ledger import governance, ledger, ledger_queries
-from core.ledger.entries import GrantState
-from core.ledger.ledger_state import LedgerState
+from core.ledger.entries import GrantState, LedgerState
 from core.ledger.reservation import NOTHING, EntryKind
 from tests.core.ledger.support import ADMIN, MECHANISM, NOON, charge, new_population
 

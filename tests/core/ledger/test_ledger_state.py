@@ -10,10 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from core.dp.charge import ORDERS, Charge, total
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.ledger import entries
-from core.ledger.entries import Decision, Entry, GrantState, next_entry
+from core.ledger.entries import Decision, Entry, GrantState, LedgerState, next_entry, verify_entries
 from core.ledger.errors import IllegalFold
 from core.ledger.hash_chain import EMPTY
-from core.ledger.ledger_state import LedgerState, verify_entries
 from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement, balance_of, fold_all
 from tests.core.ledger.support import NOON
 
