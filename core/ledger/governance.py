@@ -2,19 +2,22 @@
 
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.db.outbox import Kind, notify_population
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
+from core.db.tables.ledger_entry import LedgerEntry
 from core.dp.filters import Admission, AdmissionRule, Cap
 from core.ledger import budget_lock, entries, repository
 from core.ledger.admission import require_cap_above
 from core.ledger.budget_lock import append_decision, current_balances
-from core.ledger.entries import GrantState
+from core.ledger.entries import DecisionKind, GrantState
 from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen, ReasonRequired
 from core.ledger.hash_chain import NO_HASH
 from core.ledger.repository import cap_on
@@ -23,7 +26,8 @@ from core.ledger.repository import cap_on
 def open_population(session: Session, *, rule: AdmissionRule, clock: Clock) -> UUID:
     """Open the ledger of a new population, without a cap. Its rule never changes. Returns the population's id."""
     budget = Budget(rule=rule.value, head_sequence=0, head_hash=NO_HASH, created_at=clock.now())
-    repository.add_budget(session, budget)
+    session.add(budget)
+    session.flush()
     return budget.population_id
 
 
@@ -65,7 +69,7 @@ def set_cap(
     raised = present is not None and (epsilon > present.epsilon or delta > present.delta)
     if raised and not (reason or "").strip():
         raise ReasonRequired
-    repository.set_cap(session, population_id, epsilon=epsilon, delta=delta)
+    _write(session, population_id, {"epsilon_cap": epsilon, "delta_cap": delta})
     append_decision(
         session, budget, entries.cap_set(epsilon=epsilon, delta=delta, by=by, reason=reason), clock=clock
     )
@@ -110,7 +114,8 @@ def grant(
         state=GrantState.OPEN.value,
         created_at=clock.now(),
     )
-    repository.add_grant(session, row)
+    session.add(row)
+    session.flush()
     decision = entries.granted(
         grant_id=row.id, holder=holder, epsilon=epsilon, delta=delta, expires_at=expires_at, by=by
     )
@@ -150,9 +155,9 @@ def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock
     budget = budget_lock.lock(session, population_id)
     if budget.frozen_at is not None:
         return False
-    repository.set_frozen(session, population_id, frozen_at=clock.now())
+    _write(session, population_id, {"frozen_at": clock.now()})
     notify_population(session, Kind.DATASET_FROZEN, population_id, at=clock.now())
-    if repository.frozen_in_chain(session, population_id):
+    if _frozen_in_chain(session, population_id):
         return True  # The row was cleared by hand; it agrees with the chain again.
     with suppress(LedgerBroken):
         append_decision(session, budget, entries.frozen(by=by, reason=reason), clock=clock)
@@ -173,7 +178,26 @@ def unfreeze(session: Session, population_id: UUID, *, by: str, reason: str, clo
     if budget.frozen_at is None:
         return False
     current_balances(session, budget)  # raises LedgerBroken
-    repository.set_frozen(session, population_id, frozen_at=None)
-    if repository.frozen_in_chain(session, population_id):
+    _write(session, population_id, {"frozen_at": None})
+    if _frozen_in_chain(session, population_id):
         append_decision(session, budget, entries.unfrozen(by=by, reason=reason), clock=clock)
     return True
+
+
+def _frozen_in_chain(session: Session, population_id: UUID) -> bool:
+    """Return whether the last decision on freezing in the chain was to freeze."""
+    kind = session.scalar(
+        select(LedgerEntry.kind)
+        .where(
+            LedgerEntry.population_id == population_id,
+            LedgerEntry.kind.in_((DecisionKind.FROZEN.value, DecisionKind.UNFROZEN.value)),
+        )
+        .order_by(LedgerEntry.sequence.desc())
+        .limit(1)
+    )
+    return kind == DecisionKind.FROZEN.value
+
+
+def _write(session: Session, population_id: UUID, columns: dict[str, Any]) -> None:
+    """Write columns of the budget's row, whose lock the caller holds."""
+    session.execute(update(Budget).where(Budget.population_id == population_id).values(columns))

@@ -1,11 +1,11 @@
-"""The SQL of one ledger and its rows as values. The statements of the append path are in `core.ledger.budget_lock`."""
+"""Reading one ledger: its rows as values. Entries are written by `core.ledger.budget_lock`, rows of decisions by `core.ledger.governance`."""
 
 from collections.abc import Collection, Generator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget import Budget
@@ -54,12 +54,6 @@ class BudgetRow(Protocol):
     def frozen_at(self) -> datetime | None: ...  # noqa: D102
 
 
-def add_budget(session: Session, budget: Budget) -> None:
-    """Insert the budget of a new population."""
-    session.add(budget)
-    session.flush()
-
-
 def budget_of(session: Session, population_id: UUID) -> Budget:
     """Return the budget without a lock, for reading only.
 
@@ -70,16 +64,6 @@ def budget_of(session: Session, population_id: UUID) -> Budget:
     if budget is None:
         raise PopulationNotFound("No budget is kept for this population.")
     return budget
-
-
-def set_cap(session: Session, population_id: UUID, *, epsilon: float, delta: float) -> None:
-    """Write the cap on the budget's row. The caller holds its lock."""
-    _write(session, population_id, {"epsilon_cap": epsilon, "delta_cap": delta})
-
-
-def set_frozen(session: Session, population_id: UUID, *, frozen_at: datetime | None) -> None:
-    """Write on the budget's row since when it is frozen. The caller holds its lock."""
-    _write(session, population_id, {"frozen_at": frozen_at})
 
 
 def populations_of_job(session: Session, job_id: UUID) -> list[UUID]:
@@ -184,26 +168,6 @@ def grant_of(session: Session, grant_id: UUID) -> Grant:
     return grant
 
 
-def frozen_in_chain(session: Session, population_id: UUID) -> bool:
-    """Return whether the last decision on freezing in the chain was to freeze."""
-    kind = session.scalar(
-        select(LedgerEntry.kind)
-        .where(
-            LedgerEntry.population_id == population_id,
-            LedgerEntry.kind.in_((DecisionKind.FROZEN.value, DecisionKind.UNFROZEN.value)),
-        )
-        .order_by(LedgerEntry.sequence.desc())
-        .limit(1)
-    )
-    return kind == DecisionKind.FROZEN.value
-
-
-def add_grant(session: Session, grant: Grant) -> None:
-    """Insert a grant."""
-    session.add(grant)
-    session.flush()
-
-
 def head_of(budget: BudgetRow) -> Head:
     """Return the head on the budget's row."""
     return Head(sequence=budget.head_sequence, hash=budget.head_hash)
@@ -287,7 +251,3 @@ def movement_of(
     assert job_id is not None, "a check constraint of the table"
     charge = Charge(epsilon_micros=epsilon_micros, delta_femtos=delta_femtos, rdp_micros=tuple(rdp_micros))
     return Movement(kind=EntryKind(kind), job_id=job_id, charge=charge, grant_id=grant_id)
-
-
-def _write(session: Session, population_id: UUID, columns: dict[str, Any]) -> None:
-    session.execute(update(Budget).where(Budget.population_id == population_id).values(columns))
