@@ -41,8 +41,13 @@ AMBIGUOUS = {
 }
 
 
+_PATHS: dict[str, Any] = {}
+
+
 def described(app: FastAPI, operation: Operation) -> dict[str, Any]:
-    found: dict[str, Any] = app.openapi()["paths"][operation.path][operation.method.lower()]
+    if not _PATHS:  # every world serves the same document, and each call makes a new one of a megabyte
+        _PATHS.update(app.openapi()["paths"])
+    found: dict[str, Any] = _PATHS[operation.path][operation.method.lower()]
     return found
 
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,16 +19,22 @@ def endings(source: str) -> Iterator[int]:
             yield node.lineno
 
 
-def python_files() -> list[Path]:
-    return [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
+@cache
+def python_files() -> tuple[Path, ...]:
+    return tuple(path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py")))
+
+
+def naming(names: set[str]) -> Iterator[tuple[Path, str]]:
+    """Path and text of every source but the place itself that has one of these names; others need not be parsed."""
+    for path in python_files():
+        text = path.read_text()
+        if path != THE_PLACE and any(name in text for name in names):
+            yield path, text
 
 
 def test_nobody_else_commits():
     offenders = [
-        f"{path.relative_to(ROOT)}:{line}"
-        for path in python_files()
-        if path != THE_PLACE
-        for line in endings(path.read_text())
+        f"{path.relative_to(ROOT)}:{line}" for path, text in naming(ENDING) for line in endings(text)
     ]
     assert offenders == []
 
@@ -36,9 +43,8 @@ def test_nobody_else_makes_sessions_or_connections():
     makers = {"Session", "sessionmaker", "scoped_session"}
     offenders = [
         str(path.relative_to(ROOT))
-        for path in python_files()
-        if path != THE_PLACE
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path, text in naming(makers)
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers
     ]
     assert offenders == []
