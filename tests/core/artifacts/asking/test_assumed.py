@@ -25,7 +25,7 @@ from tests.core.artifacts.asking.tabled import opened, released, table
 from tests.models.tables import streams
 
 RECORDS = 3000.0
-REDRAWS = 1000
+REDRAWS = (400, pytest.param(1000, marks=pytest.mark.long))
 NAMES = ("a", "b", "c", "d", "e")
 CELLS = (3, 4, 2, 3, 2)
 ALONE = [(place,) for place in range(5)]
@@ -191,18 +191,19 @@ def extreme(kind: str) -> np.ndarray:
     return together[:, :, None, None, None] * TRUE.sum((0, 1)) / RECORDS
 
 
+@pytest.mark.parametrize("redraws", REDRAWS)
 @pytest.mark.parametrize("kind", ["same", "apart", "overlap"])
 @pytest.mark.parametrize(
     "question", ["a by b", "share of b = b0 by a", "share of b = b0 by a where b in (b0, b1)"]
 )
-def test_intervals_hold_the_truth_whatever_the_dependence(question, kind):
+def test_intervals_hold_the_truth_whatever_the_dependence(question, kind, redraws):
     """The truth of the first row lies on an end of what is possible, so only the noise is left to cover."""
     true = extreme(kind)
     together = true.sum((2, 3, 4))
     share = together[0, 0] / (together[0, :2].sum() if "where" in question else together[0].sum())
     first = together[0, 0] if question == "a by b" else share
     held = []
-    for number in range(REDRAWS):
+    for number in range(redraws):
         rows = asked(counted(true, ALONE, std=15.0, number=number)).answer(question).rows
         assert rows[0].low <= rows[0].estimate <= rows[0].high
         held.append(rows[0].low <= first <= rows[0].high)
