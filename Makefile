@@ -65,6 +65,8 @@ up: $(RUN_INSTALLED) ## keep the whole stack running on this machine; Ctrl-C sto
 
 # Processes share the cores: the critics' tests took 40 seconds of processor with two threads and 28 with one.
 test: export OMP_NUM_THREADS := 1
+# Tests start hundreds of processes, which compile every module anew where none may keep what it compiled.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
 test: $(DEV_INSTALLED) ## the daily tests, on real Postgres, Redis and Celery processes
 	$(BIN)/python -m pytest -n $(JOBS)
 
