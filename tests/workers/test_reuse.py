@@ -17,6 +17,8 @@ from core.plan.reusing import EarlierCounts, with_reuse
 from core.plan.spec import SynthesisSpec
 from tests.workers.support import DOCUMENT, Workshop, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
+from workers.outcomes import AttemptEnded, ExitCode
+from workers.training_child import attempt
 
 DOMAIN = TableDomain.from_json(DOCUMENT)
 KEY = bytes(range(32))
@@ -117,16 +119,25 @@ def test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_c
             session.get_one(Release, UUID(first.release_id)).dataset_id = version.id
         return first
 
-    for harm in (
-        lambda: replace(first, counts_sha256="0" * 64),
-        damage,
-        delete,
-        of_another_version,
-    ):
+    altered = replace(first, counts_sha256="0" * 64)
+    job_id = workshop.order(with_reuse(plain(), [altered], DOMAIN))
+    workshop.train(job_id)
+    job = workshop.job(job_id)
+    assert (job.state, job.failure_code) == ("failed", "reused-counts-missing")
+    assert job.stage is None, "nothing private has begun"
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
+    assert workshop.reservation(job_id).in_force.epsilon_micros == 0
+    # The others end with the same code, from which the rest follows; in this process, as a child takes seconds to start.
+    for harm in (damage, delete, of_another_version):
         job_id = workshop.order(with_reuse(plain(), [harm()], DOMAIN))
-        workshop.train(job_id)
-        job = workshop.job(job_id)
-        assert (job.state, job.failure_code) == ("failed", "reused-counts-missing")
-        assert job.stage is None, "nothing private has begun"
-        assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
-        assert workshop.reservation(job_id).in_force.epsilon_micros == 0
+        fence = workshop.claim(job_id).fence
+        with pytest.raises(AttemptEnded) as ended:
+            attempt(
+                workshop.settings,
+                database=workshop.database,
+                store=workshop.store,
+                job_id=job_id,
+                fence=fence,
+            )
+        assert ended.value.code is ExitCode.REUSED_MISSING
+        assert workshop.job(job_id).stage is None, "nothing private has begun"
