@@ -129,5 +129,5 @@ def test_a_worker_does_not_start_without_what_the_operator_has_ordered_taken(wor
     app.read_settings.cache_clear()
     celeryd_init.send(sender="worker@here")
     without_libraries(monkeypatch)
-    with pytest.raises(SystemExit, match=r"understudy\[graphical\]"):
+    with pytest.raises(SystemExit, match=r"the extra `graphical`"):
         celeryd_init.send(sender="worker@here")
