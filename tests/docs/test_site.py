@@ -11,6 +11,7 @@ import pytest
 from docs.reference import REFERENCE
 from service.dashboard.explained import EXPLAINED_BY
 from service.dashboard.rendering import TEMPLATES
+from tests.dashboard.browsing import ARGUMENTS, browser_path
 
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(
@@ -56,6 +57,27 @@ def test_a_browser_fetches_nothing_from_elsewhere(site: Path) -> None:
     ours = (site / "site" / "site.css").read_text()
     assert "//" not in ours.replace("http://www.w3.org", "")
     assert FETCHED.search('<script src="https://unpkg.com/x">'), "it would be seen"
+
+
+def test_the_search_works_from_the_disk(site: Path) -> None:
+    path = browser_path()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        page = browser.new_page()
+        fetched: list[str] = []
+        page.on("request", lambda request: fetched.append(request.url))
+        page.goto((site / "tutorials" / "owner.html").as_uri())
+        page.click("input.md-search__input")
+        page.type("input.md-search__input", "ledger")
+        page.wait_for_selector(".md-search-result__item a", timeout=60_000)
+        found = page.eval_on_selector_all(
+            ".md-search-result__item a", "links => links.map(link => link.href)"
+        )
+        browser.close()
+    assert any(address.startswith((site / "tutorials").parent.as_uri()) for address in found), found
+    assert all(address.startswith(("file:", "data:", "blob:")) for address in fetched), fetched
 
 
 def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
