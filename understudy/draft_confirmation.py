@@ -187,8 +187,9 @@ def _ask_one(
     while group[0].holder.get(MARK) is not None:
         head = "" if column is None else f"{group[0].column} ({column['kind']}): "
         say(f"  {head}{', '.join(_shown(mark) for mark in group if mark.key in mark.holder)}")
-        if column is not None and "_note" in column:
-            say(f"    {column['_note']}")
+        note = group[0].holder.get("_note") if column is not None else _why_unit(document, group)
+        if note:
+            say(f"    {note}")
         match _answer(
             ask, f"  [Enter] accept, [e]dit, {ignore}[a]ccept all {left} left, [?] explain, [q]uit: "
         ):
@@ -207,6 +208,11 @@ def _ask_one(
             case _:
                 say("  Answer with Enter, e, i, a, ? or q.")
     return "one"
+
+
+def _why_unit(document: Mapping[str, Any], group: Sequence[Mark]) -> str:
+    """Why the privacy unit was proposed: the sentences of the document's note after its first."""
+    return str(document.get("_note", "")).partition(". ")[2] if group[0].kind == "unit" else ""
 
 
 def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -> None:
@@ -275,6 +281,12 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         if (problem := _problem(mark)) is not None:
             mark.holder[mark.key] = before
             raise InputUnusable(f"{mark.place}: {problem}")
+        if mark.key == "name":
+            document |= {
+                key: mark.holder["name"]
+                for key in ("target", "privacy_unit")
+                if before is not None and document.get(key) == before
+            }
         if mark.key in {"lower", "upper", "edges"} and "edges" in mark.holder:
             _meet(mark.holder, mark.key)
 

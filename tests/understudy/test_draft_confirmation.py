@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from core.plan.domain.table import TableDomain
 from understudy.cli import app
 from understudy.domain_draft import draft_domain, render_draft
 from understudy.draft_confirmation import KINDS, accept_kinds, change, marks_of
-from understudy.errors import InputUnusable
+from understudy.errors import InputUnusable, InvalidInput
 
 ROWS = "patient_id,age,ward,died\n" + "".join(
     f"P{n % 50},{20 + n % 60},{'ABC'[n % 3]},{'yes' if n % 4 else 'no'}\n" for n in range(200)
@@ -38,6 +39,21 @@ def test_who_accepts_everything_has_a_domain(draft: Path) -> None:
     document.pop("declared_size")
     assert TableDomain.from_json(document).privacy_unit == "patient_id"
     assert draft.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_confirmed_domain_that_breaks_a_rule_is_refused_with_its_line(draft: Path) -> None:
+    document = json.loads(draft.read_text())
+    document["columns"][1] |= {"lower": 90, "upper": 20}
+    draft.write_text(render_draft(document))
+    status, _ = confirm(draft, "--accept", "words")
+    assert status == 1, "nothing is checked while values are left"
+    done = CliRunner().invoke(app, ["domain", "confirm", str(draft), "--accept", "all"])
+    assert isinstance(done.exception, InvalidInput)
+    said = str(done.exception)
+    assert re.search(r"domain\.json, line \d+, column 'age', lower: 'lower' must be below 'upper'", said), (
+        said
+    )
+    assert not marks_of(json.loads(draft.read_text())), "what was accepted stays accepted"
 
 
 def test_nobody_who_answers_accepts_nothing(draft: Path) -> None:
@@ -109,7 +125,10 @@ def test_another_column_becomes_the_unit(draft: Path) -> None:
 
 def test_a_draft_of_images_is_confirmed_too(tmp_path: Path) -> None:
     file = tmp_path / "domain.json"
-    drafted = {"schema": "understudy.images/1", "height": 8, "labels": ["a"], "declared_size": 10}
+    drafted = {
+        "schema": "understudy.images/1", "height": 8, "width": 8, "channels": 1, "labels": ["a", "b"], "privacy_unit": None,
+        "declared_size": 10,
+    }  # fmt: skip
     file.write_text(
         json.dumps(drafted | {"_from_data": ["height", "labels", "declared_size"], "_note": "A draft."})
     )

@@ -1,6 +1,7 @@
 """Dummy mode: the real clients, fake rows of the declared domain, nothing read and nothing charged."""
 
 import asyncio
+import copy
 import io
 import json
 import re
@@ -186,6 +187,17 @@ def test_the_command_writes_a_file_of_fakes(
     assert "20 FAKE records" in answer.out
     assert "invalid-condition" in answer.err
     assert csv.read_csv(out)["sick"].to_pylist() == ["yes"] * 20
+
+    document = copy.deepcopy(DOMAIN)
+    document["columns"][0]["kind"] = "categoricl"
+    domain.write_text(json.dumps(document, indent=1))
+    monkeypatch.setattr("sys.argv", ["understudy", "dummy", "--domain", str(domain), "--rows", "1"])
+    with pytest.raises(SystemExit):
+        main()
+    refused = capsys.readouterr().err.replace("\n", " ")
+    assert re.search(
+        r"domain\.json, line \d+, column 'ward', kind: .*Did you mean 'categorical'\?", refused
+    ), refused
 
 
 def test_fake_rows_of_what_is_learnt_are_as_a_service_would_take_them_in() -> None:

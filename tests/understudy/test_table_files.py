@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from understudy import InputUnusable, InvalidInput
-from understudy.cli.publish import placed
+from understudy.cli.domain_file import placed
 from understudy.table_files import line_in, place_in, read_table_files
 
 

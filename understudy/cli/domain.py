@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.answers import tell
+from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
 from understudy.domain_draft import MARK, MOST_CODES, NOTE, codes_at_most, draft_domain, render_draft
@@ -107,6 +108,8 @@ def confirm(
     render = render_draft if "columns" in document else render_images
     with whole_file(file, private=True) as out:
         out.write(render(document).encode())
+    if not left:
+        require_rules(document, file)
     counts = {kind: sum(mark.kind == kind for mark in left) for kind in KINDS}
     found = {kind: count for kind, count in counts.items() if count}
     lines = (

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
+from understudy.cli.domain_file import require_rules
 from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.dummies.drawing import dummy_file
 from understudy.dummies.refusals import DummyRefusal
@@ -37,6 +38,7 @@ def dummy(
         raise InputUnusable(
             f"{domain} is a draft; go through it first with: understudy domain confirm {domain}"
         )
+    require_rules(document, domain)
     chosen = formats_of(document)[0] if out is None else out.suffix.lstrip(".")
     if chosen not in FORMATS:
         raise InputUnusable(f"unknown format {chosen!r}; --out ends in one of {', '.join(FORMATS)}")

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
+from understudy.cli.domain_file import placed, require_rules
 from understudy.cli.options import (
     LARGEST_EPSILON,
     MOST_ROWS,
@@ -45,7 +46,7 @@ from understudy.errors import InputUnusable, InvalidInput, NoService
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, Published, Screen
 from understudy.publishing import publish as publish_order
-from understudy.table_files import line_in, place_in, read_domain, read_table_files
+from understudy.table_files import read_table_files
 
 DEGENERATE: Final = 3
 """Exit status where what was published hardly varies."""
@@ -165,6 +166,7 @@ def publish(
     if model and selection is not None:
         raise InputUnusable("--model and --candidate exclude each other: candidates are generators")
     table = read_table_files(rows, domain, declared_size=declared_size)
+    require_rules(table.domain, domain)
     order = Order(
         table=table,
         name=name or rows.name.partition(".")[0] or rows.name,
@@ -203,27 +205,6 @@ def publish(
     elif measured is not published:
         tell({}, (f"  {measured.files[-1].resolve()}", paid(measured)), as_json=False)
     warn(published, screen)
-
-
-def placed(refusal: InvalidInput, file: Path) -> InvalidInput:
-    """Return a refusal of a domain with its line in the file and its column; any other as it is.
-
-    Args:
-        refusal: of the service.
-        file: the domain file.
-    """
-    pointer = refusal.facts.get("pointer")
-    if refusal.code != "domain-invalid" or not isinstance(pointer, str):
-        return refusal
-    line = line_in(file.read_text(), pointer)
-    where = f"{file}{'' if line is None else f', line {line}'}, {place_in(read_domain(file), pointer)}"
-    problem = {
-        "code": refusal.code,
-        "detail": f"{where}: {refusal.detail}",
-        "remedy": refusal.remedy,
-        "facts": refusal.facts,
-    }
-    return InvalidInput(refusal.status, problem)
 
 
 def warn(published: Published, screen: Screen) -> None:

@@ -6,6 +6,7 @@ Keys that begin with an underscore are notes for people and are skipped.
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from core.plan.domain.errors import DomainInvalid
@@ -27,6 +28,7 @@ class Node:
         if not isinstance(value, dict):
             self.refuse("This must be a JSON object.", "not-an-object")
         self._rest: dict[str, object] = {str(key): item for key, item in value.items()}
+        self._known: set[str] = set()
 
     def refuse(self, detail: str, problem: str, *, key: str | None = None, remedy: str = "") -> NoReturn:
         """Raise DomainInvalid at this object or at one of its keys."""
@@ -58,9 +60,12 @@ class Node:
 
     def take(self, key: str, default: object = _MISSING) -> object:
         """Consume a key of any type; without a default it must be present."""
+        self._known.add(key)
         value = self._rest.pop(key, default)
         if value is _MISSING:
-            self.refuse(f"The key '{key}' is missing.", "missing-key", remedy=f"Add '{key}'.")
+            near = nearest(key, self._rest)
+            misspelt = f", or rename '{near}' to it" if near else ""
+            self.refuse(f"The key '{key}' is missing.", "missing-key", remedy=f"Add '{key}'{misspelt}.")
         return value
 
     def take_text(self, key: str, default: object = _MISSING) -> str:
@@ -76,7 +81,13 @@ class Node:
         words = tuple(choices)
         if not isinstance(value, str) or value not in words:
             listed = ", ".join(f"'{word}'" for word in words)
-            self.refuse(f"'{key}' must be one of {listed}.", "not-a-choice", key=key)
+            near = nearest(value, words)
+            self.refuse(
+                f"'{key}' must be one of {listed}.",
+                "not-a-choice",
+                key=key,
+                remedy=f"Did you mean '{near}'?" if near else "",
+            )
         return value
 
     def take_flag(self, key: str, *, default: bool) -> bool:
@@ -133,9 +144,17 @@ class Node:
         """Refuse the keys that were not consumed, except notes (keys that begin with an underscore)."""
         for key in self._rest:
             if not key.startswith("_"):
+                near = nearest(key, self._known)
                 self.refuse(
                     f"The key '{key}' is not known here.",
                     "unknown-key",
                     key=escape(key),
-                    remedy="Check the spelling in docs/domain.md, of images in docs/images.md; begin a note's key with '_'.",
+                    remedy=(f"Did you mean '{near}'? " if near else "")
+                    + "Check the spelling in docs/domain.md, of images in docs/images.md; begin a note's key with '_'.",
                 )
+
+
+def nearest(name: object, names: Iterable[str]) -> str | None:
+    """Return the one of some names that a name is nearly, if any."""
+    close = get_close_matches(str(name), sorted(names), n=1, cutoff=0.75)
+    return close[0] if close else None

@@ -18,7 +18,7 @@ from core.plan.domain.columns import (
 from core.plan.domain.confirmation import require_confirmed
 from core.plan.domain.csv_format import CsvFormat
 from core.plan.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
-from core.plan.domain.reading import Node
+from core.plan.domain.reading import Node, nearest
 from core.plan.domain.rule_reading import rules_from_json
 from core.plan.domain.rules import Kept, Rule, kept_rules
 
@@ -171,10 +171,12 @@ class TableDomain:
                 key="columns",
                 remedy="Declare fewer bins or categories, or ignore the column with the most codes.",
             )
-        if self.target is not None and self.target not in {column.name for column in self.modelled}:
+        names = {column.name for column in self.modelled}
+        if self.target is not None and self.target not in names:
+            near = nearest(self.target, names)
             node.refuse(
                 "'target' must name a modelled column.", "unknown-target", key="target",
-                remedy="Name a column that is neither ignored nor the privacy unit, or write null.",
+                remedy=(f"Did you mean '{near}'? " if near else "") + "Name a column that is neither ignored nor the privacy unit, or write null.",
             )  # fmt: skip
         units = [column.name for column in self.columns if isinstance(column, UnitColumn)]
         if units != ([] if self.privacy_unit is None else [self.privacy_unit]):

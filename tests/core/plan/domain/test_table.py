@@ -1,5 +1,7 @@
 import copy
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -178,3 +180,26 @@ def test_a_bound_on_records_is_a_whole_number_in_range(records):
     with pytest.raises(DomainInvalid) as refused:
         table(AGE, PATIENT | {"records": records}, privacy_unit="patient")
     assert refused.value.pointer == "/columns/1/records"
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        (lambda document: document.update(target="agee"), "Did you mean 'age'? Name a column"),
+        (lambda document: document["columns"][0].update(kind="numerc"), "Did you mean 'numeric'?"),
+        (lambda document: document["columns"][0].update(lowr=1), "Did you mean 'lower'? Check the spelling"),
+        (
+            lambda document: document["columns"][0].update(uper=document["columns"][0].pop("upper")),
+            "Add 'upper', or rename 'uper' to it.",
+        ),
+    ],
+)
+def test_a_misspelt_key_or_word_is_recognised(
+    change: Callable[[dict[str, Any]], object], remedy: str
+) -> None:
+    age = {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 110}
+    document: dict[str, Any] = {"schema": "understudy.domain/1", "privacy_unit": None, "columns": [age]}
+    change(document)
+    with pytest.raises(DomainInvalid) as refused:
+        TableDomain.from_json(document)
+    assert refused.value.remedy.startswith(remedy)
