@@ -177,7 +177,6 @@ def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> di
         "privacy_unit": unit,
         "declared_size": nice_size(rows if unit is None else facts[unit].distinct),
     }
-    marked = [key for key in ("target", "privacy_unit") if draft[key] is not None] + ["declared_size"]
     odd = _odd_words(facts)
     nulls = sorted({""}.union(odd, *(fact.null_texts for fact in facts.values())))
     strip = any(fact.blanks for fact in facts.values())
@@ -191,7 +190,8 @@ def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> di
         draft["csv"][MARK] = [*dialect.guessed, "null_values", "strip_spaces"]
     elif strip or nulls != [""]:
         draft["csv"] = {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
-    draft[MARK] = marked
+    # Also where none was found: whose row a row is, a person decides.
+    draft[MARK] = ["target", "privacy_unit", "declared_size"]
     for column in columns:
         if (
             facts[column["name"]].numeric

@@ -238,7 +238,7 @@ def test_a_repeated_key_of_a_person_is_the_privacy_unit(tmp_path: Path):
     assert column(draft, "customer_id")["kind"] == "unit"
     assert draft["declared_size"] == 40, "units, not rows"
     assert "3 rows on average" in draft[NOTE]
-    assert draft[MARK] == ["privacy_unit", "declared_size"]
+    assert draft[MARK] == ["target", "privacy_unit", "declared_size"]
 
 
 def test_a_key_that_names_no_person_is_only_pointed_at(tmp_path: Path):
