@@ -33,7 +33,7 @@ def test_what_the_command_drafted_is_taken_as_it_is(
     assert looked.status_code == 200, looked.text
     assert "declared_size: <mark>" not in looked.text, "the form's own size is not the draft's"
     found = re.findall(r'name="confirmed" value="(\w+)"', looked.text)
-    assert ("whole" in found) == (not table), "of a table's document nothing else comes from the rows"
+    assert "whole" in found, "of a table the privacy unit and the target, of images their labels"
     assert owner.send("/datasets", **facts).status_code == 422, "nothing is confirmed"
     assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed=found)
     dataset = world.owner.get("/v1/datasets").json()["items"][0]

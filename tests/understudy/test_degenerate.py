@@ -20,6 +20,7 @@ from understudy.publishing import quoted
 from understudy.table_files import TableFiles
 
 DONE = JOB | {"state": "succeeded", "release_id": "r"}
+COLUMNS = [{"name": "ward", "kind": "categorical", "categories": ["north", "south"]}]
 WARNING = {"code": "degenerate-generator", "detail": "All alike.", "remedy": "Order more steps."}
 
 
@@ -49,9 +50,9 @@ def test_publish_ends_with_status_3_where_the_generator_is_degenerate(
         files=(),
         sheet=None,
     )
-    monkeypatch.setattr(
-        publish, "read_table_files", lambda *_files, **_size: SimpleNamespace(declared_size=10)
-    )
+    domain = {"schema": "understudy.domain/1", "privacy_unit": None, "columns": COLUMNS}
+    table = SimpleNamespace(declared_size=10, domain=domain)
+    monkeypatch.setattr(publish, "read_table_files", lambda *_files, **_size: table)
     monkeypatch.setattr(publish, "some_service", lambda *_given: nullcontext(None))
     monkeypatch.setattr(publish, "publish_order", lambda *_given: published)
     monkeypatch.setattr(publish, "tell_owner", lambda *_given: None)
