@@ -44,8 +44,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of every later collection of garbage; see `pytest_configure`."""
     gc.freeze()
-    # Little of what a test makes is garbage that only the collector finds; looking at every 700th object took 6 % of the time.
-    gc.set_threshold(10_000, 10, 10)
     gc.enable()
 
 
