@@ -254,6 +254,13 @@ def test_of_pairs_that_noise_would_hide_those_with_the_target_alone_are_counted(
     )
 
 
+def test_the_declared_size_and_not_the_rows_leaves_pairs_with_the_target_alone():
+    few, many = table_of(40), table_of(4000)
+    for table, declared, pairs in ((few, 4000, None), (many, 60, ())):
+        plan = plan_of(table, declared=declared, anchor_screening_share=0.0)
+        assert measure(table, plan, KeyedStreams(KEY)).counted.pairs == pairs
+
+
 def test_how_little_signal_leaves_pairs_with_the_target_alone():
     anchor = anchor_plan(12, diagonal_weight=2.0, noise_multiplier=4.0)
     enough = math.ceil(SIGNAL_OF_ALL_PAIRS * 4.0 * math.sqrt(66))

@@ -207,6 +207,33 @@ MUTANTS = (
         killed_by="tests/models/test_screening.py::test_the_noise_is_the_planned_one",
     ),
     Mutant(
+        name="pairs-by-the-number-of-rows",
+        module="models.idpgan.measurement",
+        function="_target_alone",
+        before="""
+            return counts_target_alone(
+                len(counter.cardinalities),
+                counter.target_index,
+                anchor,
+                declared_size=plan.declared_size,
+                most_records=counter.most_records,
+            )
+        """,
+        after="""
+            from models.anchor import exact_columns
+            return counts_target_alone(
+                len(counter.cardinalities),
+                counter.target_index,
+                anchor,
+                declared_size=int(exact_columns(counter)[0].sum()),
+                most_records=counter.most_records,
+            )
+        """,
+        bug="whether pairs without the target are counted depends on how many rows there are, not on the declared size",
+        source="the number of records taken for public where neighbours differ in it",
+        killed_by="tests/models/test_screening.py::test_the_declared_size_and_not_the_rows_leaves_pairs_with_the_target_alone",
+    ),
+    Mutant(
         name="anchor-sums-all-records-of-a-unit",
         module="models.counting.memory",
         function="average_weights",
