@@ -13,7 +13,8 @@ The second round depends on the noisy answers of the first. Its weights are norm
 they are. The composition of Gaussian mechanisms of fixed `mu` is `sqrt(mu_1^2 + mu_2^2)`-Gaussian private even if the
 second is chosen from the output of the first (Dong, Roth and Su 2022, corollary 3.3). Between the rounds a plan may have a third release,
 which separates the pairs of columns that depend on each other from those that do not (`models.screening`). It takes its share of
-the second round's sensitivity, and only the dependent pairs are counted.
+the second round's sensitivity, and only the dependent pairs are counted. Where noise would
+hide all others, only pairs with the target are counted (`counts_target_alone`); the sum of the squared weights is the same.
 
 A unit with `m` records contributes `floor(2^20 / m) / 2^20` of each of its records, at most their average, whose norm
 is no larger. Where at most `K` of its records are declared to count, it contributes so many of them fully, and the

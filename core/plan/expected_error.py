@@ -24,8 +24,8 @@ distributions; at most one.
     three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
 
 If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
-other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all others is lost. `SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are
-typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
+other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all
+others is lost. `SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
 measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
 """

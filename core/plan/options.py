@@ -7,13 +7,13 @@ Nothing here is computed from private rows.
 
 import operator
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from core.plan.errors import InvalidSpec
+from core.plan.near_names import nearest
 from core.values import OrAbsent
 
 Schedule = Literal["constant", "exponential", "step", "polynomial"]
@@ -262,6 +262,6 @@ def explain(error: ValidationError, known: Iterable[str] = ()) -> InvalidSpec:
 
 def _said(part: ErrorDetails, known: Iterable[str]) -> str:
     if part["type"] == "extra_forbidden":
-        near = get_close_matches(str(part["loc"][0]), list(known), n=1)
-        return f"there is no such option, did you mean {near[0]}?" if near else "there is no such option"
+        near = nearest(part["loc"][0], known)
+        return f"there is no such option, did you mean {near}?" if near else "there is no such option"
     return str(part["ctx"]["error"]) if part["type"] == "value_error" else part["msg"]

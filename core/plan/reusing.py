@@ -2,9 +2,9 @@
 
 Releases are considered from the most precise on; one is skipped if some of its counts are included in one
 already taken. The pairs of the first release are reused and its groups kept, unless the plan alone would use
-much finer groups, or counts by class or pairs without the target that the release does not have. A plan that reuses pairs counts the same
-pairs, screened or all, without a screening of its own; if the order sets the share of a screening, pairs are
-reused only if neither release nor plan has one. Pairs of a further release are reused if both counted all
+much finer groups, or counts by class or pairs without the target that the release does not have. A plan that
+reuses pairs counts the same pairs without a screening of its own; if the order sets the share of a screening,
+pairs are reused only if neither release nor plan has one. Pairs of a further release are reused if both counted all
 pairs and every code individually; otherwise only its one-way counts are.
 """
 

@@ -72,10 +72,11 @@ WITHOUT_CRITIC = frozenset(
 """Options of the anchor and the generator. A table is trained with a critic only if its order sets `critic`,
 another option, or `"anchor": false` (docs/rules-study.md has the measurements)."""
 COLUMN_SHARE, COLUMN_SHARE_MORE = 0.4, 0.5
-COLUMN_SIGNAL, COLUMN_SIGNAL_ALONE = 50.0, 75.0
 """The share of the anchor's squared mu for one-way counts: the first value at a high signal, plus up to the
-second at a low one, that is if declared size times epsilon is at most `COLUMN_SIGNAL` times the square root of
-the number of pairs, or `COLUMN_SIGNAL_ALONE` times that of the pairs with the target if they are counted alone."""
+second at a low one."""
+COLUMN_SIGNAL, COLUMN_SIGNAL_ALONE = 50.0, 75.0
+"""Declared size times epsilon up to which the signal is low: the first value times the square root of the number
+of pairs; the second times that of the pairs with the target if they are counted alone."""
 SCREENING_SIGNAL, SCREENING_NOISE, SCREENING_SHARES = 60.0, 125.0, (0.01, 0.08)
 """A screening needs declared size times epsilon over the square root of the number of pairs to be at least
 the first value. The second over it, squared, is the share at which distances are known to about 0.02 of all

@@ -16,8 +16,9 @@ from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeC
 from core.plan.domain.table import TableDomain
 
 MISSING = "(missing)"
+FEWEST_VALUES = 2
+"""Values or bins of a column that can be predicted."""
 _WHOLE_FROM = 1000.0
-_TWO = 2
 _KINDS = {
     "numeric": "number",
     "categorical": "category",
@@ -86,7 +87,8 @@ def default_target(domain: TableDomain) -> str:
     The declaration alone decides. A choice by what the rows show would favour a column that came out well.
     """
     return min(
-        reversed(domain.modelled), key=lambda column: (column.ordinary_codes < _TWO, column.ordinary_codes)
+        reversed(domain.modelled),
+        key=lambda column: (column.ordinary_codes < FEWEST_VALUES, column.ordinary_codes),
     ).name
 
 

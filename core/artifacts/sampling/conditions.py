@@ -7,7 +7,6 @@ the response starts.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.schema import arrow_type
 from core.plan.domain.table import TableDomain
+from core.plan.near_names import nearest
 
 TRIED_ROWS: Final = 2**14
 FEWEST_ROWS: Final = 16
@@ -65,9 +65,9 @@ def table_condition(domain: TableDomain, where: Where) -> Condition:
     """
     places = {column.name: place for place, column in enumerate(domain.coded)}
     for name in where.keys() - places.keys():
-        near = get_close_matches(name, list(places), n=1)
+        near = nearest(name, places)
         raise InvalidCondition(
-            f"There is no modelled column '{name}'{f'; did you mean {near[0]!r}?' if near else '.'}"
+            f"There is no modelled column '{name}'{f'; did you mean {near!r}?' if near else '.'}"
         )
     codes = {places[name]: _code(domain.coded[places[name]], value) for name, value in where.items()}
     label = None if domain.target_index is None else codes.pop(domain.target_index, None)

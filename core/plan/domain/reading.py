@@ -6,10 +6,10 @@ Keys that begin with an underscore are notes for people and are skipped.
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from core.plan.domain.errors import DomainInvalid
+from core.plan.near_names import nearest
 
 _MISSING: Final = object()
 _LARGEST: Final = 2**53
@@ -152,9 +152,3 @@ class Node:
                     remedy=(f"Did you mean '{near}'? " if near else "")
                     + "Check the spelling in docs/domain.md, of images in docs/images.md; begin a note's key with '_'.",
                 )
-
-
-def nearest(name: object, names: Iterable[str]) -> str | None:
-    """Return the one of some names that a name is nearly, if any."""
-    close = get_close_matches(str(name), sorted(names), n=1, cutoff=0.75)
-    return close[0] if close else None

@@ -18,9 +18,10 @@ from core.plan.domain.columns import (
 from core.plan.domain.confirmation import require_confirmed
 from core.plan.domain.csv_format import CsvFormat
 from core.plan.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
-from core.plan.domain.reading import Node, nearest
+from core.plan.domain.reading import Node
 from core.plan.domain.rule_reading import rules_from_json
 from core.plan.domain.rules import Kept, Rule, kept_rules
+from core.plan.near_names import nearest
 
 SCHEMA: Final = "understudy.domain/1"
 MOST_LEARNT: Final = 64
