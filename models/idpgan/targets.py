@@ -1,13 +1,9 @@
 """The generator's targets: noisy counts made consistent and shrunk. Post-processing of a release, free of charge.
 
 The noise is known, so what it explains is taken off. The residual of a pair of columns is its noisy shares less the product of its
-columns' shares. By the positive-part rule of James and Stein (Efron and Morris 1973) the residual is multiplied with
-
-    1 - f s^2 / |residual|^2
-
-where `f` is its number of free cells and `s` the standard deviation of a cell; below zero, or where the excess over `f s^2` is less
-than one standard deviation of noise alone, nothing is kept. By class of the target the product is that of the columns' shares within
-each class, and two residuals are shrunk: what all classes have in common, and what each has of its own.
+columns' shares. Each cell keeps the part of its residual that the noise does not explain (`models.idpgan.shrinkage`). By class of the
+target the product is that of the columns' shares within each class, and two residuals are shrunk: what all classes have in common,
+and what each has of its own.
 
 Cells that declared rules leave empty are zero (`models.idpgan.zeros`): their noise is dropped, they are not among the free cells, and the
 product becomes the quasi-independent law that has the same margins on the other cells.
@@ -24,6 +20,7 @@ from core.plan.counting_rules import column_weights
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
+from models.idpgan.shrinkage import kept
 from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
 from models.simplex import SMALLEST_SHARE, positive_law, project_to_simplex
 from models.smoothing import CodeOrder
@@ -32,8 +29,6 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 _SCALINGS = 20
 _SMALLEST_KEPT = 1e-3
-_SURE = 1.0
-"""A residual is kept from this many standard deviations above what noise alone explains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -250,8 +245,8 @@ def _shrunk(
     """Shrink the noisy shares of all pairs towards independence within the slice."""
     patterns = {} if zeros is None else zeros.pairs
     shrunk = np.zeros_like(pairs)
-    # Of S slices with shares p, what each has of its own has S - 2 + S sum p^2 times a slice's noise: S - 1 where all are even.
-    of_own = (layout.slices - 2 + layout.slices * float((law**2).sum())) / max(layout.slices - 1, 1)
+    # Of S slices with shares p, what one has of its own has 1 - 2 p + S p^2 times the variance of a slice: (S - 1) / S where all are even.
+    of_own = (1.0 - 2.0 * law + layout.slices * law**2)[:, None, None]
     for i, block in enumerate(layout.blocks):
         for j, other in enumerate(layout.blocks[:i]):
             variance = pair_std[block.start, other.start] ** 2
@@ -267,11 +262,11 @@ def _shrunk(
                 shrunk[:, other, block] = made.transpose(0, 2, 1)
                 continue
             residual = _centred(pairs[:, block, other] - product)
-            free = (residual.shape[1] - 1) * (residual.shape[2] - 1)
+            left = (1.0 - 1.0 / residual.shape[1]) * (1.0 - 1.0 / residual.shape[2])
             common = residual.sum(axis=0)
             own = residual - law[:, None, None] * common
-            common = common * _kept(common, variance * layout.slices, free)
-            own = own * _kept(own, variance * of_own, free * (layout.slices - 1))
+            common *= kept(common, product.sum(axis=0), variance=variance * layout.slices, left=left)
+            own *= kept(own, product, variance=variance * of_own, left=left)
             made = np.maximum(product + law[:, None, None] * common + own, 0.0)
             shrunk[:, block, other] = made
             shrunk[:, other, block] = made.transpose(0, 2, 1)
@@ -291,29 +286,22 @@ def _shrunk_on(
         variance: of the noise on a cell.
     """
     rows, columns = margins
-    slices, free = len(law), float(pattern.free.sum())
-    quasi, _ = pattern.fitted(rows[:, :, None] * columns[:, None, :] / law[:, None, None], rows, columns)
+    slices, part = len(law), law[:, None, None]
+    quasi, _ = pattern.fitted(rows[:, :, None] * columns[:, None, :] / part, rows, columns)
     if noisy is None:
         return quasi
     residual = pattern.centred(noisy - quasi)
     common = residual.sum(axis=0)
-    own = residual - law[:, None, None] * common
-    # As in `_shrunk`, but slices may differ in the number of their free cells.
-    of_own = free * (1.0 + float((law**2).sum())) - 2.0 * float(law @ pattern.free)
-    free_own = free * (slices - 1) / slices
-    common = common * _kept(common, variance * slices, free / slices)
-    own = own * _kept(own, variance * of_own / max(free_own, 1.0), free_own)
+    own = residual - part * common
+    # As in `_shrunk`, but cells and slices may differ in what centring leaves.
+    of_own = 1.0 - 2.0 * part + slices * part**2
+    whole = pattern.left.sum(axis=0)
+    left_of_own = (pattern.left * (1.0 - 2.0 * part) + part**2 * whole) / np.maximum(of_own, SMALLEST_SHARE)
+    common *= kept(common, quasi.sum(axis=0), variance=variance * slices, left=whole / slices)
+    own *= kept(own, quasi, variance=variance * of_own, left=left_of_own)
     made = quasi + pattern.centred(law[:, None, None] * common + own)
     # Every possible cell keeps a little of its share, or what is left might not reach the margins.
     return pattern.fitted(np.maximum(made, _SMALLEST_KEPT * quasi), rows, columns)[0]
-
-
-def _kept(residual: Floats, variance: float, free: float) -> float:
-    """Return the share of a residual that is kept, by its free cells and the variance of each."""
-    energy = float((residual**2).sum())
-    if free <= 0 or energy - free * variance <= _SURE * variance * np.sqrt(2 * free):
-        return 0.0
-    return 1.0 - free * variance / energy
 
 
 def _centred(tables: Floats) -> Floats:

@@ -44,15 +44,19 @@ class Pattern:
     possible: Flags
 
     @cached_property
-    def free(self) -> Floats:
-        """(slices,) how many cells are free once the sums of rows and columns are known."""
-        ranks = np.array([rank for _, rank in self._inverses])
-        return np.asarray(self.possible.sum(axis=(1, 2)) - ranks, dtype=np.float64)
+    def left(self) -> Floats:
+        """(slices, rows, columns) which part of a cell's variance centring leaves: the diagonal of its projection."""
+        rows = self.possible.shape[1]
+        parts = []
+        for inverse in self._inverses:
+            own = np.diagonal(inverse)
+            parts.append(1.0 - own[:rows, None] - own[rows:] - 2.0 * inverse[:rows, rows:])
+        return np.where(self.possible, np.maximum(parts, 0.0), 0.0)
 
     @cached_property
-    def _inverses(self) -> list[tuple[Floats, int]]:
-        """Of every slice the inverse of its normal equations of row and column effects, and their rank."""
-        made: dict[bytes, tuple[Floats, int]] = {}
+    def _inverses(self) -> list[Floats]:
+        """Of every slice the inverse of its normal equations of row and column effects."""
+        made: dict[bytes, Floats] = {}
         keys = [slice_.tobytes() for slice_ in self.possible]
         for key, slice_ in zip(keys, self.possible, strict=True):
             if key not in made:
@@ -63,7 +67,7 @@ class Pattern:
         """The nearest tables on the possible cells whose rows and columns sum to zero; (slices, rows, columns)."""
         kept = np.where(self.possible, tables, 0.0)
         rows = kept.shape[1]
-        for index, (inverse, _) in enumerate(self._inverses):
+        for index, inverse in enumerate(self._inverses):
             effects = inverse @ np.concatenate([kept[index].sum(axis=1), kept[index].sum(axis=0)])
             kept[index] -= effects[:rows, None] + effects[rows:]
         return np.where(self.possible, kept, 0.0)
@@ -175,13 +179,14 @@ def zeros_of(forbidden: Forbidden, groups: Sequence[Groups], layout: MomentLayou
     return Zeros(ones=ones, pairs=made) if made or not ones.all() else None
 
 
-def _inverse(possible: Floats) -> tuple[Floats, int]:
+def _inverse(possible: Floats) -> Floats:
     normal = np.block(
         [[np.diag(possible.sum(axis=1)), possible], [possible.T, np.diag(possible.sum(axis=0))]]
     )
     values, vectors = np.linalg.eigh(normal)
     some = values > _SMALLEST_EIGENVALUE * values[-1]
-    return (vectors[:, some] / values[some]) @ vectors[:, some].T, int(some.sum())
+    inverse: Floats = (vectors[:, some] / values[some]) @ vectors[:, some].T
+    return inverse
 
 
 def _ratio(wanted: Floats, found: Floats) -> Floats:

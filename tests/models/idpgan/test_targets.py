@@ -84,7 +84,7 @@ def test_combining_estimates_beats_the_first_round_alone(by_class, merged):
 
 @pytest.mark.parametrize("by_class", [True, False])
 def test_pure_noise_gives_laws_and_no_dependence(by_class):
-    """A residual is kept where its energy is one deviation above noise alone: rarely, and then little of it."""
+    """A residual is kept where the likelihood speaks against noise alone: rarely, and then little of it."""
     table, plan = small_table(records=1), plan_of(1e4)
     kept = tables = 0
     for key in range(10):
@@ -119,7 +119,7 @@ def independent(
 
 @pytest.mark.parametrize("first", [0.5, 0.76, 0.9])
 def test_noise_is_rarely_taken_for_dependence_however_uneven_the_classes_are(first):
-    """Of 60 tables each has two residuals, of which a sixth stands out by chance: 18 are expected, fixed keys give 21 to 26."""
+    """Each of 60 tables has two residuals; fixed keys leave dependence in 9 to 13 of the tables."""
     table, plan = independent(20_000, (12, 12, 2, 12), first), plan_of(20.0)
     kept = 0
     for key in range(20):
@@ -130,7 +130,7 @@ def test_noise_is_rarely_taken_for_dependence_however_uneven_the_classes_are(fir
                 product = targets.ones[:, block, None] * targets.ones[:, None, other]
                 made = targets.pairs[:, block, other] - product / targets.law[:, None, None]
                 kept += bool(np.abs(made).max() > 1e-12)
-    assert kept <= 33
+    assert kept <= 20
 
 
 @pytest.mark.parametrize("by_class", [True, False])

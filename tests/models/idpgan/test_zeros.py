@@ -162,7 +162,7 @@ def test_the_pairs_of_a_rule_come_nearer_to_the_truth(kind: str, by_class: bool)
                 cells = np.s_[:, layout.blocks[first], layout.blocks[second]]
                 error[name] += float(np.abs(targets.pairs[cells] - truth[cells]).sum())
     # Where few of many cells are forbidden (null together) little is gained, else a tenth to two thirds.
-    assert error["with"] < 0.99 * error["without"]
+    assert error["with"] < (1.0 if kind == "null_together" else 0.92) * error["without"]
 
 
 @pytest.mark.parametrize("by_class", [True, False])
@@ -285,19 +285,18 @@ def test_without_dependence_the_law_is_quasi_independent() -> None:
     ],
     ids=["order", "book", "path", "holes"],
 )
-def test_the_free_cells_are_what_the_sums_of_rows_and_columns_leave(possible: npt.NDArray[np.bool_]) -> None:
-    """Of a projection the trace is the rank; and it is the projection on tables without margins on the possible cells."""
-    pattern, trace = Pattern(possible=possible[None]), 0.0
+def test_centring_projects_on_tables_without_margins(possible: npt.NDArray[np.bool_]) -> None:
+    """And what it leaves of a cell's variance is the diagonal of the projection."""
+    pattern = Pattern(possible=possible[None])
     for place in range(possible.size):
         unit = np.zeros(possible.size)
         unit[place] = 1.0
         found = pattern.centred(unit.reshape(1, *possible.shape))
-        trace += float(found.reshape(-1)[place])
+        assert pattern.left.reshape(-1)[place] == pytest.approx(found.reshape(-1)[place], abs=1e-12)
         assert (found[0][~possible] == 0).all()
         assert np.abs(found.sum(axis=1)).max() < 1e-9
         assert np.abs(found.sum(axis=2)).max() < 1e-9
         assert pattern.centred(found) == pytest.approx(found)
-    assert pattern.free[0] == pytest.approx(trace)
 
 
 @pytest.mark.parametrize("by_class", [True, False])
@@ -325,7 +324,7 @@ def test_of_what_independent_columns_leave_no_dependence_is_learnt(by_class: boo
             if i < j
         ]
         quiet += bool(np.abs(np.array(odds) - 1).max() < 0.05)
-    # A residual is kept by chance in a sixth of the releases, in a third where there are two.
+    # A residual is kept by chance in some releases, more often where there are two.
     assert quiet >= 10
 
 
