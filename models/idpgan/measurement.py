@@ -15,6 +15,7 @@ from core.plan.counting_rules import (
     groups_wanted,
     noise_of_tables,
 )
+from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import (
@@ -29,7 +30,7 @@ from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.grouping import Groups, group_codes, group_counts
 from models.idpgan.labels import noisy_label_law
-from models.idpgan.moment_loss import MomentLoss
+from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
 from models.idpgan.reuse import kept_groups, kept_pairs, with_columns, with_tables
 from models.idpgan.targets import (
     Counted,
@@ -315,13 +316,14 @@ class Anchor:
 def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> Anchor:
     """Prepare the noisy counts for the generator and make them consistent; only public facts of the table are read."""
     assert plan.known is not None, "counts come from an anchor of tables"
+    assert isinstance(plan.options, IdpganOptions), "graphical models have targets of their own"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
     targets = moment_targets(counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden())
     return Anchor(
         layout=layout,
         targets=targets,
         groups=counted.groups,
-        loss=MomentLoss(layout, targets),
+        loss=MomentLoss(layout, targets, share_power=SHARE_POWERS[plan.options.generator]),
         law=None if table.target_index is None else targets.columns[table.target_index],
         variety=noisy_variety(targets, layout),
     )

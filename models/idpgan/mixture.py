@@ -27,7 +27,7 @@ from models.idpgan.learner import Learner, cosine
 from models.idpgan.measurement import Anchor
 from models.randomness import KeyedStreams, Purpose
 
-COMPONENTS: Final = 800
+COMPONENTS: Final = 1600
 LATENT_DIMENSION: Final = 1
 JITTER: Final = 0.7
 """Standard deviation of the logits of the components at the start, around those of the noisy shares."""

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from models.idpgan.targets import MomentTargets
 
 _COLUMN_WEIGHT = 30.0
 _COLUMN_FLOOR = 1e-3
+SHARE_POWERS: Final = {"network": 0.5, "mixture": 0.35}
+"""By generator, the power of a cell's expected share by which its square is divided, plus the noise (docs/rules-study.md)."""
 _EMPTY_WEIGHT = 0.1
 """Weight of the share of records on cells that rules leave empty. The share is not squared: its gradient would vanish too early."""
 
@@ -22,15 +25,16 @@ class MomentLoss:
     """Squared distance of the counts of generated probabilities to their targets.
 
     Given the latent vector, the columns of a generated record are independent, so the expected two-way counts are
-    the mean of products of probabilities: one matrix product per slice. The square of a cell is divided by the root of its
-    share, which is what the share varies by from sample to sample, and the noise on it.
+    the mean of products of probabilities: one matrix product per slice. The square of a cell is divided by a power of its
+    expected share, so that small cells count more than by their size, and the noise on it.
 
     Args:
         layout: which counts there are.
         targets: of the counts.
+        share_power: how much less the cells of large expected shares count.
     """
 
-    def __init__(self, layout: MomentLayout, targets: MomentTargets) -> None:
+    def __init__(self, layout: MomentLayout, targets: MomentTargets, *, share_power: float) -> None:
         self._layout = layout
         starts = block_starts(layout.cardinalities)
         chosen = [np.arange(starts[column], starts[column + 1]) for column in layout.features]
@@ -39,7 +43,7 @@ class MomentLoss:
         self._ones = torch.from_numpy(targets.ones).float()
         ones, law = targets.ones, targets.law[:, None]
         products = ones[:, :, None] * ones[:, None, :] / law[:, :, None]
-        pair_weight = 1.0 / (np.sqrt(np.maximum(products, 1e-6)) + targets.pair_std)
+        pair_weight = 1.0 / (np.maximum(products, 1e-6) ** share_power + targets.pair_std)
         for block in layout.blocks:
             pair_weight[:, block, block] = 0.0
         scale = layout.cells / max(len(layout.blocks), 1)
