@@ -28,6 +28,9 @@ from models.idpgan.measurement import Anchor
 from models.randomness import KeyedStreams, Purpose
 
 COMPONENTS: Final = 1600
+WIDE_CELLS: Final = 512
+COMPONENTS_OF_WIDE: Final = 800
+"""Of tables with more groups than `WIDE_CELLS`: a step multiplies the components with the square of the groups."""
 LATENT_DIMENSION: Final = 1
 JITTER: Final = 0.7
 """Standard deviation of the logits of the components at the start, around those of the noisy shares."""
@@ -43,14 +46,16 @@ class Mixture(GroupedLogits):
     Args:
         groups: of every column (codes,) the group of each code. Those of the target are its codes.
         target_index: the column that is given, or None.
-        components: how many.
+        components: how many; None for the number that the groups of all columns together ask for.
     """
 
     def __init__(
-        self, *, groups: Sequence[Groups], target_index: int | None, components: int = COMPONENTS
+        self, *, groups: Sequence[Groups], target_index: int | None, components: int | None = None
     ) -> None:
         super().__init__(groups, target_index)
         self.by_group = len(self.group_of_code) > MOST_LOGITS
+        if components is None:
+            components = COMPONENTS if self.group_cells <= WIDE_CELLS else COMPONENTS_OF_WIDE
         self.logits = nn.Parameter(torch.zeros(components, self.group_cells))
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
