@@ -33,7 +33,7 @@ from models.bundle import write_bundle
 from models.encoding import PrivateTable
 from models.idpgan.generator import Generator, make_generator
 from models.idpgan.measurement import groups_of
-from models.idpgan.mixture import LATENT_DIMENSION, Mixture
+from models.idpgan.mixture import LATENT_DIMENSION, Mixture, components_wanted
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
 
@@ -72,7 +72,11 @@ def adult_shaped_bundle(options: dict[str, Any]) -> bytes:
     streams = KeyedStreams(bytes(range(32)))
     network: Mixture | Generator
     if plan.idpgan_options.generator == "mixture":
-        network = Mixture(groups=groups, target_index=domain.target_index)
+        network = Mixture(
+            groups=groups,
+            target_index=domain.target_index,
+            components=components_wanted(groups, declared_size=plan.declared_size),
+        )
         network.initialise(streams, even)
     else:
         network = make_generator(nobody, plan.idpgan_options, groups)

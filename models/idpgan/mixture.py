@@ -20,17 +20,20 @@ from torch import Tensor, nn
 from core.plan.options import IdpganOptions
 from core.plan.rules import MOST_LOGITS
 from models.devices.placement import move_tensors
-from models.grouping import Groups
+from models.grouping import Groups, group_counts
 from models.idpgan.generator import probabilities
 from models.idpgan.grouped_logits import GroupedLogits
 from models.idpgan.learner import Learner, cosine
 from models.idpgan.measurement import Anchor
 from models.randomness import KeyedStreams, Purpose
 
-COMPONENTS: Final = 1600
+COMPONENTS: Final = (200, 1600)
+"""The fewest and the most."""
+UNITS_OF_COMPONENT: Final = 5
+"""Declared units for each component in between: more than rows to draw leave some out by chance (docs/rules-study.md)."""
 WIDE_CELLS: Final = 512
 COMPONENTS_OF_WIDE: Final = 800
-"""Of tables with more groups than `WIDE_CELLS`: a step multiplies the components with the square of the groups."""
+"""The most of tables with more groups than `WIDE_CELLS`: a step multiplies the components with the square of the groups."""
 LATENT_DIMENSION: Final = 1
 JITTER: Final = 0.7
 """Standard deviation of the logits of the components at the start, around those of the noisy shares."""
@@ -40,22 +43,30 @@ _WARM_UP_STEPS: Final = 10
 _ROOT_HALF: Final = math.sqrt(0.5)
 
 
+def components_wanted(groups: Sequence[Groups], *, declared_size: int) -> int:
+    """Return the number of components of a mixture.
+
+    Args:
+        groups: of every column (codes,) the group of each code.
+        declared_size: declared number of units.
+    """
+    fewest, most = COMPONENTS
+    most = most if sum(group_counts(groups)) <= WIDE_CELLS else COMPONENTS_OF_WIDE
+    return min(max(declared_size // UNITS_OF_COMPONENT, fewest), most)
+
+
 class Mixture(GroupedLogits):
     """(latent, label one-hot) to the logits of every column's codes.
 
     Args:
         groups: of every column (codes,) the group of each code. Those of the target are its codes.
         target_index: the column that is given, or None.
-        components: how many; None for the number that the groups of all columns together ask for.
+        components: how many.
     """
 
-    def __init__(
-        self, *, groups: Sequence[Groups], target_index: int | None, components: int | None = None
-    ) -> None:
+    def __init__(self, *, groups: Sequence[Groups], target_index: int | None, components: int) -> None:
         super().__init__(groups, target_index)
         self.by_group = len(self.group_of_code) > MOST_LOGITS
-        if components is None:
-            components = COMPONENTS if self.group_cells <= WIDE_CELLS else COMPONENTS_OF_WIDE
         self.logits = nn.Parameter(torch.zeros(components, self.group_cells))
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:

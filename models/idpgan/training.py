@@ -15,7 +15,7 @@ from models.idpgan.counts import released_counts
 from models.idpgan.generator import make_generator
 from models.idpgan.loop import Loop
 from models.idpgan.measurement import Measurement, make_anchor, measure
-from models.idpgan.mixture import Mixture, MixtureFit
+from models.idpgan.mixture import Mixture, MixtureFit, components_wanted
 from models.idpgan.refinement import Refinement
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator, TrainingHost
@@ -69,7 +69,11 @@ class Training(Loop[Measurement, TrainedGenerator]):
         self._variety = None if anchor is None else anchor.variety
         if self._options.generator == "mixture":
             assert anchor is not None, "a mixture is fitted to the counts of an anchor"
-            mixture = Mixture(groups=anchor.groups, target_index=self._table.target_index)
+            mixture = Mixture(
+                groups=anchor.groups,
+                target_index=self._table.target_index,
+                components=components_wanted(anchor.groups, declared_size=self._plan.declared_size),
+            )
             mixture.initialise(self._streams, anchor.targets.columns)
             return MixtureFit(mixture=mixture, options=self._options, anchor=anchor)
         generator = make_generator(self._table, self._options, None if anchor is None else anchor.groups)
