@@ -12,16 +12,18 @@ Needs numpy and pyarrow (the extra ``offline``). The whole file is read once, in
 import json
 import math
 from calendar import monthrange
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from understudy.code_forms import CodeForm, PublicBook
 from understudy.draft_bounds import BINS, FEWEST_TO_LEARN, choose_bounds
 from understudy.draft_numbers import MOST_INTEGER_CODES, are_codes, bounds_note, numbers
 from understudy.draft_words import (
     are_keys,
     code_book,
+    code_form,
     names_a_key,
     names_a_person,
     names_amount,
@@ -35,6 +37,8 @@ from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
 NOTE = "_note"
+BOOK = "_book"
+"""Label of the public book that the values of a column come from, for `understudy.draft_confirmation`."""
 
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
@@ -273,7 +277,7 @@ def _column(name: str, fact: Facts, *, is_unit: bool) -> dict[str, Any]:
     present = fact.present - sum((fact.odd or {}).values()) if fact.numeric else fact.present
     if column["kind"] not in {"ignored", "unit"} and present < fact.rows:
         column["null"] = "category"
-    taken = [key for key in column if key != NOTE]
+    taken = [key for key in column if not key.startswith("_")]
     return column | {MARK: taken}
 
 
@@ -369,49 +373,87 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
         return boolean
     fewest = min(_FEWEST_ROWS_OF_A_WORD, fact.rows // 100)
     kept = [word for word, count in counts.items() if count >= fewest]
-    book = code_book(name, counts)
+    form = code_form(name, counts)
+    shortened = None if form is None else form.book_of(counts)
+    if shortened is not None and len(shortened.words) <= _MOST_CATEGORIES:
+        return _whole_book(shortened, counts)
+    label = code_book(name, counts)
     if len(counts) <= MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
         return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
     if (
         fact.thinned
         or len(kept) > _MOST_CATEGORIES
-        or (len(counts) > MOST_INTEGER_CODES and book is not None)
+        or (len(counts) > MOST_INTEGER_CODES and label is not None)
+        or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
     ):
-        return _many_words(fact, book)
-    if len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present:
-        return _many_words(fact, book)
+        return _many_words(fact, label, form, shortened)
     dropped = len(counts) - len(kept)
-    reasons = [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes else []
+    reasons = (
+        [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes and form is None else []
+    )
     reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
-    if len(kept) > _SHORT_LIST:
+    if form is not None:
+        reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
+    elif len(kept) > _SHORT_LIST:
         reasons.append(
-            f"If these are {book or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
+            f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
         )
     return {
         "kind": "categorical",
         "categories": sorted(kept, key=float) if codes else sorted(kept),
         "other": dropped > 0,
         NOTE: " ".join(reasons) or "All words that occur.",
+    } | ({} if shortened is None else {BOOK: shortened.label})
+
+
+def _whole_book(book: PublicBook, words: Iterable[str]) -> dict[str, Any]:
+    """All words of a small public book, whichever of them occur."""
+    return {
+        "kind": "categorical",
+        "categories": list(book.words),
+        "other": not set(words).issubset(book.words),
+        NOTE: f"All {len(book.words)} {book.label}, a public book: the list says nothing about the rows.",
     }
 
 
-def _many_words(fact: Facts, book: str | None) -> dict[str, Any]:
+def _many_words(
+    fact: Facts, label: str | None, form: CodeForm | None, shortened: PublicBook | None
+) -> dict[str, Any]:
+    instead = "" if form is None else f" {_instead(form, shortened)}"
     if fact.present < _ROWS_PER_FREE_TEXT * fact.distinct or fact.rows < FEWEST_TO_LEARN:
+        coarser = () if form is None else form.books_beyond(shortened)
+        common = 'To keep the common ones, list them as categories with "other": true.'
+        remedy = common if form is None or not coarser else _shorten(form, coarser)
         return {
             "kind": "ignored",
-            NOTE: 'Many different texts, each in few rows. To keep the common ones, list them as categories with "other": true.',
+            NOTE: f"{_capital(label or 'many different texts')}, each in few rows. {remedy}",
         }
-    remedy = {
-        "postcodes": " Shorten them to their first digits beforehand to keep more.",
-        "ICD codes": " Shorten them to chapters or three signs beforehand to keep more.",
-    }
     return {
         "kind": "categorical",
         "categories": "learn",
         "most": _MOST_LEARNT,
         "other": True,
-        NOTE: f"{book or 'Many different words'}: the common ones are learnt with noise, for an eighth of delta.{remedy.get(book or '', '')}",
-    }
+        NOTE: f"{_capital(label or 'many different words')}: the common ones are learnt with noise, for an eighth of delta.{instead}",
+    } | ({} if shortened is None else {BOOK: shortened.label})
+
+
+def _instead(form: CodeForm, shortened: PublicBook | None) -> str:
+    """What codes of a public system reveal, and what a person does to declare a public book."""
+    if shortened is None:
+        return _shorten(form, form.books)
+    return (
+        f"A rare one may identify a person. Declare the public book instead: the answer 'all' of `understudy domain confirm` lists all"
+        f" {len(shortened.words):,} {shortened.label}."
+    )
+
+
+def _shorten(form: CodeForm, books: Sequence[PublicBook]) -> str:
+    listed = " or ".join(f"all {len(book.words):,} {book.label}" for book in books)
+    return f"A rare code may identify a person. To declare a public book ({listed}), {form.remedy} beforehand and draft that file."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _boolean(words: Iterable[str]) -> dict[str, Any] | None:

@@ -12,7 +12,9 @@ from datetime import date, datetime
 from itertools import groupby
 from typing import Any, Final, Literal
 
-from understudy.countries import BOOKS, country_book
+from understudy.code_forms import BOOKS as SHORTENED
+from understudy.countries import BOOKS as COUNTRIES
+from understudy.countries import country_book
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.table_files import MARK
@@ -37,6 +39,8 @@ _KIND_OF: Final = {
 _NONE: Final = frozenset({"none", "null", "-"})
 _LONG = 12
 _ALL: Final = "all"
+_LEARN: Final = "learn"
+_BOOK: Final = "_book"
 _NUMBERED: Final = ("numeric", "categorical", "ordinal")
 _MOST_NUMBERED: Final = 60
 
@@ -221,8 +225,8 @@ def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -
             continue  # another kind, which was just chosen, has no such key
         value = mark.holder[mark.key]
         hint = " (commas between words; -WORD drops one)" if isinstance(value, list) else ""
-        if mark.key == "categories" and isinstance(value, list) and (book := country_book(value)) is not None:
-            hint = f"{hint[:-1]}; all lists the {book})"
+        if mark.key == "categories":
+            hint = f" ({'; '.join(_category_hints(mark.holder))})"
         text = _answer(ask, f"    {mark.key} [{_value(value)}]{hint}: ")
         if not text:
             continue
@@ -241,6 +245,24 @@ def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -
             say(
                 f"    With 32 bins of {width:.3g}, a median may be off by that much, and values beyond count as the bound."
             )
+
+
+def _category_hints(column: Mapping[str, Any]) -> Iterator[str]:
+    yield "commas between words"
+    if isinstance(column["categories"], list):
+        yield "-WORD drops one"
+    if (book := _book(column)) is not None:
+        label, words = book
+        yield f"all lists all {len(words):,} {label}"
+
+
+def _book(column: Mapping[str, Any]) -> tuple[str, Sequence[str]] | None:
+    """Label and words of the public book of a column: the one that its draft names, or that of its countries."""
+    if (shortened := SHORTENED.get(str(column.get(_BOOK)))) is not None:
+        return shortened.label, shortened.words
+    listed = column["categories"]
+    label = country_book(listed) if isinstance(listed, list) else None
+    return None if label is None else (label, COUNTRIES[label])
 
 
 def _answer(ask: Ask, question: str) -> str:
@@ -289,6 +311,18 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
             }
         if mark.key in {"lower", "upper", "edges"} and "edges" in mark.holder:
             _meet(mark.holder, mark.key)
+        if mark.key == "categories":
+            _leave_the_rest_to_other(mark.holder, before)
+
+
+def _leave_the_rest_to_other(column: dict[str, Any], before: object) -> None:
+    """Count words that are no longer listed as "other"; a list that was learnt has no length any more."""
+    if column["categories"] == _LEARN or before == _LEARN:
+        column["other"] = column.get("other") or True
+        Mark(column, "most", None).accept()
+        column.pop("most", None)
+    elif not set(before if isinstance(before, list) else ()).issubset(column["categories"]):
+        column["other"] = column.get("other") or True
 
 
 def _whole_numbers(column: Mapping[str, Any]) -> list[int]:
@@ -365,11 +399,13 @@ def _ignore(document: dict[str, Any], column: dict[str, Any]) -> None:
 
 def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
     before = mark.holder[mark.key]
+    if mark.key == "categories":
+        return _read_categories(mark.holder, text)
     try:
         if isinstance(before, bool):
             return {"yes": True, "true": True, "no": False, "false": False}[text.lower()]
         if isinstance(before, list):
-            return _read_list(mark, before, text)
+            return _read_list(before, text)
         if isinstance(before, int | float):
             number = float(text)
             return int(number) if number.is_integer() else number
@@ -379,17 +415,26 @@ def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
     return text
 
 
-def _read_list(mark: Mark, before: list[Any], text: str) -> list[Any]:
-    numbers = bool(before) and all(isinstance(item, int | float) for item in before)
+def _read_categories(column: Mapping[str, Any], text: str) -> Any:  # noqa: ANN401 - a list, or the word that says that it is learnt
+    listed = column["categories"] if isinstance(column["categories"], list) else []
+    if text == _LEARN:
+        return text
+    if text.startswith("-") and text[1:] in map(str, listed):
+        return [item for item in listed if str(item) != text[1:]]
+    if text == _ALL and (book := _book(column)) is not None:
+        return [*book[1], *(word for word in listed if word not in book[1])]
+    return _items(text)
+
+
+def _read_list(before: list[Any], text: str) -> list[Any]:
     if text.startswith("-") and text[1:] in map(str, before):
-        left = [item for item in before if str(item) != text[1:]]
-        if mark.key == "categories":
-            mark.holder["other"] = mark.holder.get("other") or True
-        return left
-    if mark.key == "categories" and text == _ALL and (book := country_book(before)) is not None:
-        return [*BOOKS[book], *(word for word in before if word not in BOOKS[book])]
-    items = [item.strip() for item in text.split(",")]
-    return [float(item) for item in items] if numbers else items
+        return [item for item in before if str(item) != text[1:]]
+    numbers = bool(before) and all(isinstance(item, int | float) for item in before)
+    return [float(item) for item in _items(text)] if numbers else _items(text)
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
 
 
 def _problem(mark: Mark) -> str | None:
@@ -404,7 +449,7 @@ def _problem(mark: Mark) -> str | None:
         elif holder.get("type") == "integer" and not float(value).is_integer():
             return f"{mark.key} of a column of whole numbers must be whole"
         return None if holder["lower"] < holder["upper"] else "lower must be below upper"
-    if mark.key in {"categories", "levels", "labels"}:
+    if mark.key in {"categories", "levels", "labels"} and value != _LEARN:
         return None if value and len(set(value)) == len(value) else "the list needs words, each once"
     if mark.key == "declared_size":
         return None if isinstance(value, int) and value >= 1 else "the size is a whole number, 1 or more"

@@ -11,6 +11,7 @@ from typing import Any, Final
 from understudy.draft_bounds import TOLERATED_SHIFT, Bounds, choose_bounds, special_values
 from understudy.draft_words import (
     code_book,
+    code_form,
     names_amount,
     names_clock,
     names_codes,
@@ -110,9 +111,10 @@ def bounds_note(found: Bounds) -> str:
 
 
 def are_codes(name: str, fact: Facts) -> bool:
-    """Whether whole numbers are codes: zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
-    if not fact.whole or fact.decimals:
-        return False
+    """Whether numbers are codes: a public form under its name, zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
+    has_form = code_form(name, fact.values) is not None
+    if has_form or not fact.whole or fact.decimals:
+        return has_form
     if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS:
         return True
     sparse = fact.upper - fact.lower > _SPARSE * fact.distinct and fact.present > _ROWS_A_CODE * fact.distinct
@@ -120,7 +122,7 @@ def are_codes(name: str, fact: Facts) -> bool:
         return (
             len(fact.spread) <= MOST_INTEGER_CODES
             or sparse
-            or code_book(name, ()) is not None
+            or code_book(name, fact.values) is not None
             or _are_of_a_catalogue(fact)
         )
     # Few values far apart may also be amounts with a sentinel, so those without a name must be long.

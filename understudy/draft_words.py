@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
+from understudy.code_forms import CodeForm, form_of
 from understudy.countries import ALPHA_3, NAMES, country_book
 
 _PERSONS = (
@@ -45,6 +46,7 @@ _CODES = frozenset({
 })  # fmt: skip
 _CODE_ENDS = ("code", "type", "status", "zip", "fips")
 _COUNTS = frozenset({"number", "num", "count", "cnt", "n", "total", "sum", "avg", "mean", "days", "amount"})
+_NUMBER = frozenset({"number", "num"})
 _AMOUNTS = frozenset({
     "income", "salary", "wage", "wages", "cost", "costs", "price", "amount", "fare", "total", "balance", "charge", "charges",
     "expenses", "coverage", "value", "weight", "height", "revenue", "profit", "loss", "debt", "loan", "rent", "fee", "population",
@@ -77,17 +79,12 @@ _THINGS = frozenset({
     "tailnum", "serial", "contract", "policy", "parcel", "shipment",
 })  # fmt: skip
 _KEY_ENDS = ("uuid", "guid", "num", "nbr")
-_POSTAL = frozenset({"zip", "zipcode", "postcode", "postal", "plz"})
 _CLASSIFICATIONS = frozenset({"indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp"})
 """Columns of industries, occupations and birthplaces, as surveys call them."""
 _COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
 _SHARE_OF_KEYS = 0.95
-_ICD = re.compile(
-    r"[A-TV-Z][0-9][0-9A-Z](\.?[0-9A-Z]{1,4})?|[0-9]{1,3}(\.[0-9]{1,2})?|[EV][0-9]{2,3}(\.[0-9]{1,2})?"
-)
-_ICD_LETTER = re.compile(r"[A-Z][0-9]")
 _SCALES = (
     ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
     ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"),
@@ -116,12 +113,8 @@ _OPEN = re.compile(
 _ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
 
 
-_MOST_ALIKE = 100
-"""Fewer codes than this are listed, whatever their book."""
 _FEWEST_COUNTRIES = 5
 _SHORT_WORD = 3
-_FEWEST_BEGINNINGS = 3
-"""First characters of the codes of a classification of diseases."""
 
 
 def words_of(name: str) -> list[str]:
@@ -205,24 +198,23 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
         texts: The distinct values.
     """
     words = words_of(name)
-    if not _POSTAL.isdisjoint(words):
-        return "postcodes"
+    if (form := code_form(name, texts)) is not None:
+        return form.label
     if not _CLASSIFICATIONS.isdisjoint(words):
         return "codes of a classification"
-    if (book := _countries(words, texts)) is not None:
-        return book
-    letters = sum(_ICD_LETTER.match(text) is not None for text in texts)
-    fitting = sum(_ICD.fullmatch(text) is not None for text in texts)
-    # Chapters begin with different letters and digits; numbers behind one letter identify something else, such as aircraft.
-    beginnings = {text[:1] for text in texts}
-    if (
-        len(texts) >= _MOST_ALIKE
-        and letters
-        and len(beginnings) >= _FEWEST_BEGINNINGS
-        and fitting > 0.95 * len(texts)
-    ):
-        return "ICD codes"
-    return None
+    return _countries(words, texts)
+
+
+def code_form(name: str, texts: Collection[str]) -> CodeForm | None:
+    """Find the form of ICD codes or postcodes in a column, unless its name says that it counts or measures something.
+
+    Args:
+        name: Of the column.
+        texts: The distinct values.
+    """
+    words = words_of(name)
+    is_measure = not ((_COUNTS | _AMOUNTS | _QUANTITIES) - _NUMBER).isdisjoint(words)
+    return None if is_measure else form_of(words, texts)
 
 
 def _countries(words: Collection[str], texts: Collection[str]) -> str | None:

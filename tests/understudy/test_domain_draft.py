@@ -419,7 +419,7 @@ def test_many_codes_are_learnt_and_free_text_is_dropped(tmp_path: Path):
     rows = "".join(f"{codes[n % 630]},text {n}\n" for n in range(6300))
     draft = draft_domain(write(tmp_path, ("dx,note\n" + rows).encode()))
     assert (column(draft, "dx")["categories"], column(draft, "note")["kind"]) == ("learn", "ignored")
-    assert column(draft, "dx")[NOTE].startswith("ICD codes")
+    assert column(draft, "dx")[NOTE].startswith("ICD-10 codes: the common ones are learnt")
 
 
 def test_numbers_behind_one_letter_are_no_codes_of_diseases(tmp_path: Path):
