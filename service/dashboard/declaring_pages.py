@@ -98,9 +98,8 @@ def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         visit,
         "upload.html",
         dataset=dataset,
-        declared=json.dumps(domain_text.declared_columns(dataset.domain))
-        if "columns" in dataset.domain
-        else None,
+        declared=json.dumps(domain_text.previewed(dataset.domain)),
+        is_of_images="columns" not in dataset.domain,
         hours=f"{visit.context.settings.upload_hours:g}",
     )
 

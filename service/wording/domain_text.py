@@ -65,6 +65,14 @@ def otherwise(column: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "–"
 
 
+def previewed(domain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the preview of a file compares with it (preview.js): columns, or the shape and labels of images."""
+    if "columns" in domain:
+        return declared_columns(domain)
+    shape = {name: domain[name] for name in ("height", "width", "channels", "labels")}
+    return {"images": shape | {"unit": domain.get("privacy_unit")}}
+
+
 def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns and the CSV dialect as the preview of a file compares them (preview.js).
 

@@ -16,6 +16,7 @@ from service.dashboard.sparkline import HEIGHT, WIDTH, sparkline_of
 from service.overview.schemas import CourseView, DatasetBudget
 from service.wording import domain_text, labels
 from tests.core.artifacts.stand_in import DOMAIN
+from tests.core.data.pictures import images
 from tests.dashboard.newer_scene import enrich
 from tests.dashboard.scene import Scene, lived_in
 from tests.dashboard.visitor import Visitor, enter
@@ -160,6 +161,10 @@ def test_a_file_is_compared_with_the_declared_columns() -> None:
     other = domain_text.declared_columns({"columns": [learnt, bounded], "csv": {"delimiter": ";"}})
     assert [(one["words"], one["lower"]) for one in other["columns"]] == [(None, None)] * 2
     assert other["dialect"]["delimiter"] == ";"
+    assert domain_text.previewed(DOMAIN) == declared
+    assert domain_text.previewed(images(unit="who").to_json()) == {
+        "images": {"height": 5, "width": 6, "channels": 1, "labels": list("0123456789"), "unit": "who"}
+    }
 
 
 def test_what_may_still_be_ordered_is_what_the_outlook_of_each_order_says(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from core.platform.access.roles import Role
-from tests.dashboard import newer_journeys
+from tests.dashboard import newer_journeys, previews
 from tests.dashboard.browsing import browser_path, chromium, served
 from tests.dashboard.newer_scene import Newer, enrich
 from tests.dashboard.scene import Scene, lived_in
@@ -142,6 +142,7 @@ def test_pages_and_journeys(here: tuple[World, Scene, Newer, str, Any], tmp_path
     newer_journeys.reports(world, owner.tab, owner.go, scene)
     newer_journeys.notifications(world, owner.tab, owner.go)
     newer_journeys.the_end(owner.tab, owner.go, newer)
+    previews.pictures(world, owner.tab, owner.go)
     owner.go("/overview")
     _owner(owner, scene, tmp_path)
     analyst = _open(browser, address, keys["analyst"], viewport=PHONE)
@@ -232,7 +233,7 @@ def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     tab.get_by_role("link", name="Upload rows").click()
     rows = tmp_path / "rows.csv"
     rows.write_bytes(CSV)
-    _preview(tab, rows)
+    previews.tables(tab)
     _upload(tab, rows)
     tab.get_by_text("Private: this report counts rows.").wait_for()
     tab.get_by_role("button", name="Sign out").click()
@@ -286,27 +287,6 @@ def _auditor(seen: Watched, scene: Scene) -> None:
         tab.get_by_role("link", name="CSV").click()
     assert taken.value.suggested_filename.startswith("ledger-")
     assert seen.complaints == []
-
-
-def _preview(tab: Any, rows: Path) -> None:
-    """What is wrong with a file is shown before anything is sent."""
-    sent: list[str] = []
-    tab.on("request", lambda request: sent.append(request.url))
-    chosen = tab.locator("input[type=file]")
-    wrong = rows.with_name("wrong.csv")
-    wrong.write_text('ward,age,sick,extra\n"B, or ""C""",140,yes,1\nZ,3,yes,2\n')
-    chosen.set_input_files(str(wrong))
-    for name, words in {
-        "ward": "1 of 2 not as declared", "age": "1 of 2 not as declared", "sick": "as declared",
-        "seen": "missing in the file", "extra": "not declared, or repeated",
-    }.items():  # fmt: skip
-        tab.locator("#preview tr", has=tab.get_by_role("rowheader", name=name)).get_by_text(
-            words, exact=True
-        ).wait_for()
-    tab.get_by_text("4 columns differ from the declaration in the first 2 rows.").wait_for()
-    chosen.set_input_files(str(rows))
-    tab.get_by_text("All columns match the declaration").wait_for()
-    assert [url for url in sent if "/static/" not in url] == []
 
 
 def _upload(tab: Any, rows: Path) -> None:

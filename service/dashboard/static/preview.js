@@ -1,31 +1,14 @@
 "use strict";
-// The first rows of the chosen CSV file beside the declared columns. The file is read in this browser; nothing is sent here.
+// The beginning of the chosen file beside the declaration. The file is read in this browser; nothing is sent here.
 (() => {
   const BYTES = 1 << 16;
   const ROWS = 50;
   const SHOWN = 5;
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-
-  // RFC 4180 records of a text. A record that the text cuts off is left out, unless the text is the whole file.
-  const records = (text, { delimiter, quote }, isWhole) => {
-    const found = [];
-    let fields = [];
-    let field = "";
-    let isQuoted = false;
-    for (let at = 0; at < text.length && found.length <= ROWS; at += 1) {
-      const letter = text[at];
-      if (isQuoted) {
-        if (letter !== quote) field += letter;
-        else if (text[at + 1] === quote) { field += quote; at += 1; }
-        else isQuoted = false;
-      } else if (letter === quote && field === "") isQuoted = true;
-      else if (letter === delimiter) { fields.push(field); field = ""; }
-      else if (letter === "\n") { found.push([...fields, field.replace(/\r$/, "")]); fields = []; field = ""; }
-      else field += letter;
-    }
-    if (isWhole && found.length <= ROWS && (field || fields.length)) found.push([...fields, field]);
-    return found;
-  };
+  const DELIMITERS = { ",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars" };
+  const OF_COLUMNS = ["Column", "Declared", "First values", "Result"];
+  const OF_TYPES = ["Column", "Declared", "Type", "Result"];
+  const OF_IMAGES = ["Part", "Declared", "In the file", "Result"];
 
   const isBetween = (value, { lower, upper }) => (lower === null || value >= lower) && (upper === null || value <= upper);
 
@@ -36,73 +19,161 @@
     return column.words === null || column.words.includes(value);
   };
 
-  const cell = (row, tag, text, name) => {
-    const made = document.createElement(tag);
-    made.textContent = text;
-    if (name) made.className = name;
-    if (tag === "th") made.scope = "row";
-    row.append(made);
+  const undeclared = (columns, names) => names
+    .filter((name, place) => names.indexOf(name) !== place || !columns.some((column) => column.name === name))
+    .map((name) => [name || "(no name)", "–", "–", "not declared, or repeated", "bad"]);
+
+  const compare = ({ columns, dialect }, header, rows) => {
+    const found = columns.map((column, number) => {
+      const place = dialect.header ? header.indexOf(column.name) : number;
+      if (place < 0) return [column.name, column.holds, "–", "missing in the file", "bad"];
+      if (!dialect.header && rows.some((one) => one.length !== columns.length)) return [column.name, column.holds, "–", "wrong number of columns", "bad"];
+      const values = rows.map((one) => (dialect.strip ? (one[place] ?? "").trim() : one[place] ?? ""));
+      const others = values.filter((value) => !isDeclared(column, value, dialect)).length;
+      return [column.name, column.holds, values.slice(0, SHOWN).map((value) => value || "(empty)").join(", "),
+        others ? `${others} of ${values.length} not as declared` : "as declared", others ? "wait" : "good"];
+    });
+    return [...found, ...(dialect.header ? undeclared(columns, header) : [])];
   };
 
-  const compare = (declared, header, rows) => {
-    const { columns, dialect } = declared;
-    const places = columns.map((column, place) => (dialect.header ? header.indexOf(column.name) : place));
-    const unknown = dialect.header ? header.filter((name, place) => header.indexOf(name) !== place || !columns.some((column) => column.name === name)) : [];
-    const body = document.createElement("tbody");
-    let wrong = unknown.length;
-    columns.forEach((column, number) => {
-      const row = document.createElement("tr");
-      cell(row, "th", column.name);
-      cell(row, "td", column.holds);
-      if (places[number] < 0 || (!dialect.header && rows.some((one) => one.length !== columns.length))) {
-        cell(row, "td", "–");
-        cell(row, "td", dialect.header ? "missing in the file" : "wrong number of columns", "state bad");
-        wrong += 1;
-      } else {
-        const values = rows.map((one) => (dialect.strip ? (one[places[number]] ?? "").trim() : one[places[number]] ?? ""));
-        const others = values.filter((value) => !isDeclared(column, value, dialect)).length;
-        cell(row, "td", values.slice(0, SHOWN).map((value) => value || "(empty)").join(", "));
-        cell(row, "td", others ? `${others} of ${values.length} not as declared` : "as declared", others ? "state wait" : "state good");
-        wrong += others ? 1 : 0;
-      }
-      body.append(row);
+  // Another delimiter than the declared one makes one column of all.
+  const delimited = (line, dialect) => {
+    const counts = Object.keys(DELIMITERS).map((sign) => [sign, line.split(sign).length]);
+    const [other, most] = counts.sort((one, next) => next[1] - one[1])[0];
+    return line.includes(dialect.delimiter) || most < 2 ? "" : ` The first line has ${DELIMITERS[other]} between its fields; ${DELIMITERS[dialect.delimiter] ?? "another sign"} are declared.`;
+  };
+
+  const differing = (rows, thing) => {
+    const wrong = rows.filter(([, , , , state]) => state === "bad" || state === "wait").length;
+    return wrong ? `${Beginning.many(wrong, thing)} ${wrong === 1 ? "differs" : "differ"} from the declaration` : `All ${thing}s match the declaration`;
+  };
+
+  const csv = (begun, declared) => {
+    const { dialect } = declared;
+    const text = Beginning.text(begun);
+    const found = Beginning.records(text, dialect, ROWS, begun.isWhole);
+    if (!found.length) throw new Unreadable("The file has no complete record in its first 64 KiB.");
+    const header = dialect.header ? (dialect.strip ? found[0].map((name) => name.trim()) : found[0]) : [];
+    const lines = (dialect.header ? found.slice(1) : found).slice(0, ROWS);
+    const rows = compare(declared, header, lines);
+    const hint = declared.columns.length > 1 ? delimited(text.split("\n", 1)[0], dialect) : "";
+    return { heads: OF_COLUMNS, rows, said: `${differing(rows, "column")} in the first ${Beginning.many(lines.length, "row")}.${hint}` };
+  };
+
+  const gzip = async (file) => {
+    const magic = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+    if (magic[0] !== 0x1f || magic[1] !== 0x8b) throw new Unreadable("The file does not begin as gzip does.");
+    return Beginning.unpacked(file, "gzip", BYTES);
+  };
+
+  const parquet = async (file, { columns }) => {
+    const found = await Parquet.read(file);
+    const rows = columns.map((column) => {
+      const there = found.columns.find((one) => one.name === column.name);
+      if (!there) return [column.name, column.holds, "–", "missing in the file", "bad"];
+      const isNested = there.type === "list or structure" && column.kind !== "ignored";
+      return [column.name, column.holds, there.type, isNested ? "one value a row is needed" : "values are checked after sending", isNested ? "bad" : "over"];
     });
-    for (const name of unknown) {
-      const row = document.createElement("tr");
-      cell(row, "th", name || "(no name)");
-      cell(row, "td", "–");
-      cell(row, "td", "–");
-      cell(row, "td", "not declared, or repeated", "state bad");
-      body.append(row);
+    rows.push(...undeclared(columns, found.columns.map((one) => one.name)));
+    return { heads: OF_TYPES, rows, said: `${Beginning.many(found.rows, "row")} in ${Beginning.many(found.groups, "row group")}. ${differing(rows, "column")} by name.` };
+  };
+
+  const images = async (found) => {
+    const { rows, pictures, said } = await found;
+    return { heads: OF_IMAGES, rows, pictures, said: `${said}. ${differing(rows, "part")}, as far as the beginning tells.` };
+  };
+
+  const OF_A_TABLE = {
+    csv: async (file, declared) => csv(await Beginning.plain(file, BYTES), declared),
+    gz: async (file, declared) => csv(await gzip(file), declared),
+    parquet,
+  };
+  const OF_PICTURES = {
+    zip: (file, declared) => images(ImagePreview.zip(file, declared.images)),
+    npz: (file, declared) => images(ImagePreview.npz(file, declared.images)),
+  };
+
+  const read = async (file, declared) => {
+    const readers = declared.images ? OF_PICTURES : OF_A_TABLE;
+    const reader = readers[file.name.split(".").pop().toLowerCase()];
+    if (!reader) throw new Unreadable(declared.images ? "Images are sent as ZIP or NPZ." : "A table is sent as CSV, CSV.GZ or Parquet.");
+    if (!file.size) throw new Unreadable("The file is empty.");
+    try {
+      return await reader(file, declared);
+    } catch (error) {
+      throw error instanceof Unreadable ? error : new Unreadable("The file cannot be previewed. The service checks it after it is sent.");
     }
-    return { body, wrong };
+  };
+
+  const made = (parent, tag, text, name) => {
+    const element = document.createElement(tag);
+    if (text !== undefined) element.textContent = text;
+    if (name) element.className = name;
+    parent.append(element);
+    return element;
+  };
+
+  // Roles, because a phone shows each row as a block.
+  const shownRows = (rows, heads) => {
+    const body = document.createElement("tbody");
+    body.setAttribute("role", "rowgroup");
+    for (const [name, declared, found, result, state] of rows) {
+      const row = made(body, "tr");
+      row.setAttribute("role", "row");
+      const first = made(row, "th", name);
+      first.scope = "row";
+      first.setAttribute("role", "rowheader");
+      [declared, found, result].forEach((text, place) => {
+        const cell = made(row, "td", place === 2 ? undefined : text);
+        if (place === 2) made(cell, "span", text, `state ${state}`);
+        cell.setAttribute("role", "cell");
+        cell.dataset.label = heads[place + 1];
+      });
+    }
+    return body;
+  };
+
+  const shownPicture = (list, { label, picture, flaw }) => {
+    const item = made(list, "li");
+    if (picture) {
+      const canvas = made(item, "canvas");
+      canvas.width = Math.min(picture.width, 256);
+      canvas.height = Math.min(picture.height, 256);
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", label);
+      const context = canvas.getContext("2d");
+      if (picture instanceof ImageData) context.putImageData(picture, 0, 0);
+      else context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    }
+    made(item, "span", label);
+    if (flaw) made(item, "span", flaw, "state bad");
+  };
+
+  const show = (section, { said, heads = [], rows = [], pictures = [] }) => {
+    const table = section.querySelector("table");
+    section.querySelector("[data-said]").textContent = said;
+    section.querySelector(".scroll").hidden = !rows.length;
+    table.querySelectorAll("thead th").forEach((head, place) => { head.textContent = heads[place] ?? ""; });
+    table.tBodies[0].replaceWith(shownRows(rows, heads));
+    const list = section.querySelector("[data-pictures]");
+    list.replaceChildren();
+    list.hidden = !pictures.length;
+    for (const picture of pictures) shownPicture(list, picture);
+    section.hidden = false;
   };
 
   const preview = async (form, section) => {
-    const declared = JSON.parse(form.dataset.declared);
-    const file = form.querySelector("input[type=file]").files[0];
+    const input = form.querySelector("input[type=file]");
+    const file = input.files[0];
     section.hidden = true;
-    if (!file || !file.name.toLowerCase().endsWith(".csv")) return;
-    const bytes = new Uint8Array(await file.slice(0, BYTES).arrayBuffer());
+    if (!file) return;
     let found;
     try {
-      const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: file.size > BYTES });
-      found = records(text, declared.dialect, file.size <= BYTES);
-    } catch {
-      found = null;
+      found = await read(file, JSON.parse(form.dataset.declared));
+    } catch (error) {
+      found = { said: error.message };
     }
-    if (form.querySelector("input[type=file]").files[0] !== file) return;
-    const said = section.querySelector("[data-said]");
-    const table = section.querySelector("table");
-    table.hidden = !found || !found.length;
-    section.hidden = false;
-    if (table.hidden) { said.textContent = found ? "The file has no complete record in its first 64 KiB." : "The file is not UTF-8 text."; return; }
-    const names = declared.dialect.strip ? found[0].map((name) => name.trim()) : found[0];
-    const header = declared.dialect.header ? names : [];
-    const rows = (declared.dialect.header ? found.slice(1) : found).slice(0, ROWS);
-    const { body, wrong } = compare(declared, header, rows);
-    table.tBodies[0].replaceWith(body);
-    said.textContent = `${wrong ? `${wrong} columns differ from the declaration` : "All columns match the declaration"} in the first ${rows.length} rows.`;
+    if (input.files[0] === file) show(section, found);
   };
 
   document.querySelectorAll("form[data-declared]").forEach((form) => {
