@@ -28,8 +28,6 @@ where a residual is larger."""
 _POWERS: Final = (1.0, 2.0)
 """Powers of the expected share in proportion to which prior variances are."""
 _ROUNDS: Final = 20
-_SURE: Final = 1.0
-"""Log-likelihood ratio against noise alone from which a table keeps anything."""
 _LEAST_LEFT: Final = 1e-9
 """Cells of which centring leaves less than this are known without counting, and keep nothing."""
 _MOST_CELLS: Final = 2**16
@@ -55,10 +53,7 @@ def kept(residual: Floats, expected: Floats, *, variance: float | Floats, left: 
     cells = _Cells(shares[possible], residual.ravel()[possible] ** 2, noise[possible], parts[possible])
     grid = cells.grid()
     sample = cells.part(slice(None, None, -(-len(possible) // _MOST_CELLS)))
-    logarithms = sample.log_likelihoods(grid)
-    weights = _weights(np.exp(logarithms))
-    if (np.log(weights @ np.exp(logarithms)) - logarithms[0]).sum() <= _SURE:
-        return factors.reshape(residual.shape)
+    weights = _weights(np.exp(sample.log_likelihoods(grid)))
     for start in range(0, len(possible), _MOST_CELLS):
         chunk = slice(start, start + _MOST_CELLS)
         factors[possible[chunk]] = cells.part(chunk).posterior(weights, grid)
