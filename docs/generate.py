@@ -1,6 +1,6 @@
 """Write what is generated and kept in the repository.
 
-These are pages and plots of measured results, the picture of the architecture, line numbers, and the schemas that the client ships.
+These are pages and plots of measured results, the pictures of the architecture and of an order's life, line numbers, and the schemas that the client ships.
 
     python -m docs.generate          write them
     python -m docs.generate --check  exit 1 and name the files that are stale
@@ -29,6 +29,7 @@ from docs.figures import benchmarks_page
 from docs.image_figures import image_plots
 from docs.large_tables_page import large_tables_page, unit_records_page
 from docs.long_proofs_page import long_proofs_page
+from docs.order_life_picture import order_life_plots
 from docs.peer_figures import peers_page
 from docs.private_models_page import private_models_page
 from docs.relevance_page import relevance_page
@@ -80,7 +81,7 @@ def _texts() -> Iterator[tuple[str, str]]:
     yield PAGE, true_page()
     for name, plot in (image_plots() | cost_plots() | ablation_plots()).items():
         yield f"docs/benchmarks/{name}", plot
-    for name, picture in architecture_plots().items():
+    for name, picture in (architecture_plots() | order_life_plots()).items():
         yield f"docs/architecture/{name}", picture
     yield ARCHITECTURE, with_ways((ROOT / ARCHITECTURE).read_text())
 
