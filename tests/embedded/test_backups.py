@@ -18,14 +18,12 @@ from tests.conftest import upgrade
 from understudy.embedded import backups
 from understudy.embedded.errors import FolderInUse, FolderUnusable, ServerFailed
 from understudy.embedded.folder import DataFolder
-from understudy.embedded.tasks import postgres_of
+from understudy.embedded.tasks import running_postgres
 
 
 @contextmanager
 def database_of(folder: DataFolder) -> Iterator[Database]:
-    # private: the very server that a backup starts, with its own options
-    postgres = postgres_of(folder)
-    with backups._started(postgres):  # private: likewise
+    with running_postgres(folder) as postgres:
         upgrade(postgres.url())
         database = Database(postgres.url())
         try:

@@ -1,14 +1,12 @@
 """Backing up and restoring the data folder of an embedded stack, by the roles' own commands."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from understudy.embedded.child import log_tail
 from understudy.embedded.errors import FolderInUse, FolderUnusable, ServerFailed
 from understudy.embedded.folder import DataFolder
-from understudy.embedded.postgres import PostgresServer
-from understudy.embedded.tasks import postgres_of, run
+from understudy.embedded.tasks import run, running_postgres
 
 Notice = Callable[[str], None]
 _UPGRADE_FIRST = 3
@@ -25,16 +23,15 @@ def back_up(folder: DataFolder, target: Path) -> None:
     Raises:
         ServerFailed: if it could not be made; the message says why.
     """
-    postgres = postgres_of(folder)
     try:
         lock = folder.lock()
     except FolderInUse:
         # A supervisor keeps Postgres running, and a backup needs nothing else.
-        run(folder, postgres, "backup", "workers.backup", str(target))
+        run(folder, "backup", "workers.backup", str(target))
         return
     try:
-        with _started(postgres):
-            run(folder, postgres, "backup", "workers.backup", str(target))
+        with running_postgres(folder):
+            run(folder, "backup", "workers.backup", str(target))
     finally:
         lock.release()
 
@@ -55,20 +52,17 @@ def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
     if not (folder.path / "master.key").exists():
         message = f"{folder.path} has no master.key: put the one there that the backup was made with"
         raise FolderUnusable(message)
-    postgres = postgres_of(folder)
     lock = folder.lock()
     try:
-        with _started(postgres):
+        with running_postgres(folder):
             # Restoring compares the backup's schema with the one of this release.
-            run(folder, postgres, "migrations", "migrations.upgrade")
+            run(folder, "migrations", "migrations.upgrade")
             log = folder.log("restore")
             log.unlink(missing_ok=True)
-            status = run(
-                folder, postgres, "restore", "workers.restore", str(source), accepted={0, 1, _UPGRADE_FIRST}
-            )
+            status = run(folder, "restore", "workers.restore", str(source), accepted={0, 1, _UPGRADE_FIRST})
             if status == _UPGRADE_FIRST:
-                run(folder, postgres, "migrations", "migrations.upgrade")
-                status = run(folder, postgres, "restore", "workers.ledger_audit", accepted={0, 1})
+                run(folder, "migrations", "migrations.upgrade")
+                status = run(folder, "restore", "workers.ledger_audit", accepted={0, 1})
     finally:
         lock.release()
     verdicts = [line for line in log.read_text().splitlines() if line.startswith(("ledger ", "audit log"))]
@@ -78,12 +72,3 @@ def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
         message = f"the ledgers could not be verified; the end of the log says:\n{log_tail(log)}"
         raise ServerFailed(message)
     return status == 0
-
-
-@contextmanager
-def _started(postgres: PostgresServer) -> Iterator[None]:
-    postgres.start()
-    try:
-        yield
-    finally:
-        postgres.stop()

@@ -5,7 +5,7 @@ import json
 from understudy.embedded.errors import FolderInUse
 from understudy.embedded.folder import DataFolder
 from understudy.embedded.roles import link_address, provision_words
-from understudy.embedded.tasks import postgres_of, run
+from understudy.embedded.tasks import run
 from understudy.errors import NoService
 
 
@@ -24,7 +24,7 @@ def new_link(folder: DataFolder) -> str:
         raise NoService(message)
     url: str = json.loads(folder.connection_file.read_text())["url"]
     with folder.new_link() as token:
-        run(folder, postgres_of(folder), "sign-in", "service.provision", *provision_words(folder))
+        run(folder, "sign-in", "service.provision", *provision_words(folder))
     return link_address(url, token)
 
 

@@ -1,5 +1,8 @@
 """Commands of the operator's that run once on a data folder, whether or not its stack runs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from understudy.embedded import roles
 from understudy.embedded.child import Child, Command, log_tail
 from understudy.embedded.errors import ServerFailed
@@ -16,9 +19,27 @@ def postgres_of(folder: DataFolder) -> PostgresServer:
     return PostgresServer(folder.path / "postgres", run_folder=folder.run_folder, log=folder.log("postgres"))
 
 
+@contextmanager
+def running_postgres(folder: DataFolder) -> Iterator[PostgresServer]:
+    """The database server of a folder whose stack is stopped, inside the block."""
+    postgres = postgres_of(folder)
+    postgres.start()
+    try:
+        yield postgres
+    finally:
+        postgres.stop()
+
+
+def environment_of(folder: DataFolder) -> dict[str, str]:
+    """The environment of a role on a data folder, for a further worker or a command; it holds the master key."""
+    redis = RedisServer(folder.path / "redis", run_folder=folder.run_folder, log=folder.log("redis"))
+    return roles.role_environment(
+        folder, database_url=postgres_of(folder).url(), broker_url=redis.broker_url, port=_UNUSED_PORT
+    )
+
+
 def run(
     folder: DataFolder,
-    postgres: PostgresServer,
     name: str,
     module: str,
     *words: str,
@@ -27,8 +48,7 @@ def run(
     """Run a module and wait for its end. Return its exit status.
 
     Args:
-        folder: the data folder.
-        postgres: its database server, which runs.
+        folder: the data folder, whose database server runs.
         name: for messages and the log file.
         module: what to run.
         *words: its arguments.
@@ -37,11 +57,7 @@ def run(
     Raises:
         ServerFailed: any other exit status; the message has the end of the log.
     """
-    redis = RedisServer(folder.path / "redis", run_folder=folder.run_folder, log=folder.log("redis"))
-    environment = roles.role_environment(
-        folder, database_url=postgres.url(), broker_url=redis.broker_url, port=_UNUSED_PORT
-    )
-    command: Command = roles.once(folder, environment, name, module, *words)
+    command: Command = roles.once(folder, environment_of(folder), name, module, *words)
     child = Child(command)
     while child.exit_status is None:
         child.wait(60.0)
