@@ -16,10 +16,13 @@ from uuid import UUID
 from core.artifacts.bundle import unpack
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.reports.columns import coded_rows, columns_of, target_note
+from core.artifacts.reports.image_contents import measure_images, real_images
+from core.artifacts.reports.image_page import most_image_bytes, render_images
 from core.artifacts.reports.owner_contents import measure
 from core.artifacts.reports.owner_files import report_key, write_report
 from core.artifacts.reports.owner_orders import REPORTS
 from core.artifacts.reports.owner_page import Subject, most_bytes, render, render_failure
+from core.artifacts.sampling.image_sampler import ImageSampler
 from core.artifacts.sampling.sampler import Sampler
 from core.data.errors import ObjectMissing
 from core.data.master_keys import MasterKeys
@@ -28,6 +31,8 @@ from core.data.private_rows import open_private_rows
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
+from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.domain.images import PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain
 from core.platform.settings import Settings
 from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
@@ -53,7 +58,7 @@ class ReportWork:
     report_id: UUID
     fence: int
     dataset_id: UUID
-    domain: TableDomain
+    domain: Domain
     rows_key: str
     data_key: bytes = field(repr=False)
     bundle_key: str
@@ -82,7 +87,7 @@ def read_report_work(
             report_id=report_id,
             fence=fence,
             dataset_id=dataset.id,
-            domain=TableDomain.from_json(dataset.domain),
+            domain=domain_from_json(dataset.domain),
             rows_key=dataset.rows_key,
             data_key=master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}"),
             bundle_key=release.bundle_key,
@@ -100,7 +105,8 @@ def _facts(release: Release, target: str, unit: str | None) -> Iterator[tuple[st
     if {"epsilon", "delta"} <= promised.keys():
         yield "Guarantee of the release", f"ε {promised['epsilon']}, δ {promised['delta']}"
     yield "Protected unit", "one record" if unit is None else f"all records of one “{unit}”"
-    yield "Predicted column", target
+    if target != PIXELS:
+        yield "Predicted column", target
 
 
 def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
@@ -132,7 +138,7 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
     except Exception as error:  # noqa: BLE001 - its text is sealed for the owner; no other principal learns of the error
         html = render_failure(work.subject, "".join(traceback.format_exception(error)))
     key = report_key(work.dataset_id, report_id, fence)
-    room = max(most_bytes(columns_of(domain)) for domain in _domains(work, bundle))
+    room = _room(work.domain, bundle)
     try:
         with machinery():
             write_report(store, key, html, data_key=work.data_key, room=room)
@@ -142,16 +148,24 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
         raise AttemptEnded(ExitCode.DATA) from None
 
 
-def _domains(work: ReportWork, bundle: bytes) -> list[TableDomain]:
-    """The declared domain and, if part of it is learnt, the release's, whose words may be longer; both are public."""
-    if not work.domain.learnt:
-        return [work.domain]
-    with suppress(BundleInvalid):
-        return [work.domain, TableDomain.from_json(unpack(bundle).domain)]
-    return [work.domain]
+def _room(declared: Domain, bundle: bytes) -> int:
+    """Bytes that any report takes, by the declared domain and, if part of it is learnt, the release's, whose words may be longer; both are public."""
+    if isinstance(declared, ImageDomain):
+        return most_image_bytes(declared)
+    domains = [declared]
+    if declared.learnt:
+        with suppress(BundleInvalid):
+            domains.append(TableDomain.from_json(unpack(bundle).domain))
+    return max(most_bytes(columns_of(domain)) for domain in domains)
 
 
 def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
+    if isinstance(work.domain, ImageDomain):
+        with storage():
+            images = real_images(
+                open_private_rows(store, work.rows_key, work.data_key, work.domain), work.domain
+            )
+        return render_images(work.subject, measure_images(images, ImageSampler(unpack(bundle))), work.domain)
     with storage():
         rows = open_private_rows(store, work.rows_key, work.data_key, work.domain)
         opened = unpack(bundle)

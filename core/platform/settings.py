@@ -246,8 +246,8 @@ class Settings(BaseSettings):
     )
     owner_reports: Literal["automatic", "ordered"] = Field(
         "automatic",
-        description="automatic makes an owner report after every release of a table, ordered only those that"
-        " owners order.",
+        description="automatic makes an owner report after every release of a table or of images, ordered only"
+        " those that owners order.",
     )
     report_slot_seconds: float = Field(
         60.0,

@@ -30,7 +30,7 @@ class OwnerPart:
 
     Attributes:
         reports: Existing reports, newest first.
-        columns: The columns that can be predicted.
+        columns: The columns that can be predicted; none of images, whose label is the only one.
         target: The default prediction target.
         target_note: Why that column, where the domain declares no target.
         summary: The newest report that was made, in a few sentences; None before there is one.
@@ -46,15 +46,13 @@ class OwnerPart:
 
 
 def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> OwnerPart | None:
-    """The section for the owner of the dataset; None for anyone else, for images, and after the rows are destroyed.
+    """The section for the owner of the dataset; None for anyone else and after the rows are destroyed.
 
     Showing the summary is reading the report, which the audit log records.
     """
     if dataset is None or dataset.state != "ready" or not visit.may(list_sealed_reports):
         return None
     domain = domain_from_json(dataset.domain)
-    if not isinstance(domain, TableDomain):
-        return None
     try:
         found = visit.ask(list_sealed_reports, release_id=release_id)
     except ReleaseNotFound:
@@ -63,9 +61,9 @@ def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> O
     target = target_of(domain, None)
     return OwnerPart(
         reports=found.items,
-        columns=[column.name for column in domain.modelled],
+        columns=[column.name for column in domain.modelled] if isinstance(domain, TableDomain) else [],
         target=target,
-        target_note=target_note(domain, target),
+        target_note=target_note(domain, target) if isinstance(domain, TableDomain) else None,
         summary=None if made is None else visit.ask(read_sealed_report_summary, sealed_report_id=made.id),
         is_live=any(report.state in {"queued", "running"} for report in found.items),
     )

@@ -1,7 +1,10 @@
 """Owner reports on the page of a release: the owner orders, looks again, downloads and deletes; others see nothing of it."""
 
 from collections.abc import Callable
+from uuid import UUID
 
+from core.db.tables import Dataset
+from tests.core.artifacts import image_stand_in
 from tests.dashboard.newer_scene import make_report
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
@@ -37,6 +40,24 @@ def test_the_owner_has_reports_and_nobody_else_sees_that_there_are_any(
     page = owner.follow(f"{path}/sealed-report/{report_id}/delete")
     assert "The owner report is deleted" in page
     assert str(report_id) not in page
+
+
+def test_of_images_one_report_is_ordered_without_a_column(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id = world.release(image_stand_in.bundle())
+    dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
+    with world.database.transaction() as session:
+        session.get_one(Dataset, UUID(dataset_id)).domain = image_stand_in.domain()
+    path = f"/releases/{release_id}"
+    owner = sign_in("owner")
+    page = owner.page(path)
+    assert "real images" in page
+    assert "Column to predict" not in page
+    page = owner.follow(f"{path}/sealed-report")
+    assert "Waiting for a worker" in page
+    assert "Order report" not in page
+    assert "wner report" not in sign_in("analyst").page(path)
 
 
 def test_an_unknown_column_is_a_problem_and_a_deleted_dataset_has_no_reports(

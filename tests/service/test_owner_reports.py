@@ -1,5 +1,6 @@
 """Owner reports over the API: for the owner of the rows alone, sealed at rest, in no list, gone with the dataset."""
 
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -210,13 +211,18 @@ def test_private_models_are_refused_with_what_to_do_instead(world: World) -> Non
     assert "certificate" in problem["remedy"]
 
 
-def test_images_are_refused_with_what_to_do_instead(world: World) -> None:
+@pytest.mark.parametrize(
+    ("words", "target"), [(("cat", "dog"), "label"), ((), "pixels")], ids=["labelled", "unlabelled"]
+)
+def test_of_images_the_label_alone_is_predicted(world: World, words: tuple[str, ...], target: str) -> None:
     release_id = world.release()
     dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
     with world.database.transaction() as session:
-        session.get_one(Dataset, UUID(dataset_id)).domain = images().to_json()
-    problem = require_problem(order(world, release_id), status=422, code="report-for-tables-only")
-    assert "contact sheet" in problem["remedy"]
+        session.get_one(Dataset, UUID(dataset_id)).domain = replace(images(), labels=words).to_json()
+    require_problem(order(world, release_id, target="sick"), status=422, code="report-target-unknown")
+    shown = order(world, release_id).json()
+    assert (shown["target"], shown["state"]) == (target, "queued")
+    assert order(world, release_id, target=target).json() == shown
 
 
 def test_too_many_at_once_are_refused(world: World) -> None:

@@ -11,6 +11,7 @@ from html import unescape
 from typing import Any
 from uuid import UUID, uuid4
 
+import numpy as np
 import pytest
 from sqlalchemy.orm import Session
 
@@ -18,19 +19,25 @@ from core.artifacts.packing import pack
 from core.artifacts.reports import owner_files
 from core.artifacts.reports.columns import columns_of
 from core.artifacts.reports.errors import ReportNotForModels
+from core.artifacts.reports.image_page import most_image_bytes
 from core.artifacts.reports.owner_files import STEP_BYTES, read_report, report_key
 from core.artifacts.reports.owner_orders import REPORTS, claim_report, order_after_release, order_report
 from core.artifacts.reports.owner_page import FAILED, MARK, most_bytes
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.clock import FixedClock, SystemClock
 from core.data.errors import SealBroken
+from core.data.intake.intake import store_rows
+from core.data.intake.sniffing import NPZ
 from core.db.tables import ChoreRun, Dataset, Job, OwnerReport, Release
 from core.jobs.leases import take_overdue, this_process
 from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
+from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.platform.deletion import finish_deletions, mark_deleted
+from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.stand_in import bundle, network_of
+from tests.core.data.pictures import npz
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
 from workers import attempts, owner_report_child
 from workers.outcomes import AttemptEnded, ExitCode
@@ -174,6 +181,50 @@ def test_a_report_is_made_by_a_child_sealed_and_the_same_whoever_makes_it(worksh
         workshop.store, report_key(workshop.dataset_id, report_id, 2), data_key=workshop.data_key
     )
     assert again.decode() == html
+
+
+def test_images_get_a_report_too_sealed_and_as_long_as_any_on_their_domain(workshop, monkeypatch):
+    domain = ImageDomain.from_json(image_stand_in.domain())
+    pixels = np.stack([image_stand_in.expected(place % 3) for place in range(40)])
+    with workshop.database.transaction() as session:
+        dataset = session.get_one(Dataset, workshop.dataset_id)
+        dataset.domain = domain.to_json()
+        assert dataset.rows_key is not None
+        store_rows(
+            io.BytesIO(npz(images=pixels, labels=np.array(domain.labels)[np.arange(40) % 3])), content_type=NPZ, domain=domain,
+            store=workshop.store, key=dataset.rows_key, data_key=workshop.data_key, scratch_folder=workshop.settings.scratch_folder,
+        )  # fmt: skip
+    release_id = released(workshop, pack(image_stand_in.bundle(), readme="read me"))
+    with workshop.database.transaction() as session:
+        order_after_release(
+            session, session.get_one(Release, release_id), queue=workshop.queue, clock=workshop.clock
+        )
+    (report_id,) = workshop.queue.sent_reports
+
+    def made(fence: int) -> str:
+        with workshop.database.transaction() as session:
+            assert claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
+        owner_report_child.make(
+            workshop.settings,
+            database=workshop.database,
+            store=workshop.store,
+            report_id=report_id,
+            fence=fence,
+        )
+        with workshop.database.transaction() as session:
+            REPORTS.put_back(session.get_one(OwnerReport, report_id))
+        key = report_key(workshop.dataset_id, report_id, fence)
+        return read_report(workshop.store, key, data_key=workshop.data_key).decode()
+
+    monkeypatch.setattr(owner_files, "STEP_BYTES", 1)
+    html = made(1)
+    assert MARK in html
+    assert FAILED not in html
+    assert "The labels’ shares are" in OwnerSummary.read(html.encode()).sentences[0]
+    monkeypatch.setattr(owner_report_child, "measure_images", lambda *_: 1 / 0)
+    failed = made(2)
+    assert FAILED in failed
+    assert len(failed.encode()) == len(html.encode()) == most_image_bytes(domain)
 
 
 def test_every_release_of_a_table_gets_a_report_and_a_model_is_refused_one(workshop):

@@ -13,6 +13,8 @@ from core.artifacts.reports.errors import ReportTargetUnknown
 from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import Codes, codes_type, encode
 from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.plan.domain.declared import Domain
+from core.plan.domain.images import LABEL, PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain
 
 MISSING = "(missing)"
@@ -69,12 +71,18 @@ def columns_of(domain: TableDomain) -> tuple[ReportColumn, ...]:
     return tuple(_column(column) for column in domain.coded)
 
 
-def target_of(domain: TableDomain, asked: str | None) -> str:
+def target_of(domain: Domain, asked: str | None) -> str:
     """The column to predict: the requested one, else the domain's target, else `default_target`.
+
+    Of images it is the label. Reports on images without labels predict nothing and name the pixels.
 
     Raises:
         ReportTargetUnknown: no coded column has the name.
     """
+    if isinstance(domain, ImageDomain):
+        if asked not in {None, only := LABEL if domain.labels else PIXELS}:
+            raise ReportTargetUnknown
+        return only
     chosen = asked or domain.target or default_target(domain)
     if chosen not in {column.name for column in domain.coded}:
         raise ReportTargetUnknown

@@ -156,11 +156,12 @@ def _scores(
             ("logistic regression", line, lambda codes: _one_hot(codes, columns, others)),
         ):
             model.fit(prepare(trained), answers)
-            found.append(_score(name, model, prepare(tests), truth))
+            found.append(score(name, model, prepare(tests), truth))
     return found
 
 
-def _score(name: str, model: Any, tests: Features, truth: Answers) -> Score:  # noqa: ANN401 - scikit-learn's models
+def score(name: str, model: Any, tests: Features, truth: Answers) -> Score:  # noqa: ANN401 - scikit-learn's models
+    """Test a trained classifier against the true answers."""
     from sklearn.metrics import roc_auc_score
 
     given = model.predict(tests)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from core.artifacts.model_form import SCHEMA as MODEL
 from core.artifacts.reports.columns import target_of
-from core.artifacts.reports.errors import ReportForTablesOnly, ReportNotForModels
+from core.artifacts.reports.errors import ReportNotForModels
 from core.clock import Clock
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
@@ -27,7 +27,6 @@ from core.jobs.errors import DatasetDeleted
 from core.jobs.leases import Leases
 from core.logs import current_request_id
 from core.plan.domain.declared import domain_from_json
-from core.plan.domain.table import TableDomain
 
 if TYPE_CHECKING:
     # The child that makes a report does not need the broker's libraries.
@@ -79,7 +78,7 @@ def order_report(
         session: the open transaction, which holds the dataset's row; the message is sent after it commits.
         release: the release to compare.
         dataset: the dataset whose rows it is compared with.
-        target: the column to predict; None for the domain's target, or `default_target` if it declares none.
+        target: the column to predict, as for `target_of`.
         ordered_by: the owner.
         queue: receives the report's message.
         clock: stamps the order.
@@ -89,18 +88,14 @@ def order_report(
 
     Raises:
         DatasetDeleted: the rows were destroyed.
-        ReportForTablesOnly: the release is one of images.
         ReportNotForModels: the release is a private model.
         ReportTargetUnknown: no modelled column has that name.
     """
     if dataset.wrapped_data_key is None:
         raise DatasetDeleted
-    domain = domain_from_json(dataset.domain)
-    if not isinstance(domain, TableDomain):
-        raise ReportForTablesOnly
     if release.certificate.get("schema") == MODEL:
         raise ReportNotForModels
-    chosen = target_of(domain, target)
+    chosen = target_of(domain_from_json(dataset.domain), target)
     wanted = select(OwnerReport).where(
         OwnerReport.release_id == release.id, OwnerReport.target == chosen, OwnerReport.state != FAILED
     )
@@ -126,13 +121,13 @@ def order_report(
 
 
 def order_after_release(session: Session, release: Release, *, queue: "Queue", clock: Clock) -> None:
-    """Order the report that every release of a table's generator gets by itself, in the transaction that publishes it.
+    """Order the report that every release of a generator gets by itself, in the transaction that publishes it.
 
-    Orders none for images, private models and deleted datasets. Public facts alone decide, so that there is a report
+    Orders none for private models and deleted datasets. Public facts alone decide, so that there is a report
     reveals nothing. The dataset's row is not locked: a deletion waits for the job's row and would wait for ever.
     """
     dataset = session.get_one(Dataset, release.dataset_id, populate_existing=True)
-    with suppress(DatasetDeleted, ReportForTablesOnly, ReportNotForModels):
+    with suppress(DatasetDeleted, ReportNotForModels):
         order_report(
             session,
             release=release,

@@ -1,6 +1,6 @@
 """An owner report as one HTML file: for the owner only, readable offline, without scripts.
 
-`owner_report.html` holds the words; plots, style and environment are those of every report (`core.artifacts.reports.page`). The file's own content
+`owner_report.html` holds the words of a table's report, `owner_frame.html` what reports of tables and images (`image_page`) share; plots, style and environment are those of every report (`core.artifacts.reports.page`). The file's own content
 security policy forbids loading anything, also when it is opened from disk. The mark that it is not differentially
 private stays visible while scrolling and on every printed page.
 """
@@ -54,7 +54,8 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
     square = np.ix_(shown, shown)
     real, made = contents.real_association[square], contents.synthetic_association[square]
     errors = contents.pair_errors[square]
-    return _page(
+    return page(
+        "owner_report.html",
         subject,
         contents,
         summary=summarise(contents),
@@ -67,7 +68,7 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
             ("Difference", np.abs(real - made).tolist(), 0.5, ""),
         ),
         column_rows=list(_column_rows(contents)),
-        score_rows=[] if contents.learning is None else list(_score_rows(contents.learning)),
+        score_rows=[] if contents.learning is None else list(score_rows(contents.learning, "rows", "answer")),
         distance_rows=list(_distance_rows(contents)),
         copy_rows=list(_copy_rows(contents)),
     )
@@ -78,11 +79,23 @@ def render_failure(subject: Subject, account: str) -> str:
 
     It is sealed and stored like a report, so only the owner can tell them apart.
     """
-    return _page(subject, None, summary=OwnerSummary.of_failure(), account=account[-LONGEST_ACCOUNT:])
+    return page(
+        "owner_frame.html",
+        subject,
+        None,
+        summary=OwnerSummary.of_failure(),
+        account=account[-LONGEST_ACCOUNT:],
+    )
 
 
-def _page(subject: Subject, contents: OwnerReportContents | None, **facts: Any) -> str:  # noqa: ANN401 - a template's variables
-    template = environment().get_template("owner_report.html")
+def page(name: str, subject: Subject, contents: object, **facts: Any) -> str:  # noqa: ANN401 - a template's variables
+    """A file by its template.
+
+    Args:
+        name: of the template.
+        contents: of the report; None where it could not be made.
+        facts: the variables of the template that not all have.
+    """
     fixed = {
         "mark": MARK,
         "failed": FAILED,
@@ -94,7 +107,9 @@ def _page(subject: Subject, contents: OwnerReportContents | None, **facts: Any) 
         "in_hundredths": _in_hundredths,
         "points": _points,
     }
-    return template.render(subject=subject, contents=contents, **fixed, **facts) + "\n"
+    return (
+        environment().get_template(name).render(subject=subject, contents=contents, **fixed, **facts) + "\n"
+    )
 
 
 def _column_rows(contents: OwnerReportContents) -> Iterator[Row]:
@@ -110,11 +125,12 @@ def _column_rows(contents: OwnerReportContents) -> Iterator[Row]:
         yield compared.column.name, cells
 
 
-def _score_rows(found: Learning) -> Iterator[Row]:
+def score_rows(found: Learning, records: str, answer: str) -> Iterator[Row]:
+    """The rows of the table of scores; `records` are "rows" or "images"."""
     for made, real in zip(found.from_synthetic, found.from_real, strict=True):
-        yield made.model, ["synthetic rows", *_score(made)]
-        yield real.model, ["real rows", *_score(real)]
-    yield "always the most frequent answer", ["real rows", percent(found.majority), "", ""]
+        yield made.model, [f"synthetic {records}", *_score(made)]
+        yield real.model, [f"real {records}", *_score(real)]
+    yield f"always the most frequent {answer}", [f"real {records}", percent(found.majority), "", ""]
 
 
 def _score(score: Score) -> list[str]:
@@ -162,19 +178,20 @@ def most_bytes(columns: Sequence[ReportColumn]) -> int:
     The store reveals the length of its objects. A report's length depends on its columns and slightly on its contents,
     and an account of a failure is short. Padding makes all files of a domain the same length.
     """
-    names = sorted((_escaped_bytes(column.name) for column in columns), reverse=True)
+    names = sorted((escaped_bytes(column.name) for column in columns), reverse=True)
     mapped = names[:MAPPED]
     count = len(mapped)
     cells = _CELL_BYTES * count**2 + _LINE_BYTES * count + 2 * count * sum(mapped)
     plots = sum(
         _COLUMN_BYTES
         + _CODE_BYTES * column.codes
-        + 4 * _escaped_bytes(column.name)
-        + 2 * sum(map(_escaped_bytes, column.words))
+        + 4 * escaped_bytes(column.name)
+        + 2 * sum(map(escaped_bytes, column.words))
         for column in columns
     )
     return _PAGE_BYTES + _MAPS * cells + plots
 
 
-def _escaped_bytes(text: str) -> int:
+def escaped_bytes(text: str) -> int:
+    """Bytes of a text on a page."""
     return len(escape(text).encode())
