@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 from sqlalchemy.orm import Session
 
-from core.artifacts.reports.errors import ReportForTablesOnly, ReportNotForModels, ReportTargetUnknown
+from core.artifacts.reports.errors import ReportNotForModels, ReportTargetUnknown
 from core.artifacts.reports.owner_files import read_report
 from core.artifacts.reports.owner_orders import order_report
 from core.artifacts.reports.owner_summary import OwnerSummary
@@ -46,7 +46,7 @@ router = APIRouter(tags=["reports"], route_class=StrictRoute)
     "/releases/{release_id}/sealed-reports",
     status_code=ACCEPTED,
     summary="Order an owner report",
-    responses=problems(ReleaseNotFound, ReportTargetUnknown, ReportForTablesOnly, ReportNotForModels, DatasetDeleted, QuotaExceeded, RecoveryHold),
+    responses=problems(ReleaseNotFound, ReportTargetUnknown, ReportNotForModels, DatasetDeleted, QuotaExceeded, RecoveryHold),
 )  # fmt: skip
 def order_sealed_report(
     release_id: UUID,

@@ -3,7 +3,7 @@
 UnderstudyError
   * InvalidInput
     x ReportTargetUnknown       422  the named column is not modelled
-    x ReportForTablesOnly       422  the release is one of images
+    x ReportForTablesOnly       422  the local library's generator is one of images
     x ReportNotForModels        422  the release is a private model
 """
 
@@ -22,16 +22,16 @@ class ReportTargetUnknown(InvalidInput):
 
 
 class ReportForTablesOnly(InvalidInput):
-    """The release generates images; an owner report compares tables."""
+    """The generator makes images; reports and plots of the local library compare tables."""
 
     code = "report-for-tables-only"
-    title = "Owner reports are for tables only"
-    standing_remedy = (
-        "Look at the contact sheet of the release; utility reports are available for images, too."
-    )
+    title = "The local library compares tables only"
+    standing_remedy = "Draw images and look at them; a service makes owner reports of images, too."
 
     def __init__(self) -> None:
-        super().__init__("An owner report compares the columns of tables; this release generates images.")
+        super().__init__(
+            "Reports and plots of the local library compare the columns of tables; this generator makes images."
+        )
 
 
 class ReportNotForModels(InvalidInput):
