@@ -26,7 +26,7 @@ UTILITY_REPORT: Final = "utility-report.json"
 def tell_owner(connection: Connection, published: Published, screen: TerminalScreen) -> None:
     """Wait for the owner report that the service makes by itself, and show its summary.
 
-    Says nothing where there is none: of images, of models, or because an operator turned it off. Ctrl-C ends the waiting
+    Says nothing where there is none: of models, or because an operator turned it off. Ctrl-C ends the waiting
     alone.
 
     Args:
