@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -105,6 +106,7 @@ def postgres_server(server_folder: Path) -> Iterator[PostgresServer]:
     )
     server.start()
     yield server
+    _administration(server.url("postgres")).close()
     server.stop()
 
 
@@ -121,9 +123,13 @@ def redis_server(server_folder: Path) -> Iterator[RedisServer]:
 
 def execute(server: PostgresServer, command: sql.Composed) -> None:
     """Run one statement outside a transaction, as CREATE DATABASE demands."""
-    address = server.url("postgres").replace("postgresql+psycopg", "postgresql")
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(command)
+    _administration(server.url("postgres")).execute(command)
+
+
+@cache
+def _administration(url: str) -> psycopg.Connection:
+    """The connection to a server that makes its databases. A new one each time would cost more than a database does."""
+    return psycopg.connect(url.replace("postgresql+psycopg", "postgresql"), autocommit=True)
 
 
 @pytest.fixture(scope="session")
@@ -182,13 +188,26 @@ def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
     storage, scratch = tmp_path / "objects", tmp_path / "scratch"
     storage.mkdir()
     scratch.mkdir()
-    return Settings.model_validate(
-        {
-            "mode": "embedded",
+    return _checked_settings().model_copy(
+        update={
             "database_url": database_url,
             "broker_url": broker_url,
             "storage_url": storage.as_uri(),
             "scratch_folder": scratch,
+        }
+    )
+
+
+@cache
+def _checked_settings() -> Settings:
+    """What is alike in the settings of all tests; to read and check them takes longer than to make a database."""
+    return Settings.model_validate(
+        {
+            "mode": "embedded",
+            "database_url": "postgresql+psycopg://",
+            "broker_url": "memory://",
+            "storage_url": "memory://",
+            "scratch_folder": Path("/nowhere"),
             "master_key": MASTER_KEY,
             # Ends are held back until an edge; tests of other things must not wait for it.
             "completion_seconds": 0.05,

@@ -50,12 +50,12 @@ def world(settings: Settings, database: Database) -> Iterator[World]:
     directory = KeyDirectory(pepper=pepper_from(settings.master_key_bytes), clock=clock, entropy=os.urandom)
     with TestClient(app) as client:
         callers = {}
-        for name, role in {
-            "owner": Role.OWNER, "analyst": Role.ANALYST, "admin": Role.ADMIN, "stranger": Role.OWNER,
-        }.items():  # fmt: skip
-            with database.transaction() as session:
+        with database.transaction() as session:
+            for name, role in {
+                "owner": Role.OWNER, "analyst": Role.ANALYST, "admin": Role.ADMIN, "stranger": Role.OWNER,
+            }.items():  # fmt: skip
                 row, key = directory.issue(session, name=name, roles=[role])
-            callers[name] = Caller(client, key.text, row.principal_id)
+                callers[name] = Caller(client, key.text, row.principal_id)
         yield World(
             app=app, client=client, database=database, queue=queue, store=store, clock=clock,
             directory=directory, **callers,
