@@ -7,9 +7,10 @@ statement can be. Its figure must lie between the two.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.verifying.bounds import Bounds, Law, Part
 
@@ -76,18 +77,22 @@ def _summed(part: Part, order: int) -> float:
     sigma, rate = part.noise_multiplier, part.sampling_rate
     if rate == 1 or part.law is Law.DISCRETE_GAUSSIAN:
         return order / (2 * sigma**2)
-    logs = []
-    for k in range(2, order + 1):
-        exponent = k * (k - 1) / (2 * sigma**2)
-        grown = exponent + math.log(-math.expm1(-exponent))
-        chosen = math.log(math.comb(order, k))
-        logs.append(chosen + (order - k) * math.log1p(-rate) + k * math.log(rate) + grown)
-    largest = max(logs)
+    k = np.arange(2, order + 1, dtype=np.float64)
+    exponents = k * (k - 1) / (2 * sigma**2)
+    grown = exponents + np.log(-np.expm1(-exponents))
+    logs = _log_binomials(order) + (order - k) * math.log1p(-rate) + k * math.log(rate) + grown
+    largest = float(logs.max())
     if largest < _LARGEST_EXPONENT:
-        moment = math.log1p(math.fsum(math.exp(entry) for entry in logs))
+        moment = math.log1p(math.fsum(np.exp(logs)))
     else:
-        moment = largest + math.log(math.fsum(math.exp(entry - largest) for entry in logs))
+        moment = largest + math.log(math.fsum(np.exp(logs - largest)))
     return moment / (order - 1)
+
+
+@cache
+def _log_binomials(order: int) -> NDArray[np.float64]:
+    """Return log(order choose k) for k from 2 to `order`."""
+    return np.asarray([math.log(math.comb(order, k)) for k in range(2, order + 1)])
 
 
 def _integrated(part: Part, order: float) -> float:
