@@ -6,7 +6,7 @@ of object that is not there yet.
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -123,12 +123,13 @@ def requests_on_nothing(app: FastAPI) -> dict[str, tuple[str, str, Options]]:
     return {entry.name: entry.request(ids) for entry in operations(app) if entry.name in TABLE}
 
 
-def objects(world: World, *analysts: Caller) -> dict[str, str]:
+def objects(world: World, *analysts: Caller, needed: Iterable[str] | None = None) -> dict[str, str]:
     """Fresh objects that hang on a dataset of the owner: a job and a budget request of the analyst, and so on.
 
     Args:
         world: The API.
         analysts: Further members of the dataset, with grants.
+        needed: Parameters of paths; what else hangs on the dataset is not made. All by default.
     """
     release_id = world.release()
     with world.database.read_only() as session:
@@ -137,30 +138,52 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
     world.admit(dataset_id, *analysts)
     for analyst in analysts:
         world.give(dataset_id, analyst)
+    found = NUMBERS | {"release_id": release_id, "job_id": str(job_id), "dataset_id": dataset_id}
+    wanted = None if needed is None else frozenset(needed)
+    for names, make in _MAKERS.items():
+        if wanted is None or wanted & set(names):
+            found |= zip(names, make(world, found), strict=True)
+    return found
+
+
+def _person(world: World, _: Objects) -> tuple[str, str, str]:
+    """The key of a person who has enrolled, an enrolment to recover access by, and the person."""
     person = world.admin.post("/v1/people", {"name": "one of many", "roles": ["analyst"]}).json()
     token = {"token": person["enrolment"]["token"]}
     made = world.client.post("/v1/enrolments", json=token).json()
     recovery = world.admin.post(f"/v1/people/{person['principal_id']}/enrolments").json()
-    asked = world.analyst.post(
-        f"/v1/datasets/{dataset_id}/budget-requests", {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
-    ).json()
-    upload = world.owner.post(f"/v1/datasets/{world.declare()}/uploads", UPLOAD).json()
+    return made["id"], recovery["id"], made["principal_id"]
+
+
+def _request(world: World, found: Objects) -> tuple[str]:
+    body = {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
+    return (world.analyst.post(f"/v1/datasets/{found['dataset_id']}/budget-requests", body).json()["id"],)
+
+
+def _upload(world: World, _: Objects) -> tuple[str]:
+    return (world.owner.post(f"/v1/datasets/{world.declare()}/uploads", UPLOAD).json()["id"],)
+
+
+def _endpoint(world: World, _: Objects) -> tuple[str]:
     hook = {"channel": "webhook", "target": "https://example.org/hook"}
-    endpoint = world.analyst.post("/v1/notifications/endpoints", hook).json()
-    federation = world.analyst.post("/v1/federations", FEDERATION).json()
-    return NUMBERS | {
-        "federation_id": federation["id"],
-        "member": "a",
-        "endpoint_id": endpoint["id"],
-        "release_id": release_id,
-        "charged_report_id": charged_report(world, release_id),
-        "sealed_report_id": world.owner.post(f"/v1/releases/{release_id}/sealed-reports", {}).json()["id"],
-        "job_id": str(job_id),
-        "dataset_id": dataset_id,
-        "key_id": made["id"],
-        "enrolment_id": recovery["id"],
-        "principal_id": made["principal_id"],
-        "request_id": asked["id"],
-        "upload_id": upload["id"],
-        "grant_id": world.give(dataset_id),
-    }
+    return (world.analyst.post("/v1/notifications/endpoints", hook).json()["id"],)
+
+
+def _federation(world: World, _: Objects) -> tuple[str, str]:
+    return world.analyst.post("/v1/federations", FEDERATION).json()["id"], "a"
+
+
+def _sealed_report(world: World, found: Objects) -> tuple[str]:
+    return (world.owner.post(f"/v1/releases/{found['release_id']}/sealed-reports", {}).json()["id"],)
+
+
+_MAKERS: Mapping[tuple[str, ...], Callable[[World, Objects], tuple[str, ...]]] = {
+    ("key_id", "enrolment_id", "principal_id"): _person,
+    ("request_id",): _request,
+    ("upload_id",): _upload,
+    ("endpoint_id",): _endpoint,
+    ("federation_id", "member"): _federation,
+    ("charged_report_id",): lambda world, found: (charged_report(world, found["release_id"]),),
+    ("sealed_report_id",): _sealed_report,
+    ("grant_id",): lambda world, found: (world.give(found["dataset_id"]),),
+}
