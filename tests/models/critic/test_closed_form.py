@@ -36,7 +36,7 @@ def records(count: int, inputs: int, step: int, dtype: torch.dtype) -> tuple[Ten
 def both(critic: Critic, layout: Layout) -> tuple[ClosedForm, Reference]:
     return (
         ClosedForm(critic, layout, gp_weight=10.0, max_batch=100),
-        Reference(critic, layout, gp_weight=10.0, max_batch=100),
+        Reference(critic, layout, gp_weight=10.0, max_batch=100, at_once=64),
     )
 
 
