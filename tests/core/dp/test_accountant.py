@@ -8,7 +8,6 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opacus.accountants import PRVAccountant
 
 from core.dp.accountant import Epsilons, epsilons, rdp_at
 from core.dp.errors import InvalidGuarantee
@@ -26,6 +25,9 @@ def library_pld(mechanism: Mechanism, delta: float, spacing: float) -> float:
 
 
 def prv_epsilon(rate: float, multiplier: float, steps: int) -> float:
+    # Every process of the tests collects all of them, and this import alone takes a second and more.
+    from opacus.accountants import PRVAccountant
+
     accountant = PRVAccountant()
     accountant.history = [(multiplier, rate, steps)]
     return float(accountant.get_epsilon(1e-5, eps_error=0.01))

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opacus.accountants.analysis import rdp as opacus_rdp
 
 from core.dp.accountant import epsilons
 from core.dp.mechanism import from_json, leaves
@@ -36,6 +35,8 @@ def test_golden_values(row: dict):
 def test_the_loss_distribution_is_below_the_renyi_bound_of_opacus(
     rate: float, sigma: float, steps: int, delta: float
 ):
+    from opacus.accountants.analysis import rdp as opacus_rdp
+
     orders = [order for order in FINE_ORDERS if order == int(order) and order >= 2]
     theirs = opacus_rdp.compute_rdp(q=rate, noise_multiplier=sigma, steps=steps, orders=orders)
     known = [

@@ -9,7 +9,6 @@ from torch.nn.functional import cross_entropy
 from models.classifier.dense_form import DenseForm
 from models.classifier.even_batches import EvenBatches
 from models.classifier.networks import DenseClassifier, ImageClassifier, flattened
-from models.classifier.sampled_form import SampledForm
 from models.critic.forms import checked_form
 from models.dp.clipping import Layout, Partition
 from models.dp.errors import UnevenRounding
@@ -71,6 +70,8 @@ def by_hand(
 @pytest.mark.parametrize("norm", [0.05, 0.8, 1e4])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_both_engines_make_the_clipped_sum_of_automatic_differentiation(name: str, norm: float) -> None:
+    from models.classifier.sampled_form import SampledForm
+
     network, (rows, labels) = network_of(name), records()
     parameters = ordered(network)
     expected = by_hand(network, parameters, rows, labels, norm)
@@ -114,6 +115,8 @@ class Convolved(nn.Module):
 
 
 def test_the_closed_form_of_convolutions_is_that_of_opacus() -> None:
+    from models.classifier.sampled_form import SampledForm
+
     torch.manual_seed(1)
     network = ImageClassifier((1, 12, 12), CLASSES)
     for layer in network.linear_layers():

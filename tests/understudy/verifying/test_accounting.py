@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from opacus.accountants import PRVAccountant
 
 from core.dp.accountant import epsilons
 from core.dp.charge import charge_of
@@ -66,6 +65,8 @@ def test_the_service_states_what_the_enclosure_allows_and_the_enclosure_is_narro
 @pytest.mark.parametrize(("rate", "noise", "steps"), [(0.02, 1.1, 800), (0.1, 5.43, 200), (0.3, 3.0, 20)])
 def test_the_enclosure_meets_that_of_opacus(rate: float, noise: float, steps: int) -> None:
     """Its PRV accountant states the upper end of an enclosure that is `eps_error` wide on either side."""
+    from opacus.accountants import PRVAccountant
+
     accountant, error = PRVAccountant(), 0.01
     accountant.history = [(noise, rate, steps)]
     with warnings.catch_warnings():
