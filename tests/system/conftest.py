@@ -61,7 +61,7 @@ class Up:
     process: subprocess.Popen[str]
     lines: list[str] = field(default_factory=list)
     reader: threading.Thread = field(default_factory=threading.Thread)
-    arriving: "queue.Queue[str]" = field(default_factory=queue.Queue)
+    arriving: "queue.Queue[str | None]" = field(default_factory=queue.Queue)
 
     @classmethod
     def start(cls, data_folder: Path, **settings: str) -> "Up":
@@ -83,6 +83,7 @@ class Up:
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
             self.arriving.put(self.lines[-1])
+        self.arriving.put(None)  # it has ended
 
     def wait_for(self, words: str, seconds: float = START_SECONDS) -> str:
         """Wait for a line of the output that contains these words."""
@@ -91,7 +92,9 @@ class Up:
             try:
                 line = self.arriving.get(timeout=max(0.01, deadline - time.monotonic()))
             except queue.Empty:
-                raise AssertionError(f"no line with {words!r} in:\n" + "\n".join(self.lines)) from None
+                line = None
+            if line is None:
+                raise AssertionError(f"no line with {words!r} in:\n" + "\n".join(self.lines))
             if words in line:
                 return line
 
