@@ -33,11 +33,13 @@ class Stack:
         folder: Temporary.
         database_url: SQLAlchemy URL.
         master_key: Hexadecimal digits, fresh.
+        storage_url: Of the object store.
     """
 
     folder: Path
     database_url: str
     master_key: str
+    storage_url: str = "memory://"
 
     @property
     def conninfo(self) -> str:
@@ -50,7 +52,7 @@ class Stack:
             "UNDERSTUDY_MODE": "embedded",
             "UNDERSTUDY_DATABASE_URL": self.database_url,
             "UNDERSTUDY_BROKER_URL": "memory://",
-            "UNDERSTUDY_STORAGE_URL": "memory://",
+            "UNDERSTUDY_STORAGE_URL": self.storage_url,
             "UNDERSTUDY_SCRATCH_FOLDER": str(self.folder),
             "UNDERSTUDY_MASTER_KEY": self.master_key,
             "BARE_DATABASE": self.conninfo,
@@ -61,8 +63,8 @@ class Stack:
 
 
 @contextmanager
-def stack() -> Iterator[Stack]:
-    """A Postgres with its usual durability, at the newest migration."""
+def stack(*, keeps_objects: bool = False) -> Iterator[Stack]:
+    """A Postgres with its usual durability, at the newest migration; objects in its folder, or in each process's memory."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         server = PostgresServer(
@@ -71,7 +73,10 @@ def stack() -> Iterator[Stack]:
         server.start()
         try:
             upgrade_to_head(server.url())
-            yield Stack(folder=folder, database_url=server.url(), master_key=secrets.token_hex(32))
+            yield Stack(
+                folder=folder, database_url=server.url(), master_key=secrets.token_hex(32),
+                storage_url=(folder / "objects").as_uri() if keeps_objects else "memory://",
+            )  # fmt: skip
         finally:
             server.stop()
 

@@ -65,9 +65,7 @@ class Charge(Value):
 
     def __post_init__(self) -> None:
         amounts = (self.epsilon_micros, self.delta_femtos, *self.rdp_micros)
-        if len(self.rdp_micros) != len(ORDERS) or any(
-            type(amount) is not int or amount < 0 for amount in amounts
-        ):
+        if len(self.rdp_micros) != len(ORDERS) or set(map(type, amounts)) != {int} or min(amounts) < 0:
             raise InvalidGuarantee("a charge consists of non-negative integers, one per filter")
 
 

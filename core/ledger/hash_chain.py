@@ -99,11 +99,11 @@ class HashChain(Generic[Link]):
         """
         if link.head.sequence != head.sequence + 1:
             raise ValueError("the link does not follow the head")
-        return replace(link, previous_hash=head.hash, hash=self._hash(head.hash, link))
+        return replace(link, previous_hash=head.hash, hash=self._hash(head.hash, link.content()))
 
     def hash_of(self, link: Link) -> bytes:
         """The hash that a link must carry, given its content and the hash that it names as the one before."""
-        return self._hash(link.previous_hash, link)
+        return self._hash(link.previous_hash, link.content())
 
     def verify(
         self,
@@ -147,10 +147,13 @@ class HashChain(Generic[Link]):
             return f"an {self.noun} is missing"
         if link.previous_hash != last.hash:
             return f"the link to the {self.noun} before is broken"
-        if link.content() is None:
+        content = link.content()
+        if content is None:
             return f"an {self.noun} was removed"
-        return None if link.hash == self.hash_of(link) else f"the content of an {self.noun} was changed"
+        if link.hash != self._hash(last.hash, content):
+            return f"the content of an {self.noun} was changed"
+        return None
 
     @staticmethod
-    def _hash(previous_hash: bytes, link: Link) -> bytes:
-        return hashlib.sha256(previous_hash + canonical(link.content() or {})).digest()
+    def _hash(previous_hash: bytes, content: Mapping[str, Any] | None) -> bytes:
+        return hashlib.sha256(previous_hash + canonical(content or {})).digest()

@@ -102,11 +102,12 @@ def movements_of_job(session: Session, job_id: UUID) -> dict[UUID, list[Movement
 
 def entries(session: Session, population_id: UUID, *, batch_rows: int = 500) -> Generator[Entry, None, None]:
     """Yield entries in order, read a batch at a time so that a long ledger never fills memory. Close it if you stop early."""
-    rows = session.scalars(
-        select(LedgerEntry)
+    # Columns instead of mapped objects: half the time of a verification went into the latter.
+    rows = session.execute(
+        select(*LedgerEntry.__table__.columns)
         .where(LedgerEntry.population_id == population_id)
         .order_by(LedgerEntry.sequence)
-        .execution_options(yield_per=batch_rows, populate_existing=True)
+        .execution_options(yield_per=batch_rows)
     )
     try:
         for row in rows:

@@ -145,10 +145,8 @@ def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) ->
 
 
 @router.get("/ledger")
-def ledger_page(
-    dataset_id: UUID, visit: CurrentVisit, before: BeforeEntry = None, check: bool = False
-) -> Response:
-    """Show the ledger, newest entries first; verify the whole hash chain on request."""
+def ledger_page(dataset_id: UUID, visit: CurrentVisit, before: BeforeEntry = None) -> Response:
+    """Show the ledger, newest entries first."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     visit.require(read_ledger)
     entries, next_before = visit.read(
@@ -167,9 +165,22 @@ def ledger_page(
         ),
         next_before=next_before,
         is_first=before is None,
-        verified=visit.ask(verify_ledger, dataset_id=dataset_id) if check else None,
         head=visit.ask(read_ledger_head, dataset_id=dataset_id),
         may_export=visit.may(export_dossier),
+    )
+
+
+@router.get("/ledger/verification")
+def ledger_verification(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Verify the whole chain, which takes as long as the ledger: a fragment for htmx, a full page without JavaScript."""
+    return page(
+        visit,
+        "verification.html" if visit.is_fragment else "verification_page.html",
+        title="Ledger integrity",
+        noun="entry",
+        plural="entries",
+        back=f"/datasets/{dataset_id}/ledger",
+        verified=visit.ask(verify_ledger, dataset_id=dataset_id),
     )
 
 

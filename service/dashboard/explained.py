@@ -8,6 +8,8 @@ _PRICE: Final = "tutorials/analyst.html#3-look-at-the-price"
 _AUDIT: Final = "tutorials/protection-officer.html#read-the-audit-log"
 _KEYS: Final = "sign-in.html#with-a-key"
 _PEOPLE: Final = "tutorials/admin.html#create-people"
+_CHAIN: Final = "tutorials/protection-officer.html#check-the-ledger"
+_SYSTEM: Final = "tutorials/admin.html#see-that-it-works"
 _UTILITY: Final = "reports.html#utility-reports-for-analysts"
 
 EXPLAINED_BY: Final[Mapping[str, str]] = {
@@ -24,7 +26,7 @@ EXPLAINED_BY: Final[Mapping[str, str]] = {
     "job.html": "tutorials/analyst.html#4-order-and-wait",
     "jobs.html": "tutorials/analyst.html#4-order-and-wait",
     "keys.html": _KEYS,
-    "ledger.html": "tutorials/protection-officer.html#check-the-ledger",
+    "ledger.html": _CHAIN,
     "new_endpoint.html": "notifications.html#webhooks",
     "new_enrolment.html": _PEOPLE,
     "new_key.html": _KEYS,
@@ -44,11 +46,13 @@ EXPLAINED_BY: Final[Mapping[str, str]] = {
     "revoke_key.html": _KEYS,
     "sign_in.html": "sign-in.html",
     "sign_in_link.html": "sign-in.html#on-your-own-machine-the-link",
-    "system.html": "tutorials/admin.html#see-that-it-works",
+    "system.html": _SYSTEM,
+    "system_findings_page.html": _SYSTEM,
     "trail.html": _AUDIT,
     "upload.html": "tutorials/owner.html#3-send-the-rows",
     "utility_quote_page.html": _UTILITY,
     "utility_report.html": _UTILITY,
+    "verification_page.html": _CHAIN,
     "what_if_page.html": _PRICE,
 }
 """Paths in the site by template. `tests/docs/test_site.py` holds each to an anchor of the built site."""

@@ -107,19 +107,25 @@ def end_key(key_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.get("/system")
 def system_page(visit: CurrentVisit) -> Response:
-    """Show findings, workers, queue and maintenance tasks."""
-    report = visit.ask(read_health_report, limit=only_one())
+    """Show workers, queue and maintenance tasks; the findings come afterwards."""
+    visit.require(read_health_report)
     now = visit.context.clock.now()
     workers = visit.read(lambda session: figures.worker_figures(session, at=now))
     return page(
         visit,
         "system.html",
-        report=report,
         workers=workers,
         queues=visit.read(lambda session: figures.queue_figures(session, workers, at=now)),
         jobs=visit.read(lambda session: figures.job_figures(session, at=now)),
         chores=visit.read(figures.chore_figures),
     )
+
+
+@router.get("/system/findings")
+def system_findings(visit: CurrentVisit) -> Response:
+    """Examine the deployment, which takes longer than a page may: a fragment for htmx, a full page without JavaScript."""
+    template = "system_findings.html" if visit.is_fragment else "system_findings_page.html"
+    return page(visit, template, report=visit.ask(read_health_report, limit=only_one()))
 
 
 async def _wanted(
@@ -144,9 +150,8 @@ def audit_page(
     visit: CurrentVisit,
     wanted: Annotated[AuditFilter, Depends(_wanted)],
     before: BeforeSequence = None,
-    check: bool = False,
 ) -> Response:
-    """List audit events, newest first; verify the hash chain on request."""
+    """List audit events, newest first."""
     found = visit.ask(list_audit_events, wanted=wanted, limit=EVENTS, before=before)
     asked = _asked(wanted)
     return page(
@@ -158,8 +163,21 @@ def audit_page(
         query=urlencode(asked),
         next_before=found.next_before,
         is_first=before is None,
-        verified=visit.ask(verify_audit_log) if check else None,
         may_export=visit.may(export_audit_log),
+    )
+
+
+@router.get("/audit/verification")
+def audit_verification(visit: CurrentVisit) -> Response:
+    """Verify the whole chain, which takes as long as the log: a fragment for htmx, a full page without JavaScript."""
+    return page(
+        visit,
+        "verification.html" if visit.is_fragment else "verification_page.html",
+        title="Audit log integrity",
+        noun="position",
+        plural="events",
+        back="/audit",
+        verified=visit.ask(verify_audit_log),
     )
 
 

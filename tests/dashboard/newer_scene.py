@@ -23,6 +23,7 @@ class Newer:
     grant_id: str
     revoked_id: str
     doomed_id: str
+    key_id: str
 
 
 def enrich(world: World, scene: Scene) -> Newer:
@@ -41,6 +42,7 @@ def enrich(world: World, scene: Scene) -> Newer:
         endpoint_id=endpoint["id"],
         grant_id=grants[-1]["id"],
         revoked_id=revoked_id,
+        key_id=world.analyst.get("/v1/keys").json()["items"][0]["id"],
         doomed_id=world.declare(name="Old survey", declared_size=900),
     )
 

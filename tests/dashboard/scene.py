@@ -25,8 +25,10 @@ class Scene:
     request_id: str
     queued_id: str
     running_id: str
+    failed_id: str
     release_id: str
     pictures_id: str
+    images_id: str
 
 
 def lived_in(world: World) -> Scene:
@@ -70,11 +72,13 @@ def lived_in(world: World) -> Scene:
     images = world.declare(name="Chest radiographs", domain=image_stand_in.domain(), declared_size=30_000)
     return Scene(
         pictures_id=_publish(world, drawn, images),
+        images_id=images,
         dataset_id=dataset_id,
         declared_id=declared_id,
         request_id=asked["id"],
         queued_id=queued,
         running_id=running,
+        failed_id=failed,
         release_id=release_id,
     )
 

@@ -38,7 +38,7 @@ SEEN = {
     "/datasets/{dataset_id}": ROLES,
     "/datasets/{dataset_id}/people": ROLES,
     "/datasets/{dataset_id}/ledger": ROLES,
-    "/datasets/{dataset_id}/ledger?check=true": ROLES,
+    "/datasets/{dataset_id}/ledger/verification": ROLES,
     "/datasets/{dataset_id}/facts": ROLES,
     "/datasets/{dataset_id}/order": ("analyst",),
     "/datasets/{dataset_id}/delete": ("owner", "admin"),
@@ -47,8 +47,10 @@ SEEN = {
     "/keys": ROLES,
     "/people": ("admin", "auditor"),
     "/system": ("admin", "auditor"),
+    "/system/findings": ("admin", "auditor"),
     "/audit": ("admin", "auditor"),
-    "/audit?check=true&action=job.order": ("admin", "auditor"),
+    "/audit?action=job.order": ("admin", "auditor"),
+    "/audit/verification": ("admin", "auditor"),
 }
 
 

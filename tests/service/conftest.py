@@ -1,22 +1,14 @@
 import io
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from fastapi.testclient import TestClient
 
-from core.clock import FixedClock
 from core.data.objects import open_store
 from core.db.session import Database
-from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
-from core.platform.access.directory import KeyDirectory
-from core.platform.access.keys import pepper_from
-from core.platform.access.roles import Role
 from core.platform.settings import Settings
-from service.app import create_app
 from tests.service.serving import Served, serving
-from tests.service.world import NOON, Caller, World
+from tests.service.world import World, open_world
 
 
 @pytest.fixture(autouse=True)
@@ -44,22 +36,8 @@ def database(settings: Settings) -> Iterator[Database]:
 
 @pytest.fixture
 def world(settings: Settings, database: Database) -> Iterator[World]:
-    """The API with an owner, an analyst, an admin and a stranger."""
-    clock, queue, store = FixedClock(NOON), MemoryQueue(), open_store("memory://")
-    app = create_app(settings, database=database, queue=queue, store=store, clock=clock)
-    directory = KeyDirectory(pepper=pepper_from(settings.master_key_bytes), clock=clock, entropy=os.urandom)
-    with TestClient(app) as client:
-        callers = {}
-        with database.transaction() as session:
-            for name, role in {
-                "owner": Role.OWNER, "analyst": Role.ANALYST, "admin": Role.ADMIN, "stranger": Role.OWNER,
-            }.items():  # fmt: skip
-                row, key = directory.issue(session, name=name, roles=[role])
-                callers[name] = Caller(client, key.text, row.principal_id)
-        yield World(
-            app=app, client=client, database=database, queue=queue, store=store, clock=clock,
-            directory=directory, **callers,
-        )  # fmt: skip
+    with open_world(settings, database, open_store("memory://")) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """An API over a real database with one caller per role, and shortcuts to the usual states."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,8 +21,11 @@ from core.db.tables import Dataset, Release
 from core.jobs.queue import MemoryQueue
 from core.ledger import governance
 from core.platform.access.directory import KeyDirectory
+from core.platform.access.keys import pepper_from
 from core.platform.access.roles import Role
 from core.platform.access.scopes import Scope
+from core.platform.settings import Settings
+from service.app import create_app
 from tests.core.artifacts.stand_in import DOMAIN, bundle
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -195,6 +200,26 @@ class World:
                 )
             )
         return str(release_id)
+
+
+@contextmanager
+def open_world(settings: Settings, database: Database, store: ObjectStore) -> Iterator[World]:
+    """The API with an owner, an analyst, an admin and a stranger."""
+    clock, queue = FixedClock(NOON), MemoryQueue()
+    app = create_app(settings, database=database, queue=queue, store=store, clock=clock)
+    directory = KeyDirectory(pepper=pepper_from(settings.master_key_bytes), clock=clock, entropy=os.urandom)
+    with TestClient(app) as client:
+        callers = {}
+        with database.transaction() as session:
+            for name, role in {
+                "owner": Role.OWNER, "analyst": Role.ANALYST, "admin": Role.ADMIN, "stranger": Role.OWNER,
+            }.items():  # fmt: skip
+                row, key = directory.issue(session, name=name, roles=[role])
+                callers[name] = Caller(client, key.text, row.principal_id)
+        yield World(
+            app=app, client=client, database=database, queue=queue, store=store, clock=clock,
+            directory=directory, **callers,
+        )  # fmt: skip
 
 
 PROBLEM_MEMBERS = {"type", "title", "status", "detail", "code", "remedy", "facts", "request_id"}
