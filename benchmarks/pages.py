@@ -89,8 +89,8 @@ def fill(made: Stack) -> Deployment:
         places = vars(scene) | vars(enrich(world, scene))
         keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
         keys["auditor"] = world.caller(Role.AUDITOR).key
-        _lengthen(world, UUID(scene.dataset_id))
         _multiply(world, UUID(scene.dataset_id), scene.release_id)
+        _lengthen(world, UUID(scene.dataset_id))
     link_waiting(database)
     with database.transaction() as session:
         session.execute(text("ANALYZE"))
@@ -103,15 +103,6 @@ def _lengthen(world: World, dataset_id: UUID) -> None:
     clock, mechanism = SystemClock(), mechanisms.to_json(plan().mechanism)
     with world.database.transaction() as session:
         population_id = session.get_one(Dataset, dataset_id).population_id
-        ended = "SELECT * FROM jobs WHERE state IN ('succeeded', 'failed')"
-        _copy(
-            session,
-            "jobs",
-            COUNTS["jobs"],
-            source=ended,
-            id="gen_random_uuid()",
-            dataset_id=f"'{dataset_id}'",
-        )
         known = list(
             session.scalars(
                 text(
@@ -134,6 +125,10 @@ def _multiply(world: World, dataset_id: UUID, release_id: str) -> None:
     """Copy the other things. Names and ids differ, and half of the copies hang on the dataset that is looked at."""
     fresh, ago = "gen_random_uuid()", "now() - n * interval '1 hour'"
     with world.database.transaction() as session:
+        _copy(
+            session, "jobs", COUNTS["jobs"], source="SELECT * FROM jobs WHERE state IN ('succeeded', 'failed')", id=fresh,
+            dataset_id=f"'{dataset_id}'",
+        )  # fmt: skip
         _copy(session, "datasets", COUNTS["datasets"], id=fresh, name="name || ' ' || n", created_at=ago)
         jobs = "(SELECT array_agg(id) FROM jobs WHERE id NOT IN (SELECT job_id FROM releases))"
         _copy(session, "releases", COUNTS["releases"], id=fresh, job_id=f"({jobs})[n]", created_at=ago)
@@ -156,7 +151,7 @@ def _multiply(world: World, dataset_id: UUID, release_id: str) -> None:
             text(
                 "INSERT INTO people (principal_id, roles, created_by, created_at, enrolled_at)"
                 " SELECT principal_id, ARRAY['analyst'], principal_id, now(), now()"
-                " FROM (SELECT DISTINCT principal_id FROM api_keys LIMIT :people) AS k"
+                " FROM (SELECT DISTINCT principal_id FROM api_keys LIMIT :people) AS k ON CONFLICT DO NOTHING"
             ),
             {"people": COUNTS["people"]},
         )
@@ -171,7 +166,7 @@ def _multiply(world: World, dataset_id: UUID, release_id: str) -> None:
         session.execute(
             text(
                 "INSERT INTO dataset_members (dataset_id, principal_id, added_by, added_at)"
-                " SELECT :dataset, principal_id, principal_id, now() FROM people LIMIT :members"
+                " SELECT :dataset, principal_id, principal_id, now() FROM people LIMIT :members ON CONFLICT DO NOTHING"
             ),
             {"dataset": dataset_id, "members": COUNTS["dataset_members"]},
         )
@@ -249,6 +244,11 @@ class Tab:
         assert answer.status == 303, answer.status
         self._headers["Cookie"] = str(answer.getheader("set-cookie")).partition(";")[0]
 
+    def reconnect(self) -> None:
+        """Begin a connection anew; the server has closed the old one if other visitors took long."""
+        self._connection.close()
+        self._connection.connect()
+
     def open(self, path: str) -> tuple[float, int]:
         """Milliseconds until the whole page has come, and its bytes."""
         begun = time.perf_counter()
@@ -263,6 +263,7 @@ class Tab:
 
 def measured(tab: Tab, api: Served, path: str, *, times: int) -> dict[str, Any]:
     """One page, asked for again and again."""
+    tab.reconnect()
     first, size = tab.open(path)
     before = api.processor_seconds()
     took = sorted(tab.open(path)[0] for _ in range(times))

@@ -199,15 +199,16 @@ def head(session: Session) -> Head:
 
 def links(session: Session, *, batch_rows: int = 1000) -> Generator[Link, None, None]:
     """Yield the whole chain in order, read a batch at a time. Close it if you stop early."""
+    # Columns instead of mapped objects, which would take half of the time.
     rows = session.execute(
-        select(AuditLink, AuditEvent)
+        select(*AuditLink.__table__.columns, *AuditEvent.__table__.columns)
         .outerjoin(AuditEvent, AuditEvent.sequence == AuditLink.event_sequence)
         .order_by(AuditLink.position)
         .execution_options(yield_per=batch_rows)
     )
     try:
         for row in rows:
-            yield _link_of(row.AuditLink, row.AuditEvent)
+            yield _link_of(row, None if row.sequence is None else row)
     finally:
         rows.close()
 
@@ -336,7 +337,7 @@ def _vanished(session: Session) -> bool:
     return session.scalar(select(AuditUnlinked.event_sequence).where(~there).limit(1)) is not None
 
 
-def _event_of(row: AuditEvent) -> Event:
+def _event_of(row: Any) -> Event:  # noqa: ANN401 - a mapped row, or a tuple with the same names
     """Return the event that a row holds."""
     return Event(
         sequence=row.sequence,
@@ -350,7 +351,7 @@ def _event_of(row: AuditEvent) -> Event:
     )
 
 
-def _link_of(row: AuditLink, event: AuditEvent | None) -> Link:
+def _link_of(row: Any, event: Any | None) -> Link:  # noqa: ANN401 - likewise
     return Link(
         position=row.position,
         event=None if event is None else _event_of(event),

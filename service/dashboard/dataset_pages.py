@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Response
 from core.dp.charge import MICRO
 from core.errors import NotFound
 from core.ledger import course, ledger_queries
+from core.ledger.entries import GrantState
 from core.ledger.ledger_queries import entry_json
 from core.platform.budget_requests.states import RequestState
 from service.auditing.dataset_trail import list_dataset_audit_events
@@ -25,6 +26,7 @@ from service.budgets.endpoints import (
 from service.budgets.outlook import look_at_sizes
 from service.budgets.schemas import WhatIf
 from service.dashboard.forms import order
+from service.dashboard.long_lists import From, part_of
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.deleting import delete_dataset
@@ -116,20 +118,31 @@ def what_if(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 
 @router.get("/people")
-def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) -> Response:
+def people_page(
+    dataset_id: UUID,
+    visit: CurrentVisit,
+    before: Before = None,
+    members_start: From = 0,
+    grants_start: From = 0,
+) -> Response:
     """Show members, grants and all requests."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     requests = visit.ask(list_dataset_budget_requests, dataset_id=dataset_id, limit=REQUESTS, before=before)
-    members = _members(visit, dataset_id)
-    grants = visit.ask(list_grants, dataset_id=dataset_id).items
-    shown = [member.principal_id for member in members or ()]
-    shown += [grant.holder_id for grant in grants] + [request.requested_by for request in requests.items]
+    known = _members(visit, dataset_id)
+    members = None if known is None else part_of(known, members_start)
+    granted = visit.ask(list_grants, dataset_id=dataset_id).items
+    grants = part_of(sorted(granted, key=lambda grant: grant.state != GrantState.OPEN), grants_start)
+    shown = [] if members is None else [member.principal_id for member in members.items]
+    shown += [grant.holder_id for grant in grants.items] + [
+        request.requested_by for request in requests.items
+    ]
     return page(
         visit,
         "people.html",
         dataset=dataset,
         tabs=tabs(visit, dataset),
         members=members,
+        is_member=visit.principal.id in {member.principal_id for member in known or ()},
         grants=grants,
         people=visit.names_of(shown),
         requests=requests.items,

@@ -69,6 +69,7 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
         status=answer.status_code,
         problem=problem,
         home=HOME if signed_in else "/",
+        is_form=request.method not in SAFE_METHODS,
     )
     shown.headers.update(kept)
     return shown

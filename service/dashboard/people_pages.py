@@ -13,6 +13,7 @@ from service.auth.cookie import require_proof_of_origin
 from service.current_request import current_trail
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
+from service.dashboard.long_lists import From, part_of
 from service.dashboard.rendering import open_page, page, sent_on
 from service.dashboard.visit import CurrentVisit
 from service.dependencies import InjectedContext
@@ -26,16 +27,16 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/people")
-def people_page(visit: CurrentVisit) -> Response:
+def people_page(visit: CurrentVisit, start: From = 0, enrolments_start: From = 0) -> Response:
     """List people, whether they have enrolled, and the enrolments."""
-    people = visit.ask(list_people).items
-    enrolments = visit.ask(list_enrolments).items
+    people = part_of(visit.ask(list_people).items, start)
+    enrolments = part_of(visit.ask(list_enrolments).items, enrolments_start)
     return page(
         visit,
         "principals.html",
         people=people,
         enrolments=enrolments,
-        names=visit.names_of([enrolment.principal_id for enrolment in enrolments]),
+        names=visit.names_of([enrolment.principal_id for enrolment in enrolments.items]),
         now=visit.context.clock.now(),
         known_roles=[role.value for role in Role],
         may_create=visit.may(create_person),
@@ -66,7 +67,7 @@ def enrol_again(principal_id: UUID, visit: CurrentVisit) -> Response:
 def end_enrolment(enrolment_id: UUID, visit: CurrentVisit) -> Response:
     """Cancel an enrolment."""
     visit.ask(cancel_enrolment, enrolment_id=enrolment_id)
-    return sent_on("/keys?done=enrolment-cancelled")
+    return sent_on(f"{'/people' if visit.may(create_person) else '/keys'}?done=enrolment-cancelled")
 
 
 @router.get(ENROL)

@@ -98,6 +98,7 @@ def environment() -> Environment:
         "epsilon": labels.epsilon,
         "share": labels.share,
         "delta": labels.delta,
+        "exact": labels.exact,
         "count": labels.count,
         "short": labels.short,
         "seconds": labels.seconds,

@@ -19,6 +19,7 @@ from service.auditing.endpoints import (
 )
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
+from service.dashboard.long_lists import From, part_of
 from service.dashboard.overview import own_recoveries
 from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit
@@ -38,11 +39,11 @@ Words = Annotated[str, Query(max_length=200), AfterValidator(plain_text)]
 
 
 @router.get("/keys")
-def keys_page(visit: CurrentVisit) -> Response:
+def keys_page(visit: CurrentVisit, start: From = 0) -> Response:
     """List the visitor's own keys; for an admin, all keys with their principals."""
-    keys = visit.ask(list_keys).items
+    keys = part_of(visit.ask(list_keys).items, start)
     # A principal without a name is listed under the name of its first key.
-    principals = {key.principal_id: key.principal_name or key.name for key in reversed(keys)}
+    principals = {key.principal_id: key.principal_name or key.name for key in reversed(keys.items)}
     return page(
         visit,
         "keys.html",

@@ -201,6 +201,11 @@ def delta(amount: float | str | None) -> str:
     return "0" if not value else f"{value:.3g}".replace("e-0", "e-")
 
 
+def exact(amount: float) -> str:
+    """An amount with all its digits, for a field that sends it back."""
+    return repr(amount).removesuffix(".0").replace("e-0", "e-")
+
+
 def count(number: int) -> str:
     """An integer with its digits grouped in threes."""
     return f"{number:,}".replace(",", "\u202f")

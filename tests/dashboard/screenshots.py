@@ -12,7 +12,8 @@ from PIL import Image
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.platform.health.signs import give_sign
 from tests.dashboard.browsing import chromium, served
-from tests.dashboard.newer_scene import make_report
+from tests.dashboard.every_page import PAGES
+from tests.dashboard.newer_scene import enrich, make_report
 from tests.dashboard.scene import lived_in
 from tests.service.world import World
 
@@ -21,37 +22,6 @@ OUT = Path(os.environ.get("UNDERSTUDY_SCREENSHOTS", Path(__file__).parents[2] / 
 WANTED = [name for name in os.environ.get("UNDERSTUDY_PAGES", "").split(",") if name]
 MOST_BYTES = 60_000
 SIZES = {"desktop": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
-PAGES = {
-    "sign-in": (None, "/sign-in"),
-    "sign-in-link": (None, "/sign-in/link"),
-    "overview": ("admin", "/overview"),
-    "orderable": ("analyst", "/overview"),
-    "dataset": ("owner", "/datasets/{dataset_id}"),
-    "analyst-dataset": ("analyst", "/datasets/{dataset_id}"),
-    "request": ("owner", "/requests/{request_id}"),
-    "people": ("owner", "/datasets/{dataset_id}/people"),
-    "ledger": ("auditor", "/datasets/{dataset_id}/ledger?check=true"),
-    "facts": ("owner", "/datasets/{dataset_id}/facts"),
-    "job": ("analyst", "/jobs/{running_id}"),
-    "jobs": ("analyst", "/jobs"),
-    "requests": ("admin", "/requests"),
-    "help": ("admin", "/help"),
-    "order": ("analyst", "/datasets/{dataset_id}/order"),
-    "release": ("analyst", "/releases/{release_id}"),
-    "owned": ("owner", "/releases/{release_id}"),
-    "asked": (
-        "analyst",
-        "/releases/{release_id}?question=ward%20by%20sick%20where%20age%20between%2050%20and%2099",
-    ),
-    "images": ("analyst", "/releases/{pictures_id}"),
-    "keys": ("admin", "/keys"),
-    "system": ("admin", "/system"),
-    "audit": ("auditor", "/audit"),
-    "declare": ("owner", "/datasets/new"),
-    "upload": ("owner", "/datasets/{declared_id}/upload"),
-    "delete": ("owner", "/datasets/{dataset_id}/delete"),
-    "error": ("owner", "/jobs/00000000-0000-4000-8000-000000000000"),
-}
 KEY_PAGES = [
     "sign-in", "overview", "orderable", "dataset", "request", "ledger", "job", "order", "release", "system", "declare",
 ]  # fmt: skip
@@ -63,6 +33,7 @@ def test_screenshots(world: World) -> None:
 
     world.clock.at = datetime.now(UTC) - timedelta(days=17, hours=2)
     scene = lived_in(world)
+    places = vars(scene) | vars(enrich(world, scene)) if WANTED else vars(scene)
     _compare(world, scene.release_id)
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
     keys["auditor"] = world.caller(Role.AUDITOR).key
@@ -82,7 +53,7 @@ def test_screenshots(world: World) -> None:
                     for name in wanted:
                         if PAGES[name][0] == role:
                             _wind(world)
-                            page = address + PAGES[name][1].format_map(vars(scene))
+                            page = address + PAGES[name][1].format_map(places)
                             tab.goto(page)
                             tab.wait_for_load_state("networkidle")
                             assert tab.url == page, "the page itself, not the way in"

@@ -164,7 +164,7 @@ def test_keys_are_shown_once(world: World, sign_in: Callable[..., Visitor]) -> N
     signed_in = _key(world, prefix=world.admin.key[3:11])["id"]
     assert "Old key" in admin.send(f"/keys/{signed_in}/rotate").text
     before = admin.page(f"/keys/{key_id}/revoke")
-    assert "Revoke key research" in before
+    assert "Revoke key “research”" in before
     assert "Revoking it ends your session" not in before
     assert _key(world, id=key_id)["revoked_at"] is None, "looking revokes nothing"
     assert "revoked" in admin.follow(f"/keys/{key_id}/revoke")

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 
 from core.platform.access.roles import Role
 from tests.dashboard.browsing import REQUIRED, browser_path, chromium, served
+from tests.dashboard.every_page import PAGES
 from tests.dashboard.goldens import (
     FOLDER,
     TAKEN_WITH,
@@ -22,15 +23,14 @@ from tests.dashboard.goldens import (
     write,
 )
 from tests.dashboard.scene import lived_in
-from tests.dashboard.screenshots import PAGES, SIZES, enter
+from tests.dashboard.screenshots import SIZES, enter
 from tests.service.world import World
 
 # Read here: a test sees no setting of who runs it.
 ANEW = os.environ.get("UNDERSTUDY_GOLDENS") == "anew"
 OUT = os.environ.get("UNDERSTUDY_GOLDENS_OUT")
 KEPT = ("overview", "dataset", "request", "ledger", "job", "order", "declare", "certificate")
-WHERE = PAGES | {"certificate": ("auditor", "/releases/{release_id}")}
-"""An auditor's page of a release has no plots, which are drawn afresh from the generator by each process."""
+"""The certificate is on an auditor's page, which has no plots: they are drawn afresh from the generator by each process."""
 
 
 def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
@@ -44,16 +44,16 @@ def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
     serve_fonts(world.app)
     with served(world.app) as address, chromium() as browser:
         version = browser.version
-        for role in dict.fromkeys(WHERE[name][0] for name in KEPT):
+        for role in dict.fromkeys(PAGES[name][0] for name in KEPT):
             context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
             tab = context.new_page()
             # An examination of the system arrives when it is done, and says how late it is.
             tab.route("**/overview/findings*", lambda route: route.fulfill(status=204))
             tab.clock.set_fixed_time(now)
             enter(tab, address, keys[role])
-            for name in (name for name in KEPT if WHERE[name][0] == role):
+            for name in (name for name in KEPT if PAGES[name][0] == role):
                 tab.set_viewport_size(SIZES["desktop"])
-                tab.goto(address + WHERE[name][1].format_map(vars(scene)), wait_until="load")
+                tab.goto(address + PAGES[name][1].format_map(vars(scene)), wait_until="load")
                 make_alike(tab)
                 for size, viewport in SIZES.items():
                     found[f"{name}-{size}.png"] = picture(tab, viewport)

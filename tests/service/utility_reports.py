@@ -30,7 +30,8 @@ def name_generator(world: World, release_id: str) -> str:
     digest = "ab" * 32
     with world.database.transaction() as session:
         release = session.get_one(Release, UUID(release_id))
-        release.certificate = {**release.certificate, "artefacts": {"manifest.json": {"sha256": digest}}}
+        artefacts = release.certificate.get("artefacts", {}) | {"manifest.json": {"sha256": digest}}
+        release.certificate = {**release.certificate, "artefacts": artefacts}
     return digest
 
 

@@ -43,9 +43,9 @@ WORDS: Final[Mapping[Kind, str]] = {
     Kind.JOB_FAILED: "A job has failed.",
     Kind.JOB_CANCELLED: "A job was cancelled.",
     Kind.RELEASE_PUBLISHED: "A release was published.",
-    Kind.RECOVERY_MADE: "An administrator made an enrolment with which an existing person can make new keys.",
-    Kind.RECOVERY_ACCEPTED: "An existing person accepted an enrolment and made new keys.",
-    Kind.RECOVERY_CANCELLED: "An enrolment with which an existing person could make new keys was cancelled.",
+    Kind.RECOVERY_MADE: "An administrator started a recovery, with which a person can make new keys.",
+    Kind.RECOVERY_ACCEPTED: "A person accepted a recovery and made new keys.",
+    Kind.RECOVERY_CANCELLED: "The recovery of a person was cancelled.",
     Kind.TEST: "This is the test that you requested.",
     Kind.CONFIRM: "Confirm this address.",
 }
