@@ -16,6 +16,7 @@ from service.dashboard.visit import CurrentVisit, Visit
 from service.grants.endpoints import list_all_grants, read_grant, revoke_grant
 from service.grants.repository import GrantFilter, governed, granted_datasets, holders
 from service.wire import Before
+from service.wording.labels import newest
 
 GRANTS: Final = 25
 CHOICES: Final = 200
@@ -53,7 +54,7 @@ def grants_page(
         visit,
         "grants.html",
         grants=found.items,
-        names=dataset_names(visit, [one for grant in found.items for one in grant.dataset_ids]),
+        names=dataset_names(visit, [one for grant in found.items for one in newest(grant.dataset_ids)]),
         people=visit.names_of([*holding, *(grant.holder_id for grant in found.items)]),
         datasets=datasets,
         holders=holding,
@@ -74,7 +75,7 @@ def grant_page(grant_id: UUID, visit: CurrentVisit) -> Response:
         visit,
         "grant.html",
         grant=grant,
-        names=dataset_names(visit, grant.dataset_ids),
+        names=dataset_names(visit, newest(grant.dataset_ids)),
         people=visit.names_of([grant.holder_id]),
         may_revoke=grant.state == GrantState.OPEN and visit.may(revoke_grant) and _governs(visit, grant_id),
     )

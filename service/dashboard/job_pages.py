@@ -24,6 +24,7 @@ from service.known_counts.endpoints import read_known_counts
 from service.planning.orders import GeneratorOrder
 from service.quotes.endpoints import create_quote
 from service.wire import MAX_PAGE, Before
+from service.wording.labels import newest
 
 JOBS: Final = 25
 MODEL: Final = "model"
@@ -48,7 +49,7 @@ def jobs_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Befor
         visit,
         "jobs.html",
         jobs=found.items,
-        names=dataset_names(visit, [one for job in found.items for one in job.dataset_ids]),
+        names=dataset_names(visit, [one for job in found.items for one in newest(job.dataset_ids)]),
         people=visit.names_of([job.ordered_by for job in found.items]),
         next_before=found.next_before,
         is_first=before is None,
@@ -72,7 +73,7 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         "job.html",
         job=job,
         live=live,
-        names=dataset_names(visit, job.dataset_ids),
+        names=dataset_names(visit, newest(job.dataset_ids)),
         people=visit.names_of([job.ordered_by]),
         may_read_note=visit.may(read_failure_note),
         may_cancel=live and visit.may(cancel_job) and not job.cancel_requested,

@@ -18,7 +18,7 @@ from service.principals.enrolment_endpoints import list_enrolments
 from service.principals.people_schemas import EnrolmentView
 from service.requests.endpoints import approve_budget_request, file_budget_request
 from service.wire import Before
-from service.wording.labels import principal_in
+from service.wording.labels import newest, principal_in
 
 DATASETS: Final = 25
 
@@ -38,7 +38,7 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
     people += [actor for refusal in board.refusals or () if (actor := principal_in(refusal.actor))]
     on_page = {listed.id: listed.name for listed in board.datasets or ()}
     elsewhere = {job.dataset_id for job in jobs}
-    elsewhere |= {one for grant in [*(board.own_grants or ()), *others] for one in grant.dataset_ids}
+    elsewhere |= {one for grant in [*(board.own_grants or ()), *others] for one in newest(grant.dataset_ids)}
     return page(
         visit,
         "overview.html",

@@ -1,6 +1,6 @@
 """Labels of the pages: amounts, times, states and actions for human readers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Final
@@ -14,6 +14,7 @@ from service.wire import coarse
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _SHORT_ID: Final = 8
+_NAMED: Final = 3
 _UP: Final = Context(prec=28, rounding=ROUND_CEILING)
 _TO_THREE: Final = Context(prec=3, rounding=ROUND_CEILING)
 _TO_SIX: Final = Context(prec=6, rounding=ROUND_CEILING)
@@ -199,6 +200,11 @@ def delta(amount: float | str | None) -> str:
         return "–"
     value = float(amount)
     return "0" if not value else f"{value:.3g}".replace("e-0", "e-")
+
+
+def newest(dataset_ids: Sequence[UUID]) -> Sequence[UUID]:
+    """Those of a population's datasets that a page names: the newest three of a list that begins with the oldest."""
+    return dataset_ids[-_NAMED:]
 
 
 def exact(amount: float) -> str:

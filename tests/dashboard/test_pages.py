@@ -15,6 +15,7 @@ from service.dashboard.assets import assets
 from service.dashboard.rendering import TEMPLATES
 from tests.core.artifacts import image_stand_in
 from tests.dashboard.scene import Scene, lived_in
+from tests.dashboard.test_cost import hold_to_the_cost
 from tests.dashboard.visitor import Visitor, enter, require_page
 from tests.service.world import World
 
@@ -71,6 +72,7 @@ def test_every_page_is_for_whom_it_is(world: World, scene: Scene, sign_in: Calla
     _what_is_not_ones_own_does_not_exist(world, scene, sign_in)
     _an_auditor_sees_no_synthetic_row(world, scene, sign_in)
     _pictures_of_a_release(world, scene, sign_in)
+    hold_to_the_cost(world, scene, sign_in)
 
 
 def _holds_up(text: str, path: str) -> None:
