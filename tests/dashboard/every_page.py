@@ -78,7 +78,7 @@ NO_PAGES: Final = frozenset(
 def routes() -> list[APIRoute]:
     """What answers to GET, in the order in which it is looked for."""
     found = [route for group in GROUPS for route in group.router.routes if isinstance(route, APIRoute)]
-    return [route for route in found if "GET" in route.methods]
+    return [route for route in found if "GET" in (route.methods or ())]
 
 
 def route_of(path: str) -> str:
