@@ -104,6 +104,7 @@ from service.witness import endpoints as witness
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 4, 2
 INTAKES_AT_ONCE, INTAKES_OF_ONE = 2, 1
+STATES_AT_ONCE, STATES_OF_ONE = 16, 2
 PLANS_AT_ONCE = 2
 PLANS_KEPT = 256
 PLANNING_PATIENCE_SECONDS = 20.0
@@ -350,6 +351,7 @@ def _make_context(
         limits=Limits(
             uploads=ConcurrencyLimit(UPLOADS_AT_ONCE, what="uploads", share=UPLOADS_OF_ONE),
             intakes=ConcurrencyLimit(INTAKES_AT_ONCE, what="intakes of uploads", share=INTAKES_OF_ONE),
+            states=ConcurrencyLimit(STATES_AT_ONCE, what="states of federations", share=STATES_OF_ONE),
             transactions=Semaphore(_connections_kept(database)),
         ),
     )

@@ -75,11 +75,13 @@ class Limits:
     Args:
         uploads: Uploads sent in one request.
         intakes: Multipart uploads whose rows are being ingested.
+        states: States of federations that are being handed in; the share is a member's.
         transactions: Requests that hold a transaction across threads.
     """
 
     uploads: ConcurrencyLimit
     intakes: ConcurrencyLimit
+    states: ConcurrencyLimit
     transactions: Semaphore
 
 

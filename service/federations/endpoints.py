@@ -6,7 +6,7 @@ the noise that the member's ledger was charged for, and what is handed out is ch
 
 import hashlib
 from typing import Annotated, Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 
@@ -26,7 +26,7 @@ from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.dependencies import Credentials, CurrentPrincipal, InjectedContext, OpenSession
 from service.edge.body_stream import BodyStream, UploadInterrupted
-from service.edge.concurrency import ServiceBusy
+from service.edge.concurrency import ServiceBusy, ShareUsedUp
 from service.federations import repository
 from service.federations.errors import (
     CertificateOfAnother,
@@ -198,7 +198,14 @@ def read_membership(federation_id: UUID, token: Token, context: InjectedContext)
     summary="Hand in a state",
     openapi_extra=_STATE_BODY,
     responses=problems(
-        FederationTokenRefused, FederationOver, RoundNotOpen, StateDiffers, UploadTooLarge, UploadInterrupted
+        FederationTokenRefused,
+        FederationOver,
+        RoundNotOpen,
+        StateDiffers,
+        UploadTooLarge,
+        UploadInterrupted,
+        ServiceBusy,
+        ShareUsedUp,
     ),
 )
 def put_state(
@@ -209,7 +216,9 @@ def put_state(
     with context.database.read_only() as session:
         place = repository.member_with(session, federation_id, digest).place
         largest = session.get_one(Federation, federation_id).state_bytes
-    content = b"".join(BodyStream(request, max_bytes=largest))
+    # A member that freezes while it sends holds a thread: no more than its share of them.
+    with context.limits.states.hold(uuid5(federation_id, str(place))):
+        content = b"".join(BodyStream(request, max_bytes=largest))
     now = context.clock.now()
     with context.database.transaction() as session:
         row = repository.locked(session, federation_id)

@@ -1,18 +1,25 @@
 """The board of a federation, and a member's order: what is refused before anything is reserved."""
 
 import json
+import socket
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import timedelta
+from functools import partialmethod
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from core.data.boards import Board
 from core.db.tables import Dataset, Job
 from core.platform.access.roles import Role
+from service.app import STATES_AT_ONCE, STATES_OF_ONE
+from service.edge.body_stream import BodyStream
 from tests.core.artifacts.stand_in import DOMAIN
+from tests.service.serving import Served, eventually
 from tests.service.test_obtaining import Bridge, everybody
 from tests.service.world import World, require_problem
 from understudy.cli import main
@@ -109,6 +116,30 @@ def test_a_member_that_misses_a_deadline_is_named(world: World, board: BoardOf) 
     assert board.send("north", "GET", "rounds/0/north").status_code == 409
     assert (board.shown()["state"], board.shown()["vanished"]) == ("failed", "south")
     assert board.send("north", "GET", "membership").json()["vanished"] == "south"
+
+
+def test_a_member_that_freezes_while_it_hands_in_holds_up_nobody(
+    world: World, board: BoardOf, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = BodyStream.__init__
+    monkeypatch.setattr(BodyStream, "__init__", partialmethod(plain, silence_seconds=3.0))
+    head = (
+        f"PUT {board.path}/rounds/0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+        f"Authorization: Bearer {board.made['tokens']['south']}\r\n\r\n"
+    )
+    with ExitStack() as frozen, httpx.Client(base_url=served.url, timeout=2.0) as client:
+        # More than the threads in which the API serves requests.
+        for _ in range(48):
+            connection = frozen.enter_context(socket.create_connection((served.host, served.port)))
+            connection.sendall(head.encode() + b"half a state")
+        limit = world.app.state.context.limits.states
+        assert eventually(lambda: limit.free == STATES_AT_ONCE - STATES_OF_ONE)
+        north = {"Authorization": f"Bearer {board.made['tokens']['north']}"}
+        path = f"{board.path}/rounds/0"
+        assert client.put(path, content=b"n0", headers=north).status_code == 204
+        assert client.get(path, headers=north).json() == {"round": 0, "members": ["north"], "complete": False}
+        assert eventually(lambda: limit.free == STATES_AT_ONCE), "who falls silent is given up"
+    assert board.put("south", 0, b"s0").status_code == 204
 
 
 def test_an_ended_federation_takes_and_keeps_no_state(world: World, board: BoardOf) -> None:
