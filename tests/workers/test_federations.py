@@ -21,9 +21,9 @@ from core.artifacts.model_certificate import verify_model_certificate
 from core.artifacts.signing import keyring
 from core.clock import FixedClock
 from core.data.boards import Board
-from core.db.tables import FederationState
+from core.db.tables import Federation, FederationState
 from core.dp.charge import charge_of
-from core.jobs.coarse import Edges
+from core.jobs.coarse import Edges, charged_steps
 from core.ledger.reservation import EntryKind
 from core.plan.federation import shared_digest
 from core.plan.model_plan import ModelPlan
@@ -181,18 +181,48 @@ def _require_no_other_certificate(certificate: dict[str, Any]) -> None:
     assert not [*private_models.plan_problems(plan, averaged=True, member=True)]
 
 
-def test_a_member_that_waits_in_vain_is_charged_for_what_had_begun(
-    workshop: Workshop, served: Served
+def test_a_member_that_freezes_in_a_round_is_refused_when_it_thaws(
+    workshop: Workshop, federated: Federated
 ) -> None:
-    federated = Federated(workshop, served, round_seconds=1.0)
-    job_id = federated.order("north", workshop)
-    workshop.train(job_id)
-    job = workshop.job(job_id)
-    assert (job.state, job.failure_code, job.steps_begun) == ("failed", "member-vanished", 20)
-    charged = charge_of(federated.plan("north").executed(21), delta=1e-6)
-    kept = workshop.reservation(job_id)
-    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
-    assert kept.in_force.epsilon_micros <= charged.epsilon_micros < kept.reserved.epsilon_micros
+    shops = {"north": workshop, "south": workshop.neighbour(colours=("red", "green"))}
+    jobs = {name: federated.order(name, shop) for name, shop in shops.items()}
+    with ThreadPoolExecutor(2) as threads:
+        ended = {name: threads.submit(shops[name].train, jobs[name]) for name in shops}
+        # South has begun its second round, whose state waits for an edge of the job.
+        assert eventually(lambda: shops["south"].job(jobs["south"]).steps_begun == 40)
+        child = _child_of(jobs["south"])
+        assert child is not None
+        os.kill(child, signal.SIGSTOP)
+        assert eventually(lambda: (1, 0) in federated.states())
+        handed_in = federated.states()
+        assert (1, 1) not in handed_in, "south froze before it had handed in"
+        with workshop.database.transaction() as session:
+            session.get_one(Federation, federated.id).round_seconds = 0.1
+        ended["north"].result()
+        shown = federated.send("GET", f"/{federated.id}").json()
+        assert (shown["state"], shown["vanished"]) == ("failed", "south")
+        _require_charged_for_what_had_begun(workshop, jobs["north"], federated.plan("north"))
+        os.kill(child, signal.SIGCONT)
+        ended["south"].result()
+    assert federated.states() == handed_in, "the late state is refused"
+    job = shops["south"].job(jobs["south"])
+    # How long the own steps take depends on rows, so a member that is late itself is charged in full, once.
+    assert (job.state, job.failure_code, job.steps_begun) == ("failed", "training-failed", 40)
+    assert shops["south"].movements(jobs["south"]) == [EntryKind.RESERVED, EntryKind.SPENT]
+    kept = shops["south"].reservation(jobs["south"])
+    assert kept.in_force == kept.reserved == charge_of(federated.plan("south").mechanism, delta=1e-6)
+    _require_charged_for_what_had_begun(workshop, jobs["north"], federated.plan("north"))
+
+
+def _require_charged_for_what_had_begun(shop: Workshop, job_id: UUID, plan: ModelPlan) -> None:
+    job = shop.job(job_id)
+    assert (job.state, job.failure_code, job.steps_begun) == ("failed", "member-vanished", 40)
+    assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
+    kept = shop.reservation(job_id)
+    answered = charge_of(plan.executed(40), delta=1e-6)
+    rounded_up = charge_of(plan.executed(charged_steps(40, 60)), delta=1e-6)
+    assert answered.epsilon_micros <= kept.in_force.epsilon_micros < kept.reserved.epsilon_micros
+    assert kept.in_force == rounded_up
 
 
 class Scripted:

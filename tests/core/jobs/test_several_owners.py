@@ -1,13 +1,14 @@
 """A job over the datasets of several owners: every ledger moves with the others, or none does."""
 
 import multiprocessing
-import threading
+import os
+import signal
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from core.clock import FixedClock
 from core.db.session import Database
@@ -16,11 +17,12 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
-from core.errors import BudgetRefused, UnderstudyError
+from core.errors import BudgetRefused, Unavailable, UnderstudyError
 from core.jobs import claims, endings, repository, turns
-from core.jobs.errors import PlanDoesNotFit
+from core.jobs.errors import LeaseLost, PlanDoesNotFit
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue
+from core.jobs.states import Cause
 from core.ledger import budget_lock, governance, ledger, ledger_queries
 from core.ledger.budget_lock import append_movement, current_balances
 from core.ledger.entries import GrantState
@@ -35,7 +37,9 @@ from core.plan.selection import ordered_plan_from_json, owners_of
 from core.platform import deletion
 from tests.core.jobs.test_races import at_once
 from tests.core.ledger.support import HOLDER, NOON
+from tests.faults.processes import wait_until
 from tests.models.classifier.small import TABLE
+from tests.system.processes import look
 
 SIZES = (1000, 400, 200)
 PROCESSES = multiprocessing.get_context("fork")
@@ -255,44 +259,94 @@ def test_orders_over_one_set_of_ledgers_take_their_locks_in_one_order(database):
     assert all(consortium.movements(one) == [[R]] * 3 for one in placed)
 
 
-def hold(database_url: str, populations, job_id: UUID, word: str, ready) -> None:
-    """In a process of its own: move in every ledger, and never reach the commit."""
-    with Database(database_url).transaction() as session:
-        if word == "reserve":
-            ledger.reserve_all(
-                session,
-                [ledger.Payer(population_id=each, grant_id=None) for each in populations],
-                job_id=job_id,
-                charge=charge_of(plan_of(sum(SIZES)).mechanism, delta=1e-6),
-                mechanism_json={"version": 1},
-                clock=FixedClock(NOON),
-            )
-        elif word == "spend":
-            ledger.spend(session, job_id, fence=1, clock=FixedClock(NOON))
-        else:
-            ledger.settle(session, job_id, charge=NOTHING, clock=FixedClock(NOON))
-        ready.send(word)
-        threading.Event().wait()
+def hold(database_url: str, populations, job_id: UUID, word: str, pipe) -> None:
+    """In a process of its own: move in every ledger, and stop before the commit."""
+    try:
+        with Database(database_url).transaction() as session:
+            if word == "reserve":
+                ledger.reserve_all(
+                    session,
+                    [ledger.Payer(population_id=each, grant_id=None) for each in populations],
+                    job_id=job_id,
+                    charge=charge_of(plan_of(sum(SIZES)).mechanism, delta=1e-6),
+                    mechanism_json={"version": 1},
+                    clock=FixedClock(NOON),
+                )
+            elif word == "spend":
+                ledger.spend(session, job_id, fence=1, clock=FixedClock(NOON))
+            else:
+                ledger.settle(session, job_id, charge=NOTHING, clock=FixedClock(NOON))
+            session.execute(text("SET LOCAL idle_in_transaction_session_timeout = '300ms'"))
+            pipe.send(word)
+            os.kill(os.getpid(), signal.SIGSTOP)
+    except Unavailable as refused:
+        pipe.send(refused.code)
 
 
+@pytest.mark.parametrize("end", ["killed", "frozen"])
 @pytest.mark.parametrize("word", ["reserve", "spend", "settle"])
-def test_a_process_killed_in_the_middle_leaves_every_ledger_as_it_was(
-    consortium, database, database_url, word
+def test_a_process_stopped_in_the_middle_leaves_every_ledger_as_it_was(
+    consortium, database, database_url, word, end
 ):
     job_id = uuid4() if word == "reserve" else consortium.order()
     if word == "settle":
         assert consortium.claim(job_id) is not None
     before = consortium.movements(job_id)
-    ready, ready_there = PROCESSES.Pipe(duplex=False)
+    pipe, pipe_there = PROCESSES.Pipe(duplex=False)
     holder = PROCESSES.Process(
-        target=hold, args=(database_url, consortium.populations, job_id, word, ready_there)
+        target=hold, args=(database_url, consortium.populations, job_id, word, pipe_there)
     )
     holder.start()
-    assert ready.poll(60)
-    holder.kill()
-    holder.join()
+    assert pipe.poll(60)
+    assert pipe.recv() == word
+    assert wait_until(lambda: look(holder.pid).state == "T", seconds=60)
+    if end == "killed":
+        holder.kill()
+        holder.join()
     assert consortium.movements(job_id) == before
-    consortium.order()
+    consortium.order()  # waits no longer for a frozen process than the server lets it hold the ledgers
+    if end == "frozen":
+        os.kill(holder.pid, signal.SIGCONT)
+        holder.join()
+        assert pipe.recv() == "database-busy", "its commit comes too late"
+    assert consortium.movements(job_id) == before
+    with database.read_only() as session:
+        assert session.scalar(text("SHOW idle_in_transaction_session_timeout")) == "2min"
+
+
+@pytest.mark.parametrize("meanwhile", ["taken over", "cancelled"])
+def test_a_worker_that_thaws_after_its_lease_moves_no_ledger(consortium, meanwhile):
+    plan = consortium.plan()
+    job_id = consortium.order(plan)
+    frozen = consortium.claim(job_id)
+    with consortium.database.transaction() as session:
+        claims.advance(session, frozen, stage="train", step=10, total=20)
+    consortium.clock.advance(seconds=61)
+    if meanwhile == "taken over":
+        second = consortium.claim(job_id)
+        assert (second.fence, second.steps_begun) == (frozen.fence + 1, 10)
+        moves, mechanism = [R, S], plan.mechanism
+    else:
+        assert consortium.cancel(job_id) == "cancelled", "nobody waits for a worker without a lease"
+        moves, mechanism = [R, S, T], plan.executed(10)
+    by_clock = {"clock": consortium.clock}
+    late = (
+        lambda session: claims.heartbeat(session, frozen, lease_seconds=60, **by_clock),
+        lambda session: claims.advance(session, frozen, stage="train", step=20, total=20),
+        lambda session: endings.finish(
+            session, frozen, release_id=uuid4(), bundle_key="late", certificate={}, **by_clock
+        ),
+        lambda session: endings.fail(
+            session, frozen, code="member-vanished", cause=Cause.MACHINERY, queue=consortium.queue, max_attempts=0, **by_clock
+        ),
+        lambda session: endings.stop(session, frozen, **by_clock),
+        lambda session: endings.hand_back(session, frozen, queue=consortium.queue, **by_clock),
+    )  # fmt: skip
+    for write in late:
+        with pytest.raises(LeaseLost), consortium.database.transaction() as session:
+            write(session)
+    assert consortium.movements(job_id) == [moves] * 3
+    assert consortium.charges(job_id) == [charge_of(mechanism, delta=1e-6)] * 3
 
 
 def test_a_deleted_dataset_stops_the_job_of_all(consortium):
