@@ -1,6 +1,6 @@
 """What must hold after every round, however the stack was disturbed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -8,7 +8,8 @@ from uuid import UUID
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from core.artifacts.bundle import Bundle, unpack
+from core.artifacts.bundle import Bundle, is_model, unpack
+from core.artifacts.model_bundle import unpack_model
 from core.artifacts.reports.owner_files import read_report
 from core.artifacts.reports.owner_page import FAILED
 from core.clock import SystemClock
@@ -112,6 +113,26 @@ def final_violations(stack: Stack) -> list[str]:
         return [*found, *_of_history(session, None)]
 
 
+def joint_violations(stack: Stack, job_id: UUID, datasets: Sequence[UUID]) -> list[str]:
+    """What does not hold for a job over several datasets: it ends once, and its ledgers say the same."""
+    with stack.database() as database, database.read_only() as session:
+        job = session.get_one(Job, job_id)
+        found = [*_of_job(stack, session, job, None, frozenset({"succeeded"}), ledgers=len(datasets))]
+        release = session.scalars(select(Release).where(Release.job_id == job_id)).one_or_none()
+        stated = (
+            {}
+            if release is None
+            else {one["dataset_id"]: one["charge"] for one in release.certificate["ledgers"]}
+        )
+        for dataset_id in datasets:
+            dataset = session.get_one(Dataset, dataset_id)
+            found += _of_chain(session, dataset.population_id)
+            charged = ledger_queries.reservations_of(session, job_id)[dataset.population_id].in_force
+            if stated.get(str(dataset_id)) != charged.to_json():
+                found.append("a ledger was charged something else than the certificate states")
+    return found
+
+
 def _of_dataset(
     stack: Stack, session: Session, dataset_id: UUID, reference: Essence | None, ends: frozenset[str]
 ) -> Iterator[str]:
@@ -133,7 +154,13 @@ def _of_dataset(
 
 
 def _of_job(
-    stack: Stack, session: Session, job: Job, reference: Essence | None, ends: frozenset[str]
+    stack: Stack,
+    session: Session,
+    job: Job,
+    reference: Essence | None,
+    ends: frozenset[str],
+    *,
+    ledgers: int = 1,
 ) -> Iterator[str]:
     if job.state not in ends:
         yield f"the job is {job.state} ({job.failure_code}) after {job.attempts} attempts"
@@ -141,17 +168,21 @@ def _of_job(
         yield "an ended job kept its randomness key"
     yield from _of_history(session, job.id)
     entries = session.execute(
-        select(LedgerEntry.kind, LedgerEntry.fence)
+        select(LedgerEntry.population_id, LedgerEntry.kind, LedgerEntry.fence)
         .where(LedgerEntry.job_id == job.id)
         .order_by(LedgerEntry.sequence)
     ).all()
-    kinds = [str(entry.kind) for entry in entries]
     legal = {
         JobState.SUCCEEDED: [["RESERVED", "SPENT"]],
         JobState.CANCELLED: [["RESERVED", "SPENT", "SETTLED"], ["RESERVED", "VOIDED"]],
     }.get(JobState(job.state), [])
-    if kinds not in legal:
-        yield f"the ledger of a {job.state} job says {kinds}"
+    payers = {entry.population_id for entry in entries}
+    if len(payers) != ledgers:
+        yield f"{len(payers)} ledgers paid for a job over {ledgers} datasets"
+    for payer in payers:
+        kinds = [str(entry.kind) for entry in entries if entry.population_id == payer]
+        if kinds not in legal:
+            yield f"the ledger of a {job.state} job says {kinds}"
     fences = [int(entry.fence) for entry in entries if entry.kind == "SPENT"]
     if any(not 1 <= fence <= job.fence for fence in fences):
         yield f"spent under fence {fences}, claimed up to {job.fence}"
@@ -179,10 +210,15 @@ def _of_history(session: Session, job_id: UUID | None) -> Iterator[str]:
 
 def _of_release(stack: Stack, release: Release, reference: Essence | None) -> Iterator[str]:
     try:
-        bundle = unpack(stack.store.get_bytes(release.bundle_key))
+        content = stack.store.get_bytes(release.bundle_key)
     except ObjectMissing:
         yield "a release has no bundle"
         return
+    if is_model(content):
+        if unpack_model(content).certificate != release.certificate:
+            yield "the certificate of the bundle of a model is not the release's"
+        return
+    bundle = unpack(content)
     if bundle.certificate != release.certificate:
         yield "the certificate of the bundle is not the release's"
     if reference is not None and Essence.of(bundle) != reference:

@@ -48,6 +48,11 @@ TERMS: Final[dict[str, Any]] = {
         "latent_dimension": 8,
     },
 }
+JOINT: Final[dict[str, Any]] = {
+    "epsilon": 1.0,
+    "delta": 1e-6,
+    "model": {"steps": 3000, "averaging_rounds": 30},
+}
 DOMAIN: Final[dict[str, Any]] = {
     "schema": "understudy.domain/1",
     "target": "sick",
@@ -157,28 +162,37 @@ class Publication(Errand):
             self._client("admin") as admin,
             self._client("analyst") as analyst,
         ):
-            self.at = "declare"
-            dataset = self._insist(
-                lambda: owner.declare_dataset(name=self.name, domain=DOMAIN, declared_size=ROWS)
-            )
-            self.dataset_id = dataset.id
-            self.at = "upload"
-            self._insist(lambda: self._upload(owner, dataset.id, self._rows))
-            self.at = "budget"
-            self._insist(lambda: introduce(owner, analyst, dataset))
-            self._insist(lambda: admin.set_budget(dataset.id, epsilon=CAP[0], delta=CAP[1]))
-            self.at = "grant"
-            grant = self._insist(lambda: self._grant(admin, analyst, dataset.id))
+            self.dataset_id, grant = self._ready(owner, admin, analyst)
             self.at = "order"
             key = uuid4().hex
+            dataset_id = self.dataset_id
             job = self._insist(
-                lambda: analyst.order_job(dataset.id, **TERMS, grant_id=grant, idempotency_key=key)
+                lambda: analyst.order_job(dataset_id, **TERMS, grant_id=grant, idempotency_key=key)
             )
-            self.job_id, self.job, self.at = job.id, job, "queued"
-            while not self.job.ended:
-                time.sleep(PAUSE_SECONDS)
-                self.job = self._insist(lambda: analyst.read_job(job.id))
-            self.at = "ended"
+            self._follow(analyst, job)
+
+    def _ready(self, owner: Client, admin: Client, analyst: Client) -> tuple[str, str]:
+        """Bring a dataset as far as a grant on it. Returns the ids of both."""
+        self.at = "declare"
+        dataset = self._insist(
+            lambda: owner.declare_dataset(name=self.name, domain=DOMAIN, declared_size=ROWS)
+        )
+        self.dataset_id = dataset.id
+        self.at = "upload"
+        self._insist(lambda: self._upload(owner, dataset.id, self._rows))
+        self.at = "budget"
+        self._insist(lambda: introduce(owner, analyst, dataset))
+        self._insist(lambda: admin.set_budget(dataset.id, epsilon=CAP[0], delta=CAP[1]))
+        self.at = "grant"
+        return dataset.id, self._insist(lambda: self._grant(admin, analyst, dataset.id))
+
+    def _follow(self, analyst: Client, job: Job) -> None:
+        """Wait for the end of the job."""
+        self.job_id, self.job, self.at = job.id, job, "queued"
+        while not self.job.ended:
+            time.sleep(PAUSE_SECONDS)
+            self.job = self._insist(lambda: analyst.read_job(job.id))
+        self.at = "ended"
 
     def _grant(self, admin: Client, analyst: Client, dataset_id: str) -> str:
         """Find the grant, or the request for it, or file one; what an earlier try has done is found again."""
@@ -224,6 +238,33 @@ class Publication(Errand):
             return len(MOMENTS), 1.0
         where = str(stage) if stage else "queued"
         return MOMENTS.index(where), int(str(step)) / STEPS if where == "train" else 0.0
+
+
+class JointTraining(Publication):
+    """Train one model over the datasets of two owners, whose weights are averaged.
+
+    Attributes:
+        datasets: once each has a grant.
+    """
+
+    def __init__(self, stack: Stack, rows: Path, *, name: str) -> None:
+        super().__init__(stack, rows, name=name)
+        self.datasets: list[str] = []
+
+    def _do(self) -> None:
+        with (
+            self._client("owner") as owner,
+            self._client("admin") as admin,
+            self._client("analyst") as analyst,
+        ):
+            self.datasets = [self._ready(owner, admin, analyst)[0] for _ in range(2)]
+            self.at = "order"
+            key = uuid4().hex
+            first, *further = self.datasets
+            job = self._insist(
+                lambda: analyst.order_job(first, further=further, **JOINT, idempotency_key=key)
+            )
+            self._follow(analyst, job)
 
 
 class PartsUpload(Errand):

@@ -8,14 +8,23 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 import numpy as np
 
-from tests.faults.errand import PartsUpload, Publication, ReportOrder, WebhookTest
+from tests.faults.checks import joint_violations
+from tests.faults.errand import (
+    MOMENTS,
+    JointTraining,
+    PartsUpload,
+    Publication,
+    ReportOrder,
+    WebhookTest,
+    write_rows,
+)
 from tests.faults.processes import (
     kill_all,
     limit_files,
@@ -28,6 +37,7 @@ from tests.faults.stack import LEASE_SECONDS, Stack
 from tests.system.processes import Process
 
 PATIENCE_SECONDS: Final = 120.0
+TRAINING: Final = MOMENTS.index("train")
 BROKER_KEYS: Final = b"celery unacked unacked_index unacked_mutex"
 ATTEMPT_BEGUN: Final = ("measure", "pretrain", "train")
 UNREPORTED: Final = """
@@ -209,6 +219,25 @@ def freeze(*, whole: bool) -> Deed:
     return deed
 
 
+def freeze_joint(scene: Scene) -> Afterwards:
+    """Stop the worker that trains over the rows of two owners, past its lease; both ledgers must agree at the end."""
+    stack = scene.stack
+    stack.await_health()
+    folder = Path(tempfile.mkdtemp(dir=scene.folder))
+    joint = JointTraining(stack, write_rows(folder / "rows.csv"), name="a training of two owners")
+    joint.start()
+    wait_until(lambda: joint.moment()[0] >= TRAINING or not joint.is_alive(), seconds=PATIENCE_SECONDS)
+    thaw = freeze(whole=True)(replace(scene, errand=joint))
+
+    def concluded() -> list[str]:
+        found = joint.concluded()
+        found += (thaw() if thaw is not None else None) or []
+        assert joint.job_id is not None, "it was ordered"
+        return found + joint_violations(stack, UUID(joint.job_id), [UUID(one) for one in joint.datasets])
+
+    return concluded
+
+
 def delay_heartbeats(scene: Scene) -> None:
     """Hold the job's row for longer than the lease: beats, marks and claims all wait for it."""
     with scene.stack.connected() as connection, connection.transaction():
@@ -301,6 +330,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "double messages": Fault(double_messages, ("queued", *ATTEMPT_BEGUN, "export")),
     "frozen task": Fault(freeze(whole=False), ATTEMPT_BEGUN),
     "frozen worker": Fault(freeze(whole=True), ATTEMPT_BEGUN),
+    "frozen worker of two owners": Fault(freeze_joint, beside=True),
     "late heartbeats": Fault(delay_heartbeats, ATTEMPT_BEGUN),
     "full disk": Fault(fill_disk),
     "cancel": Fault(cancel, ("queued", *ATTEMPT_BEGUN, "export"), frozenset({"succeeded", "cancelled"})),

@@ -1,12 +1,17 @@
-"""Two owners with a stack each: own database, own key, own ledger. One model, and rows that never leave."""
+"""Two owners with a stack each: own database, own key, own ledger. One model, and rows that never leave; and an owner that freezes."""
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.faults.processes import wait_until
 from tests.system.conftest import Up, understudy
 from understudy.connection import Connection
 from understudy.simulation import write_table
@@ -37,42 +42,60 @@ def _ready(connection: Connection, rows: Path, domain: Path, size: int) -> str:
         owner.governance.add_member(dataset.id, analyst.governance.who_am_i().principal_id)
         owner.upload_rows(dataset.id, rows)
         with connection.client("admin") as admin:
-            admin.set_budget(dataset.id, epsilon=3.0, delta=1e-5)
+            admin.set_budget(dataset.id, epsilon=5.0, delta=1e-5)
             asked = analyst.governance.file_request(
-                dataset.id, epsilon=2.0, delta=1e-5, purpose="One model over two owners."
+                dataset.id, epsilon=5.0, delta=1e-5, purpose="One model over two owners."
             )
             admin.governance.approve_request(asked.id)
     return dataset.id
 
 
+class Federation:
+    """A federation of both owners, whose board is the stack of north."""
+
+    def __init__(self, stacks: dict[str, Up], folder: Path) -> None:
+        self.stacks, self.folder = stacks, folder
+        self.datasets: dict[str, str] = {}
+        for seed, (name, size) in enumerate(SIZES.items()):
+            rows, declared = write_table(folder / f"rows-{name}", rows=size, seed=seed)
+            self.domain = json.loads(declared.read_text())
+            self.domain.pop("declared_size", None)
+            self.datasets[name] = _ready(stacks[name].connection, rows, declared, size)
+
+    def create(self, **model: int) -> None:
+        with self.stacks["north"].connection.client("analyst") as analyst:
+            self.made = analyst.federations.create(
+                "readmissions", domain=self.domain, epsilon=2.0, delta=1e-6, members=SIZES, model=model, round_seconds=120.0
+            )  # fmt: skip
+
+    def member(self, name: str) -> subprocess.CompletedProcess[str]:
+        return understudy(
+            "member", self.datasets[name], "--join",
+            f"{self.stacks['north'].connection.url}/v1/federations/{self.made['id']}",
+            "--token", self.made["tokens"][name], "--data-folder", self.stacks[name].data_folder,
+            "--out", self.folder / f"{name}.zip", timeout=500,
+        )  # fmt: skip
+
+    def shown(self) -> dict[str, Any]:
+        with self.stacks["north"].connection.client("analyst") as analyst:
+            return dict(analyst.federations.read(self.made["id"]))
+
+    def last_movements(self, name: str) -> list[str]:
+        """What the owner's ledger says of its newest job."""
+        with self.stacks[name].connection.client("owner") as owner:
+            entries = owner.read_ledger(self.datasets[name]).entries
+        moves = [one for one in entries if one.get("job_id") is not None]
+        return [str(one["kind"]) for one in moves if one["job_id"] == moves[-1]["job_id"]]
+
+
 def test_two_owners_with_a_stack_each_hold_one_model(stacks: dict[str, Up], tmp_path: Path) -> None:
-    datasets, domain = {}, {}
-    for seed, (name, size) in enumerate(SIZES.items()):
-        rows, declared = write_table(tmp_path / f"rows-{name}", rows=size, seed=seed)
-        domain = json.loads(declared.read_text())
-        domain.pop("declared_size", None)
-        datasets[name] = _ready(stacks[name].connection, rows, declared, size)
-
-    board = stacks["north"].connection
-    with board.client("analyst") as analyst:
-        made = analyst.federations.create(
-            "readmissions", domain=domain, epsilon=2.0, delta=1e-6, members=SIZES,
-            model={"steps": 40, "averaging_rounds": 4},
-        )  # fmt: skip
-
-    def member(name: str) -> None:
-        finished = understudy(
-            "member", datasets[name], "--join", f"{board.url}/v1/federations/{made['id']}",
-            "--token", made["tokens"][name], "--data-folder", stacks[name].data_folder,
-            "--out", tmp_path / f"{name}.zip", timeout=500,
-        )  # fmt: skip
-        assert finished.returncode == 0, finished.stderr
-
+    federation = Federation(stacks, tmp_path)
+    federation.create(steps=40, averaging_rounds=4)
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(member, SIZES))
+        for finished in threads.map(federation.member, SIZES):
+            assert finished.returncode == 0, finished.stderr
 
-    with board.client("analyst") as analyst:
-        found = analyst.federations.read(made["id"])
+    found = federation.shown()
     assert found["state"] == "done"
     certificates = {one["name"]: one["certificate"] for one in found["members"]}
     places = {name: certificate["ledger"] for name, certificate in certificates.items()}
@@ -82,3 +105,31 @@ def test_two_owners_with_a_stack_each_hold_one_model(stacks: dict[str, Up], tmp_
         (tmp_path / "keys.json").write_text(listed.stdout)
         verified = understudy("verify", tmp_path / f"{name}.zip", "--keys", tmp_path / "keys.json")
         assert verified.returncode == 0, verified.stdout + verified.stderr
+
+    _require_that_a_frozen_owner_is_refused(federation)
+
+
+def _require_that_a_frozen_owner_is_refused(federation: Federation) -> None:
+    """Stop everything that trains at south in the middle of a round, until north has given up."""
+    federation.create(steps=400, averaging_rounds=40)
+    with ThreadPoolExecutor(2) as threads:
+        running = {name: threads.submit(federation.member, name) for name in SIZES}
+        assert wait_until(lambda: federation.shown()["rounds_done"] >= 1, seconds=300)
+        family = federation.stacks["south"].family()
+        frozen = [one for one in family if "celery" in one.name or "workers.runner" in one.name]
+        for process in frozen:
+            os.kill(process.pid, signal.SIGSTOP)
+        given_up = running["north"].result()
+        assert given_up.returncode != 0
+        assert "member-vanished" in given_up.stdout + given_up.stderr
+        late = federation.shown()
+        assert (late["state"], late["vanished"]) == ("failed", "south")
+        assert 1 <= late["rounds_done"] < 40
+        for process in frozen:
+            os.kill(process.pid, signal.SIGCONT)
+        refused = running["south"].result()
+        assert refused.returncode != 0
+        assert "training-failed" in refused.stdout + refused.stderr
+    assert federation.last_movements("north") == ["RESERVED", "SPENT", "SETTLED"]
+    assert federation.last_movements("south") == ["RESERVED", "SPENT"], "charged in full, once"
+    assert federation.shown() == late, "the late state is refused"
