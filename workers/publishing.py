@@ -18,7 +18,6 @@ from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import SCHEMA, Executed, require_as_planned
 from core.artifacts.model_bundle import model_files, packed_model, unpack_model
 from core.artifacts.model_certificate import (
-    Place,
     Trained,
     described_codes,
     make_model_certificate,
@@ -26,6 +25,7 @@ from core.artifacts.model_certificate import (
 )
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_readme import render_model_readme
+from core.artifacts.owners_ledgers import Place
 from core.artifacts.packing import files_of, pack
 from core.artifacts.readme import render_readme
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
@@ -72,7 +72,7 @@ def certify_bundle(
     report = staged.certificate
     _require_claimed(report, claim)
     with database.transaction() as session:
-        payment = payment_of(session, claim.job_id, claim.population_id)
+        payment, *others = (payment_of(session, claim.job_id, each) for each in claim.population_ids)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
     assert not isinstance(claim.plan, ReportPlan | ModelPlan), "reports and models are signed elsewhere"
     made = partial(
@@ -88,6 +88,7 @@ def certify_bundle(
         cardinalities=staged.manifest.cardinalities,
         software=report["software"],
         generator_check=GeneratorCheck.of_certificate(report),
+        others=tuple(Place(reserved=one[EntryKind.RESERVED], spent=one[EntryKind.SPENT]) for one in others),
     )
     certificate = _certificate(claim.plan, report, made)
     readme = render_readme(

@@ -37,8 +37,8 @@ from core.logs import get_logger
 from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.table import TableDomain
 from core.platform.settings import Settings
-from models.counting.question import CountQuestion, Counts, Groups
-from models.counting.streamed import StreamedCounter, add_counts, count_shard
+from models.counting.question import Counter, CountQuestion, Counts, Groups
+from models.counting.streamed import JointCounter, StreamedCounter, add_counts, count_shard
 from models.counting.units import RowShards, Weights, record_weights
 from models.encoding import Forbidden, codes_alone, ordered_columns
 from workers.assignment import Assignment, read_assignment
@@ -316,10 +316,25 @@ class Helpers:
         self._queue: CeleryQueue | None = None
 
     def counter(
-        self, stored: PrivateShards, domain: TableDomain, *, key: bytes, bound: int | None
-    ) -> StreamedCounter | SharedCounter:
-        """Make the counter. It asks for help if the operator wants it and there is more than one shard."""
-        shards = _StoredShards(stored)
+        self,
+        stored: Sequence[PrivateShards],
+        domain: TableDomain,
+        *,
+        keys: Sequence[bytes],
+        bound: int | None,
+    ) -> Counter:
+        """Make the counter of every owner's rows. It asks for help if the operator wants it and there is more than one shard.
+
+        The rows of several owners are counted in this process alone.
+        """
+        if len(stored) > 1:
+            return JointCounter(
+                [
+                    StreamedCounter(_StoredShards(each), domain, key=own, bound=bound)
+                    for each, own in zip(stored, keys, strict=True)
+                ]
+            )
+        shards, (key,) = _StoredShards(stored[0]), keys
         helpers = self._settings.counting_helpers
         if not helpers or len(shards) == 1:
             return StreamedCounter(shards, domain, key=key, bound=bound)

@@ -46,7 +46,6 @@ from core.platform.settings import Settings
 from models.bundle import write_bundle
 from models.classifier.recorder import ModelRecorder
 from models.coding import coded_images, coded_table
-from models.counting.streamed import only_counts
 from models.counting.units import UNIT_KEY_BYTES
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
@@ -287,12 +286,13 @@ def _trained(
         )
         plan = plan.with_learnt_records(domain.records_per_unit)
         return domain, make(plan.synthesizer).fit(table, plan, streams, host)
-    if isinstance(plan, Plan) and isinstance(domain, TableDomain) and only_counts(plan):
+    if isinstance(plan, Plan) and isinstance(domain, TableDomain) and plan.only_counts:
         with storage():
-            shards = PrivateShards(store, *work.only_rows, domain)
-        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
+            stored = [PrivateShards(store, one.object_key, one.data_key, domain) for one in work.rows]
+        # The same value of the unit column at two owners is two units.
+        keys = [streams.bytes(Purpose.UNIT_KEY, place, UNIT_KEY_BYTES) for place in range(len(stored))]
         with closing(Helpers(settings, work, store)) as helpers:
-            counter = helpers.counter(shards, domain, key=key, bound=plan.privacy_unit.records)
+            counter = helpers.counter(stored, domain, keys=keys, bound=plan.privacy_unit.records)
             return domain, make(plan.synthesizer).fit(counter, plan, streams, host)
     records = _opened(work, store, domain)
     if isinstance(plan, SelectionPlan):

@@ -14,6 +14,8 @@ from core.artifacts import statements as say
 from core.artifacts.certificate_form import SCHEMA, CertificateForm, Form
 from core.artifacts.errors import InvalidCertificate
 from core.artifacts.execution import Executed, multiplier_runs
+from core.artifacts.joint_form import JOINT_SCHEMA, JointCertificateForm
+from core.artifacts.owners_ledgers import Place, ledgers_of, require_owners
 from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
@@ -22,6 +24,7 @@ from core.dp.accountant import Epsilons, epsilons
 from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
+from core.plan.joint_plan import JointPlan
 from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
 from core.plan.selection import OrderedPlan
@@ -47,6 +50,7 @@ def make_certificate(
     noise_grid: Mapping[str, Any],
     software: Mapping[str, Any],
     generator_check: GeneratorCheck | None = None,
+    others: Sequence[Place] = (),
 ) -> dict[str, Any]:
     """Return the certificate as a JSON object, without the member `artefacts` and the signature.
 
@@ -62,11 +66,13 @@ def make_certificate(
         cardinalities: Codes of every modelled column.
         noise_grid: The public grids that sums and noise were rounded to, against attacks on low bits (Mironov 2012).
         generator_check: Result of the degeneracy check; None if there was none.
+        others: Where the ledgers of further owners say what they were charged, in the plan's order.
     """
     looked = {} if generator_check is None else {MEMBER: generator_check.to_json()}
     unit = plan.privacy_unit.column
+    place = Place(reserved=reserved, spent=spent)
     return {
-        "schema": SCHEMA,
+        "schema": JOINT_SCHEMA if isinstance(plan, JointPlan) else SCHEMA,
         "release_id": str(release_id),
         "job_id": str(job_id),
         "dataset_id": str(dataset_id),
@@ -93,7 +99,7 @@ def make_certificate(
         "unprotected_quantities": list(say.UNPROTECTED),
         "model": {
             "model_name": "Central",
-            "actors": say.ACTORS,
+            "actors": say.JOINT_ACTORS if isinstance(plan, JointPlan) else say.ACTORS,
             "release_type": "One release",
             "data_source_type": "Static",
             "access_type": "Non-interactive",
@@ -109,18 +115,27 @@ def make_certificate(
         },
         "preprocessing": _preprocessing(plan),
         "post_processing": say.POST_PROCESSING,
-        "composition": {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS},
-        "ledger": {"reserved": link(reserved), "spent": link(spent), "head": link(spent)},
+        "composition": _composition(plan),
+        "ledger": place.to_json(),
         "justification": _justification(plan),
         "randomness": {"cipher": say.CIPHER, "key": say.KEY, "addressing": say.ADDRESSING},
         "noise_grid": dict(noise_grid),
         "software": dict(software),
         "not_covered": list(say.NOT_COVERED),
         **looked,
+        **ledgers_of(plan, (place, *others)),
     }
 
 
+def _composition(plan: Plan) -> dict[str, str]:
+    if isinstance(plan, JointPlan):
+        return {"within": say.JOINT_WITHIN, "across": say.FEDERATED_ACROSS}
+    return {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS}
+
+
 def _reading(plan: Plan) -> str:
+    if isinstance(plan, JointPlan):
+        return say.JOINT_READING
     return say.READING_BESIDE_EARLIER if plan.reused else say.READING
 
 
@@ -143,8 +158,12 @@ def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDo
         InvalidCertificate: it is not of the published form.
     """
     signed = signer.sign(certificate, context=CERTIFICATE)
-    form_of(signed.to_json(), CertificateForm)
+    form_of(signed.to_json(), _form(certificate))
     return signed
+
+
+def _form(certificate: Mapping[str, Any]) -> type[CertificateForm]:
+    return JointCertificateForm if certificate.get("schema") == JOINT_SCHEMA else CertificateForm
 
 
 def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
@@ -222,11 +241,13 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         InvalidCertificate: the schema is unknown, a member is missing or altered, the recorded releases are not
             the plan's, or their epsilon is above the stated or promised one.
     """
-    if certificate.get("schema") != SCHEMA:
+    if certificate.get("schema") not in {SCHEMA, JOINT_SCHEMA}:
         raise InvalidCertificate(
             "the certificate's schema is not known", remedy="use the software that wrote it"
         )
-    form = form_of(certificate, CertificateForm)
+    form = form_of(certificate, _form(certificate))
+    if isinstance(form, JointCertificateForm):
+        require_owners(form, form.plan)
     plan, executed = form.plan, form.executed.releases
     expected = _derived(plan, executed) if executed == Executed.planned(plan) else {}
     return require_stated(certificate, expected, plan)
@@ -286,8 +307,3 @@ def form_of(certificate: Mapping[str, Any], form: type[F]) -> F:
         return cast("F", read(form, certificate))
     except (ValueError, UnderstudyError):
         raise InvalidCertificate("the certificate is not of the published form") from None
-
-
-def link(head: Head) -> dict[str, Any]:
-    """Return one link of the ledger as a JSON object."""
-    return {"sequence": head.sequence, "hash": head.hash.hex()}

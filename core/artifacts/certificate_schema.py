@@ -13,7 +13,7 @@ _LEFT_OUT: Final = frozenset({"title", "default", "description", "readOnly"})
 _PUBLISHED_AS: Final = {
     "ActsPlan": "ActsForm", "AnchorPlan": "AnchorForm", "Charge": "ChargeForm", "DiscreteGaussian": "DiscreteGaussianForm",
     "Epsilons": "Epsilon", "Executed": "Releases", "Gaussian": "GaussianForm", "GeneratorCheck": "GeneratorCheckForm",
-    "ImageAnchorPlan": "ImageAnchorForm", "LabelPlan": "LabelForm", "LearningPlan": "LearningForm",
+    "ImageAnchorPlan": "ImageAnchorForm", "JointPlan": "JointPlanForm", "LabelPlan": "LabelForm", "LearningPlan": "LearningForm",
     "LearningRelease": "LearningReleaseForm", "MarginalsPlan": "MarginalsForm", "NoiseBlock": "BlockForm", "Plan": "PlanForm",
     "PoissonSampled": "PoissonSampledForm", "PrivacyGuarantee": "Parameters", "PrivacyUnit": "UnitColumn",
     "ReportPlan": "ReportPlanForm", "ReusedCounts": "ReusedForm", "ReusedTables": "ReusedTablesForm",

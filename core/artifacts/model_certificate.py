@@ -1,6 +1,5 @@
 """The certificate of a private model: what was promised, what ran, what it cost, and the accuracy if it was measured."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.artifacts import statements as say
-from core.artifacts.certificate import form_of, link, require_stated, row
+from core.artifacts.certificate import form_of, require_stated, row
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_form import (
@@ -21,17 +20,16 @@ from core.artifacts.model_form import (
     MemberModelForm,
     ModelCertificateForm,
 )
+from core.artifacts.owners_ledgers import Place, ledgers_of, require_owners
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
 from core.dp.accountant import Epsilons
 from core.dp.charge import charge_of
-from core.ledger.hash_chain import Head
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 
-_LARGEST_EXPONENT: Final = 700.0
 _DEVIATIONS_95: Final = 1.96
 _SHADES: Final = 256
 """Number of values of one channel of a pixel."""
@@ -61,23 +59,6 @@ class Trained:
     executed: ModelExecuted
     noisy_wrong: float | None
     noise_grid: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The ledger entries that state a job's charge.
-
-    Attributes:
-        reserved: The link that reserved the charge.
-        spent: The link that spent it, the chain's head when the first row was opened.
-    """
-
-    reserved: Head
-    spent: Head
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the member `ledger` of a certificate."""
-        return {"reserved": link(self.reserved), "spent": link(self.spent), "head": link(self.spent)}
 
 
 def make_model_certificate(
@@ -143,7 +124,7 @@ def make_model_certificate(
         "software": dict(software),
         "not_covered": list(say.NOT_COVERED),
         **_derived(plan, trained.executed, trained.noisy_wrong),
-        **_ledgers(plan, places),
+        **ledgers_of(plan, places),
     }
 
 
@@ -151,32 +132,6 @@ def _actors(plan: ModelPlan) -> str:
     if plan.federation is not None:
         return say.MEMBER_ACTORS
     return say.FEDERATED_ACTORS if plan.owners else say.MODEL_ACTORS
-
-
-def _ledgers(plan: ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
-    """The charge of each owner's ledger, and the guarantee for a person with several owners; no member without owners."""
-    if plan.owners is None:
-        return {}
-    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json()
-    ledgers = [
-        {**owner.to_json(), "charge": charge, "ledger": place.to_json()}
-        for owner, place in zip(plan.owners, places, strict=True)
-    ]
-    return {"ledgers": ledgers, "presence": presence_of(plan)}
-
-
-def presence_of(plan: ModelPlan) -> list[dict[str, Any]]:
-    """Return the guarantee for a person who is one unit of each of j owners: for j units, by group privacy.
-
-    An (epsilon, delta) guarantee for one unit gives (j epsilon, delta (1 + e^epsilon + ... + e^((j-1) epsilon))) for j, by induction over
-    the units (Vadhan 2017, lemma 2.2, states the coarser j e^(j epsilon) delta). A delta of one or more bounds nothing and is null.
-    """
-    epsilon, total, found = plan.epsilons.reported, 0.0, []
-    for owners in range(1, len(plan.owners or ()) + 1):
-        # Beyond the range of a float the delta is far above one.
-        total += plan.guarantee.delta * math.exp(min((owners - 1) * epsilon, _LARGEST_EXPONENT))
-        found.append({"owners": owners, "epsilon": owners * epsilon, "delta": total if total < 1 else None})
-    return found
 
 
 def sign_model_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
@@ -206,7 +161,7 @@ def verify_model_certificate(certificate: Mapping[str, Any]) -> Epsilons:
     except ExecutionDiffers:
         raise InvalidCertificate("the certificate's releases are not those of its plan") from None
     if isinstance(form, FederatedModelForm):
-        _require_owners(form)
+        require_owners(form, form.plan)
     elif form.plan.owners is not None:
         raise InvalidCertificate(
             "the plan has several owners, and the certificate does not say what each was charged"
@@ -227,24 +182,6 @@ def _schema(plan: ModelPlan) -> str:
     if plan.options.averaging_rounds is not None:
         return AVERAGED_SCHEMA
     return FEDERATED_SCHEMA if plan.owners else SCHEMA
-
-
-def _require_owners(form: FederatedModelForm) -> None:
-    """Check that every ledger of the plan was charged the whole plan.
-
-    Raises:
-        InvalidCertificate: an owner is missing, or its ledger was charged something else.
-    """
-    stated = [(one.dataset_id, one.population_id, one.declared_size) for one in form.ledgers]
-    planned = [(one.dataset_id, one.population_id, one.declared_size) for one in form.plan.owners or ()]
-    first = form.ledgers[0]
-    leads = (first.dataset_id, first.population_id, first.ledger)
-    if stated != planned or leads != (form.dataset_id, form.population_id, form.ledger):
-        raise InvalidCertificate("the certificate's owners are not those of its plan")
-    if [one.model_dump() for one in form.presence] != presence_of(form.plan):
-        raise InvalidCertificate("the guarantee for a person with several owners is not what the plan gives")
-    if any(one.charge != form.charge for one in form.ledgers):
-        raise InvalidCertificate("a ledger was not charged what the plan costs")
 
 
 def described_codes(domain: TableDomain | ImageDomain) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from core.artifacts.certificate_form import (
 )
 from core.artifacts.certificate_schema import schema_text
 from core.artifacts.model_execution import ModelExecuted
+from core.artifacts.owners_ledgers import OwnersLedger, Presence, Probability
 from core.dp.accountant import Epsilons
 from core.dp.charge import Charge
 from core.dp.guarantee import PrivacyGuarantee
@@ -32,7 +33,6 @@ MEMBER_SCHEMA: Final = "understudy.member-model-certificate/1"
 
 Bits = Annotated[int, Field(ge=20, le=52)]
 Finite = Annotated[float, Field(gt=-1e13, lt=1e13, allow_inf_nan=False)]
-Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class ModelMechanism(Form):
@@ -155,24 +155,6 @@ class FederatedComposition(Form):
 
     within: Literal[say.FEDERATED_WITHIN]  # type: ignore[valid-type]
     across: Literal[say.FEDERATED_ACROSS]  # type: ignore[valid-type]
-
-
-class OwnersLedger(Form):
-    """The charge of one owner's ledger, and the entries that state it."""
-
-    dataset_id: Identifier
-    population_id: Identifier
-    declared_size: Count
-    charge: Charge
-    ledger: Ledger
-
-
-class Presence(Form):
-    """The guarantee for a person who is one unit of each of so many owners; `delta` is null where it would be one or more."""
-
-    owners: Count
-    epsilon: Positive
-    delta: Probability | None
 
 
 class FederatedModelForm(ModelCertificateForm):

@@ -5,6 +5,7 @@ from typing import Any
 
 from core.errors import InvalidInput
 from core.plan.plan import Plan
+from core.plan.selection import ordered_plan_from_json
 from core.plan.split import Split, split_of
 
 
@@ -22,6 +23,7 @@ def stated_split(certificate: Mapping[str, Any]) -> Split | None:
     if "blocks" not in plan:
         return None
     try:
-        return split_of(Plan.from_json(plan))
+        made = ordered_plan_from_json(plan)
+        return split_of(made) if isinstance(made, Plan) else None
     except InvalidInput:
         return None

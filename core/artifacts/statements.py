@@ -163,6 +163,21 @@ FEDERATED_WITHIN: Final = (
     "so every owner's ledger is charged all mechanisms of the job, composed with parameters fixed beforehand, by privacy loss "
     "distributions and by Renyi divergences; the smaller epsilon is reported."
 )
+JOINT_READING: Final = (
+    "For every pair of inputs that differ by all records of one privacy unit of one owner, and every set of outputs, the "
+    "probability of the set under one input is at most exp(epsilon) times that under the other, plus delta. This holds for the "
+    "generator and for everything ever drawn from it. Owners' units are taken to be different: a person who is a unit of j owners is "
+    "protected by the bound on j units, which 'presence' states and which is weaker."
+)
+JOINT_ACTORS: Final = (
+    "Every owner hands its records to the service, which is trusted with them; no owner sees records of another. Owners, "
+    "analysts and whoever they pass the generator on to are not trusted, even if all of them collude."
+)
+JOINT_WITHIN: Final = (
+    "The counts of all owners' records are added before one noise is added. A unit moves the sums by as much whichever owner it belongs "
+    "to, so every owner's ledger is charged all mechanisms of the job, composed with parameters fixed beforehand, by privacy loss "
+    "distributions and by Renyi divergences; the smaller epsilon is reported."
+)
 AVERAGED_WITHIN: Final = (
     "Every owner's records move a copy of the weights, by sums of clipped gradients with noise of their own, and the copies are "
     "averaged with weights from declared sizes. A unit moves the sums of its own owner alone, so every owner's ledger is charged "

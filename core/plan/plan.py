@@ -91,6 +91,15 @@ class Plan(PlanDocument):
             raise InvalidPlan("the plan's epsilon exceeds its guarantee")
 
     @property
+    def only_counts(self) -> bool:
+        """Whether a plan for a table needs counts only and never a record: it has an anchor and no critic.
+
+        A plan that learns its domain reads records first, because the domain is not known before.
+        """
+        counted = isinstance(self.anchor, AnchorPlan) and self.label_histogram is None
+        return self.learning is None and counted and not self.steps
+
+    @property
     def learns_records(self) -> bool:
         """Whether the number of records of a unit that count is learnt."""
         return self.learning is not None and any(one.learns == "records" for one in self.learning.releases)

@@ -19,6 +19,8 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
 from core.plan.errors import InvalidPlan, InvalidSelection
+from core.plan.joint_plan import KIND as JOINT
+from core.plan.joint_plan import JointPlan
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
 from core.plan.model_plan import KIND as MODEL
 from core.plan.model_plan import ModelPlan
@@ -182,7 +184,7 @@ OrderedPlan = Plan | SelectionPlan | ReportPlan | ModelPlan
 
 def owners_of(plan: OrderedPlan) -> tuple[DataOwner, ...]:
     """The owners of a plan over several datasets, by population; empty if it is on one dataset."""
-    return (plan.owners or ()) if isinstance(plan, ModelPlan) else ()
+    return (plan.owners or ()) if isinstance(plan, JointPlan | ModelPlan) else ()
 
 
 def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
@@ -192,7 +194,9 @@ def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
         InvalidPlan: as for the respective kind.
         InvalidGuarantee, InvalidMechanism: a number is out of range.
     """
-    kinds: dict[object, type[OrderedPlan]] = {KIND: SelectionPlan, REPORT: ReportPlan, MODEL: ModelPlan}
+    kinds: dict[object, type[OrderedPlan]] = {
+        KIND: SelectionPlan, REPORT: ReportPlan, MODEL: ModelPlan, JOINT: JointPlan,
+    }  # fmt: skip
     return kinds.get(_kind_of(document), Plan).from_json(document)
 
 

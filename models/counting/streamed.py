@@ -9,23 +9,10 @@ import pyarrow as pa
 from core.plan.domain.codec import Codes, codes_type, encode_place
 from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.table import TableDomain
-from core.plan.plan import Plan
-from core.plan.stages import AnchorPlan
-from models.counting.question import CountQuestion, Counts
+from models.counting.question import Counter, CountQuestion, Counts
 from models.counting.tally import Tally
 from models.counting.units import RowShards, Weights, record_weights
 from models.encoding import Forbidden, codes_alone, ordered_columns
-
-
-def only_counts(plan: Plan) -> bool:
-    """Whether a plan for a table needs counts only and never a row: it has an anchor and no critic.
-
-    A plan that learns its domain reads rows first, because the domain is not known before.
-    """
-    declared = plan.learning is None
-    return (
-        declared and isinstance(plan.anchor, AnchorPlan) and not plan.steps and plan.label_histogram is None
-    )
 
 
 class StreamedCounter:
@@ -71,6 +58,30 @@ class StreamedCounter:
                 self._shards, self._domain.privacy_unit, key=self._key, bound=self._bound
             )
         return self._weights[shard]
+
+
+class JointCounter:
+    """Answers from the rows of several owners: the sums of their counts; see `models.counting.question.Counter`.
+
+    A unit is one owner's, so it moves a sum by as much as it moves the counts of its owner.
+
+    Args:
+        counters: of each owner's rows, all of one domain and one bound, each with a key of its own.
+    """
+
+    def __init__(self, counters: Sequence[Counter]) -> None:
+        first = counters[0]
+        self.cardinalities, self.target_index = first.cardinalities, first.target_index
+        self.ordered, self.alone = first.ordered, first.alone
+        self.forbidden, self.most_records = first.forbidden, first.most_records
+        self._counters = counters
+
+    def count(self, questions: Sequence[CountQuestion]) -> list[Counts]:
+        """Count the records of every cell of every table."""
+        sums = [np.zeros(question.shape, np.int64) for question in questions]
+        for counter in self._counters:
+            add_counts(sums, counter.count(questions))
+        return sums
 
 
 def count_shard(

@@ -90,7 +90,7 @@ class JobView(BaseModel):
     id: UUID
     dataset_id: UUID
     dataset_ids: list[UUID] = Field(
-        description="Every dataset whose rows it reads: several for a model over several owners, `dataset_id` among them."
+        description="Every dataset whose rows it reads: several for a job over several owners, `dataset_id` among them."
     )
     kind: str = Field(
         description="training, selection, report (a utility report on a release), or model (a private classifier)."

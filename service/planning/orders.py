@@ -183,8 +183,9 @@ class GeneratorOrder(BaseModel):
     further_datasets: list[FurtherDataset] = Field(
         default_factory=list,
         max_length=MOST_OWNERS - 1,
-        description="Datasets of other owners to train a `model` on together, all declared with the same domain. Every ledger is "
-        "charged the whole model, together or not at all, before rows of any owner are read.",
+        description="Datasets of other owners to train a `model` or a generator on together, all declared with the same domain. A generator is "
+        "trained on the sums of their counts: of a table, without a critic; it reuses no counts. Every ledger is charged the whole "
+        "job, together or not at all, before rows of any owner are read.",
     )
     federation: FederationJoin | None = Field(
         None,
@@ -212,8 +213,8 @@ class GeneratorOrder(BaseModel):
             raise ValueError("a report has neither options nor candidates, because it makes no generator")
         if self.model is not None and (self.options or self.selection is not None or self.report is not None):
             raise ValueError("a model has its own options, and neither candidates nor a report")
-        if self.further_datasets and self.model is None:
-            raise ValueError("only a model is trained on the datasets of several owners")
+        if self.further_datasets and (self.selection is not None or self.report is not None):
+            raise ValueError("a selection and a report are over one dataset")
         if self.federation is not None and (self.model is None or self.further_datasets):
             raise ValueError("a federation trains a model on one dataset of this service")
         on_cpu = self.model is not None or self.report is not None

@@ -75,7 +75,7 @@ def create_quote(
     If counts of earlier releases of the dataset are reused: the releases, and the epsilon at which a single plan would have the
     same precision (`reused.epsilon_as_if`). Reuse costs nothing.
 
-    For a model over the datasets of several owners: `ledgers` states for each whether the order fits there.
+    For an order over the datasets of several owners: `ledgers` states for each whether the order fits there.
 
     States whether the order fits under the cap and under the analyst's grant; `refusal` is the error code that an order would get.
     Computed from public facts alone. Nothing is reserved, so another order may come first.

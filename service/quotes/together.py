@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 from core.dp.charge import Charge
 from core.dp.filters import Cap
 from core.ledger import ledger_queries
-from core.plan.model_plan import ModelPlan
 from core.plan.owners import DataOwner, ordered_owners
-from core.plan.selection import OrderedPlan
+from core.plan.selection import OrderedPlan, owners_of
 from core.platform.access.roles import Principal
 from service.budgets.outlook import look
 from service.datasets import repository
@@ -105,5 +104,4 @@ def named_grants(order: GeneratorOrder) -> dict[UUID, UUID | None]:
 
 def in_plans_order(plan: OrderedPlan, dataset_id: UUID) -> Sequence[UUID]:
     """The datasets of a plan, the first of which the job's row names; `dataset_id` alone if it is on one."""
-    owners = (plan.owners or ()) if isinstance(plan, ModelPlan) else ()
-    return [UUID(owner.dataset_id) for owner in owners] or [dataset_id]
+    return [UUID(owner.dataset_id) for owner in owners_of(plan)] or [dataset_id]

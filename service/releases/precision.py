@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from core.artifacts.certificate_form import SCHEMA
+from core.artifacts.joint_form import JOINT_SCHEMA
 from core.errors import UnderstudyError
 from core.plan.plan import Plan
 from core.plan.quote import expected_error_in
@@ -28,7 +29,10 @@ def expected_error_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> di
 
 def _plan_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> Plan | None:
     try:
-        if certificate["schema"] != SCHEMA or certificate["data_domain"]["sha256"] != facts.domain.digest():
+        if (
+            certificate["schema"] not in {SCHEMA, JOINT_SCHEMA}
+            or certificate["data_domain"]["sha256"] != facts.domain.digest()
+        ):
             return None
         plan = ordered_plan_from_json(certificate["plan"])
         if isinstance(plan, SelectionPlan):

@@ -14,9 +14,9 @@ from uuid import UUID
 from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.certificate_schema import schema_text
 from core.artifacts.execution import Executed
+from core.artifacts.joint_form import joint_schema_text
 from core.artifacts.manifest import ImageManifest, TableManifest
 from core.artifacts.model_certificate import (
-    Place,
     Trained,
     make_model_certificate,
     sign_model_certificate,
@@ -28,6 +28,7 @@ from core.artifacts.model_form import (
     member_schema_text,
     model_schema_text,
 )
+from core.artifacts.owners_ledgers import Place
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.sampling.generator_check import GeneratorCheck
@@ -39,6 +40,7 @@ from core.ledger.hash_chain import Head
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.federation import Federation, FederationMember
+from core.plan.joint_plan import JointPlan, joint_plan
 from core.plan.model_plan import ModelPlan
 from core.plan.owners import DataOwner
 from core.plan.plan import Plan
@@ -72,6 +74,7 @@ _LINKS: Final[dict[str, Any]] = {
     "reserved": Head(sequence=3, hash=bytes(range(32))),
     "spent": Head(sequence=5, hash=bytes(reversed(range(32)))),
 }
+_PLACE: Final = Place(reserved=_LINKS["reserved"], spent=_LINKS["spent"])
 _CRITIC_ALONE: Final = {
     "anchor": False, "schedule": "exponential", "schedule_blocks": 2, "acts": True, "steps": 120, "acts_interval": 7,
 }  # fmt: skip
@@ -106,6 +109,7 @@ def ordered_plans() -> dict[str, object]:
         "mst": plans.table_plan(synthesizer="mst"),
         "images with a critic": plans.image_plan({"critic": True}),
         "linear model": plans.model_plan(),
+        "counts of two owners": _joint(),
         "model on components": plans.model_plan({"network": "mlp", "components": 3, "accuracy_share": 0.1}),
     }
     members: dict[str, object] = {}
@@ -130,6 +134,9 @@ def certificates() -> dict[str, object]:
         looked = GeneratorCheck(draws=1000, distinct_records=900, constant_columns=("ward",))
         stated = _statement(plan, looked if name == "counts only" else None) | _artefacts(files)
         members[name] = _stable(sign_certificate(stated, SIGNER).to_json(), contexts.CERTIFICATE)
+    stated = _statement(_joint(), others=(_PLACE,)) | _artefacts(("counts.bin", *_TABLE_FILES))
+    signed = sign_certificate(stated, SIGNER).to_json()
+    members["generator of two owners"] = _stable(signed, contexts.CERTIFICATE)
     members["selection"] = _selection()
     members["utility report"] = _utility_report()
     plan = plans.model_plan({"accuracy_share": 0.1})
@@ -147,7 +154,9 @@ def certificates() -> dict[str, object]:
     return members
 
 
-def _statement(plan: Plan, looked: GeneratorCheck | None = None) -> dict[str, Any]:
+def _statement(
+    plan: Plan, looked: GeneratorCheck | None = None, *, others: tuple[Place, ...] = ()
+) -> dict[str, Any]:
     domain = plans.DOMAIN
     return make_certificate(
         plan=plan,
@@ -158,6 +167,7 @@ def _statement(plan: Plan, looked: GeneratorCheck | None = None) -> dict[str, An
         noise_grid=_grid(plan),
         software=_SOFTWARE,
         generator_check=looked,
+        others=others,
         **_LINKS,
     )
 
@@ -192,6 +202,11 @@ def _owners(declared_size: int) -> tuple[DataOwner, DataOwner]:
         dataset_id=str(UUID(int=5)), population_id=str(UUID(int=6)), declared_size=declared_size - 7
     )
     return first, second
+
+
+def _joint() -> JointPlan:
+    plan = plans.table_plan({"critic": False})
+    return joint_plan(plan, _owners(plan.declared_size))
 
 
 def _private_model(plan: ModelPlan) -> dict[str, Any]:
@@ -269,6 +284,7 @@ def schemas() -> dict[str, object]:
     """Published JSON schemas of signed documents, by definition."""
     texts = {
         "certificate": schema_text(),
+        "federated": joint_schema_text(),
         "selection": selection_schema_text(),
         "utility report": utility_schema_text(),
         "model": model_schema_text(),

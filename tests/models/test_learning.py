@@ -16,7 +16,6 @@ from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import LearningPlan, LearningRelease, learning_of
 from core.plan.plan import Plan
-from models.counting.streamed import only_counts
 from models.learning import learn_domain, learnt_records
 from models.learnt_bins import roundest
 from models.randomness import KeyedStreams, Purpose
@@ -332,8 +331,8 @@ def test_a_bound_keeps_so_many_records_of_a_unit_and_learning_looks_at_all():
 
 
 def test_a_domain_that_is_learnt_is_not_counted_in_a_stream():
-    assert not only_counts(plan_of(domain_of(NUMBER, WARD)))
-    assert only_counts(plan_of(domain_of({"name": "ward", "kind": "categorical", "categories": ["a"]})))
+    assert not plan_of(domain_of(NUMBER, WARD)).only_counts
+    assert plan_of(domain_of({"name": "ward", "kind": "categorical", "categories": ["a"]})).only_counts
 
 
 def test_nothing_is_marked_or_learnt_of_a_declared_domain():

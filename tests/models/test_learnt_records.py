@@ -15,7 +15,6 @@ from core.plan.learning import RECORDS, LearningPlan, LearningRelease
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.counting.memory import counter_of
-from models.counting.streamed import only_counts
 from models.idpgan.measurement import measure
 from models.learning import learn_domain, learnt_records
 from models.learnt_records import bins_of, chosen_bound, noise_of_learnt_records, noise_of_one
@@ -64,7 +63,7 @@ def test_what_is_learnt_of_units_is_a_part_of_the_plan_like_any_other():
     assert Plan.from_json(plan.to_json()) == plan
     assert plan.privacy_unit.records is None
     assert isinstance(plan.anchor, AnchorPlan)
-    assert not only_counts(plan)
+    assert not plan.only_counts
     plain = plan_of(declared(records=None))
     assert isinstance(plain.anchor, AnchorPlan)
     assert plan.anchor.sensitivity == plain.anchor.sensitivity

@@ -21,7 +21,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
-from models.counting.streamed import StreamedCounter, only_counts
+from models.counting.streamed import StreamedCounter
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateTable
 from models.learning import learnt_records
@@ -177,7 +177,7 @@ def _opened(
 ) -> tuple[TableDomain, PrivateTable | StreamedCounter]:
     """The domain of the release and the rows by it, as workers.runner opens them."""
     key, bound = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES), plan.privacy_unit.records
-    if only_counts(plan):
+    if plan.only_counts:
         shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
         return domain, StreamedCounter(shards, domain, key=key, bound=bound)
     batches = list(open_private_rows(store, "rows", DATA_KEY, domain))

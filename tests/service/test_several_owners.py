@@ -83,9 +83,28 @@ def test_a_model_with_rounds_is_quoted_over_two_owners(world: World) -> None:
     assert "averaging_rounds" not in summed["model"]["options"]
 
 
+def test_a_generator_is_quoted_and_ordered_over_two_owners(world: World) -> None:
+    mine, theirs = world.ready(), neighbour(world)
+    order = order_of(mine, theirs, model=None)
+    quote = world.analyst.post("/v1/quotes", order).json()
+    assert (quote["declared_size"], quote["steps"]) == (1300, 0)
+    assert [one["fits"] for one in quote["ledgers"]] == [True, False]
+    headers = {"Idempotency-Key": "counts"}
+    require_problem(world.analyst.post("/v1/jobs", order, headers=headers), status=409, code="budget-not-set")
+    world.admin.put(f"/v1/datasets/{theirs}/budget", {"epsilon": 2.0, "delta": 1e-5, "reason": "agreed"})
+    world.give(theirs)
+    job = world.analyst.post("/v1/jobs", order, headers=headers).json()
+    assert (job["plan_digest"], set(job["dataset_ids"])) == (quote["plan_digest"], {mine, theirs})
+    (first,), (second,) = movements(world.owner, mine), movements(world.stranger, theirs)
+    same = ("kind", "job_id", "epsilon", "delta", "mechanism")
+    assert [first[name] for name in same] == [second[name] for name in same]
+    assert (first["kind"], first["job_id"]) == ("RESERVED", job["id"])
+
+
 def test_datasets_that_do_not_go_together_are_refused(world: World) -> None:
     mine = world.ready()
     other = neighbour(world, domain=DOMAIN | {"target": "ward"})
+    alike = neighbour(world)
     version = world.declare(declared_size=50, parent_dataset_id=mine)
     hidden = str(
         world.stranger.post("/v1/datasets", {"name": "x", "domain": DOMAIN, "declared_size": 9}).json()["id"]
@@ -95,7 +114,8 @@ def test_datasets_that_do_not_go_together_are_refused(world: World) -> None:
         (order_of(mine, version), 422, "invalid-spec"),
         (order_of(mine, mine), 422, "invalid-spec"),
         (order_of(mine, hidden), 404, "dataset-not-found"),
-        (order_of(mine, other, model=None), 422, "invalid-input"),
+        (order_of(mine, other, model=None, report={"release_id": other}), 422, "invalid-input"),
+        (order_of(mine, alike, model=None, options={"critic": True}), 422, "invalid-spec"),
         (order_of(mine, model={"averaging_rounds": 2, "steps": 4}), 422, "invalid-spec"),
     ):
         require_problem(world.analyst.post("/v1/quotes", order), status=status, code=code)

@@ -32,6 +32,7 @@ from core.ledger.reservation import EntryKind, Reservation
 from core.plan.devices import DEVICES, Device, Wish
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
+from core.plan.joint_plan import JointPlan, joint_plan
 from core.plan.model_plan import ModelPlan
 from core.plan.owners import DataOwner
 from core.plan.plan import Plan, make_plan
@@ -73,6 +74,19 @@ def small_plan(epsilon: float = 2.0, **options: Any) -> Plan:
         spec=SynthesisSpec(synthesizer="idpgan", options=SMALL | options),
         guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-6),
         declared_size=ROWS,
+        domain=TableDomain.from_json(DOCUMENT),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+
+
+@cache
+def planned(declared_size: int, **options: Any) -> Plan:
+    """A plan of a generator that is trained on counts alone."""
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={"critic": False} | options),
+        guarantee=PrivacyGuarantee(epsilon=2.0, delta=1e-6),
+        declared_size=declared_size,
         domain=TableDomain.from_json(DOCUMENT),
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
@@ -207,8 +221,10 @@ class Workshop:
             other.store_rows(row.rows_key, **rows)
         return other
 
-    def order_together(self, plan: ModelPlan, others: Sequence["Workshop"]) -> tuple[UUID, ModelPlan]:
-        """Order a model over this dataset and others. Returns the job's id and the plan with its owners."""
+    def order_together(
+        self, plan: Plan | ModelPlan, others: Sequence["Workshop"], *, randomness: bytes | None = None
+    ) -> tuple[UUID, JointPlan | ModelPlan]:
+        """Order a job over this dataset and others. Returns its id and the plan with its owners."""
         shops = sorted([self, *others], key=lambda shop: shop.population_id)
         owners = tuple(
             DataOwner(
@@ -216,7 +232,8 @@ class Workshop:
             )
             for shop in shops
         )
-        plan, job_id = replace(plan, owners=owners), uuid4()
+        job_id = uuid4()
+        plan = joint_plan(plan, owners) if isinstance(plan, Plan) else replace(plan, owners=owners)
         with self.database.transaction() as session:
             first, *further = (session.get_one(Dataset, shop.dataset_id) for shop in shops)
             place_order(
@@ -226,7 +243,9 @@ class Workshop:
                 ordered_by=uuid4(),
                 job_id=job_id,
                 grant_id=None,
-                sealed_randomness_key=seal_bytes(shops[0].data_key, os.urandom(32), context=f"job:{job_id}"),
+                sealed_randomness_key=seal_bytes(
+                    shops[0].data_key, randomness or os.urandom(32), context=f"job:{job_id}"
+                ),
                 queue=self.queue,
                 clock=self.clock,
                 further=[(each, None) for each in further],

@@ -20,7 +20,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
-from core.plan.plan import make_plan
+from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.dp.errors import UnevenRounding
@@ -92,7 +92,7 @@ def test_a_job_without_critic_holds_no_rows_in_memory(workshop, monkeypatch):
             if streamed:
                 patch.setattr(training_child, "coded_table", lambda *_: pytest.fail("the rows are in memory"))
             else:
-                patch.setattr(training_child, "only_counts", lambda _plan: False)
+                patch.setattr(Plan, "only_counts", property(lambda _plan: False))
             attempt(
                 workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=1
             )

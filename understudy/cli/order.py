@@ -1,4 +1,4 @@
-"""``understudy order``: a private model on datasets that their owners have declared, one or several together."""
+"""``understudy order``: a private model or a generator on datasets that their owners have declared, one or several together."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +21,13 @@ def order(
     epsilon: Epsilon,
     delta: DefaultDelta = None,
     settings: Settings = None,
+    generator: Annotated[
+        bool,
+        typer.Option(
+            "--generator",
+            help="Order a generator of tables, from the sums of all owners' counts, instead of a model.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Wait for the model and write its bundle to this file.")
     ] = None,
@@ -29,18 +36,23 @@ def order(
     *,
     service: Service,
 ) -> None:
-    """Train a private model on the rows of one owner or of several together (analyst, with a grant on each dataset).
+    """Train a private model, or a generator, on the rows of one owner or of several together (analyst, with a grant on each dataset).
 
-    Every owner's ledger is charged the whole model: all are reserved and spent together, or none is.
+    Every owner's ledger is charged the whole job: all are reserved and spent together, or none is.
     """
     first, *further = datasets
-    options = parse_options(settings or [])
+    chosen = parse_options(settings or [])
+    options, model = (chosen, None) if generator else (None, chosen)
     with service.client("analyst") as client:
         if dry_run:
-            quote = client.ask_quote(first, epsilon=epsilon, delta=delta, model=options, further=further)
+            quote = client.ask_quote(
+                first, epsilon=epsilon, delta=delta, options=options, model=model, further=further
+            )
             tell(quote.document, quote_lines(quote), as_json=as_json)
             return
-        job = client.order_job(first, epsilon=epsilon, delta=delta, model=options, further=further)
+        job = client.order_job(
+            first, epsilon=epsilon, delta=delta, options=options, model=model, further=further
+        )
         if out is not None:
             job.wait(progress=not as_json).save(out)
             job = client.read_job(job.id)

@@ -43,8 +43,8 @@ class Jobs(Session):
                 candidates then bring the options.
             model: options of a classifier to train instead of a generator; empty for the public rules.
             grant_id: the grant that pays; by default the only open one.
-            further: datasets of other owners, with the same domain, to train a `model` on together; the only open grant on
-                each pays for it. Every ledger is charged the whole job, or none is.
+            further: datasets of other owners, with the same domain, to train a `model`, or a generator from counts, on together; the
+                only open grant on each pays for it. Every ledger is charged the whole job, or none is.
             federation: the board, token and plan of a federation in which a `model` is trained (`understudy member`).
             reuse: whether the job takes over counts of earlier releases.
             device: kind of device to train on, "cpu" or "gpu"; "auto" leaves it to the service's public rule.

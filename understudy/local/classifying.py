@@ -21,9 +21,10 @@ import models
 import understudy
 from core.artifacts.bundle import artefacts_of
 from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
-from core.artifacts.model_certificate import Place, Trained, described_codes, make_model_certificate
+from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
 from core.artifacts.model_readme import render_model_readme
 from core.artifacts.model_script import class_names
+from core.artifacts.owners_ledgers import Place
 from core.clock import FixedClock, SystemClock
 from core.data.intake.intake_report import MAX_REFUSED
 from core.dp.adjacency import Adjacency, PrivacyUnit

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from understudy.verifying import accounting, renyi
+from understudy.verifying import accounting, owners, renyi
 from understudy.verifying.bounds import Law, Part
 from understudy.verifying.bundle_file import MANIFEST, Opened
 from understudy.verifying.calibrated import anchor_noise
@@ -18,8 +18,6 @@ AVERAGED_SCHEMA: Final = "understudy.averaged-model-certificate/1"
 MEMBER_SCHEMA: Final = "understudy.member-model-certificate/1"
 LOCAL_SCHEMA: Final = "understudy.local-model-certificate/1"
 MANIFEST_SCHEMA: Final = "understudy.model-bundle/1"
-_OWNER: Final = ("dataset_id", "population_id", "declared_size")
-_EXPONENT: Final = 700.0
 _DIGESTED: Final = ("domain.json", "model.onnx", "weights.safetensors")
 _MEMBERS: Final = frozenset({"schema", "target", "classes", "image", "cardinalities", "sha256"})
 _HELD_OUT: Final = 10
@@ -205,27 +203,8 @@ def charge_problems(certificate: Json) -> Iterator[str]:
 
 
 def owners_problems(certificate: Json) -> Iterator[str]:
-    """Report where the ledgers are not those of the plan's owners, or one was not charged what the training costs.
-
-    Each charge is recomputed here; the places in the ledgers are only compared with each other.
-    """
-    plan, ledgers = certificate["plan"], certificate["ledgers"]
-    owners = plan.get("owners", [])
-    populations = [owner["population_id"] for owner in owners]
-    if len(owners) < 2 or populations != sorted(set(populations)):  # noqa: PLR2004 - one owner has an ordinary certificate
-        yield "plan/owners are not of different populations, in order"
-    if sum(owner["declared_size"] for owner in owners) != plan["declared_size"]:
-        yield "plan/owners: their declared sizes do not add up to the plan's"
-    if [{name: one[name] for name in _OWNER} for one in ledgers] != owners:
-        yield "ledgers are not those of the plan's owners"
-        return
-    if any(certificate[name] != ledgers[0][name] for name in ("dataset_id", "population_id", "ledger")):
-        yield "ledgers/0 is not the certificate's own"
-    if not same(certificate["presence"], _presence(certificate, len(owners))):
-        yield "presence is not what the group rule gives"
-    for place, one in enumerate(ledgers):
-        charged = charge_problems({**certificate, "charge": one["charge"]})
-        yield from (f"ledgers/{place}/{problem}" for problem in charged)
+    """Report where the ledgers are not those of the plan's owners, or one was not charged what the training costs."""
+    yield from owners.problems(certificate, _parts(certificate["plan"]))
 
 
 def federation_problems(certificate: Json) -> Iterator[str]:
@@ -240,22 +219,6 @@ def federation_problems(certificate: Json) -> Iterator[str]:
         yield "plan/federation does not name two or more members, and this one among them"
     if sum(one["declared_size"] for one in members) != certificate["plan"]["declared_size"]:
         yield "plan/federation: the declared sizes do not add up to the plan's"
-
-
-def _presence(certificate: Json, count: int) -> list[dict[str, object]]:
-    """The bound for j units, one of each of j owners: j epsilon, and delta times the sum of the powers of e^epsilon."""
-    epsilon, delta = certificate["epsilon"]["reported"], certificate["privacy_parameters"]["delta"]
-    found: list[dict[str, object]] = []
-    for units in range(1, count + 1):
-        powers = math.fsum(math.exp(min(power * epsilon, _EXPONENT)) for power in range(units))
-        found.append(
-            {
-                "owners": units,
-                "epsilon": units * epsilon,
-                "delta": delta * powers if delta * powers < 1 else None,
-            }
-        )
-    return found
 
 
 def _parts(plan: Json) -> tuple[Part, ...]:

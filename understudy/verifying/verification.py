@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from understudy.verifying import (
     form,
     learning,
     local_form,
+    owners,
     planned,
     private_models,
     records,
@@ -29,6 +31,9 @@ from understudy.verifying.bundle_file import Opened, open_bundle
 from understudy.verifying.executed import executed_problems
 
 SCHEMA: Final = "understudy.certificate/2"
+JOINT_SCHEMA: Final = "understudy.federated-certificate/1"
+_JOINT: Final = "federated"
+"""Kind of a certificate of a generator over the datasets of several owners."""
 _OF_OWNERS: Final = {
     private_models.FEDERATED_SCHEMA: "federated-model",
     private_models.AVERAGED_SCHEMA: "averaged-model",
@@ -139,6 +144,9 @@ def verify_opened(
         checks += _model_checks(
             opened, kind="local-model", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
         )
+    elif opened.certificate.get("schema") == JOINT_SCHEMA:
+        keys = list(public_keys)
+        checks += _checks(opened, kind=_JOINT, signature=lambda stated: _signature(stated, keys))
     elif opened.certificate.get("schema") == local_form.SCHEMA:
         checks += _checks(
             opened, kind="local", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
@@ -216,8 +224,21 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
     yield _decided(
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )
+    if kind == _JOINT:
+        yield _owners(certificate, owners.joint_problems(certificate, tuple(planned.parts_of(plan))))
     yield from _counts(opened, plan)
     yield from _figures(certificate)
+
+
+def _owners(certificate: Mapping[str, Any], problems: Iterator[str]) -> Check:
+    """Whether every ledger that the plan names was charged all of it."""
+    places = (
+        f"{problem} (owner {one['dataset_id']})"
+        for one in certificate["ledgers"]
+        for problem in _ledger_problems(one["ledger"])
+    )
+    good = f"each of {len(certificate['ledgers'])} ledgers was charged the whole mechanism, recomputed"
+    return _decided("owners", chain(places, problems), good)
 
 
 def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Check]:
@@ -291,16 +312,7 @@ def _model_checks(
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )
     if federated:
-        found = [
-            *(
-                f"{problem} (owner {one['dataset_id']})"
-                for one in certificate["ledgers"]
-                for problem in _ledger_problems(one["ledger"])
-            ),
-            *private_models.owners_problems(certificate),
-        ]
-        good = f"each of {len(certificate['ledgers'])} ledgers was charged the whole mechanism, recomputed"
-        yield _decided("owners", iter(found), good)
+        yield _owners(certificate, private_models.owners_problems(certificate))
     if member:
         federation = plan.get("federation", {})
         good = (

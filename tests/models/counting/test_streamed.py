@@ -12,7 +12,7 @@ from models.coding import coded_table
 from models.counting import tally, units
 from models.counting.memory import MemoryCounter
 from models.counting.question import WHOLE_RECORD
-from models.counting.streamed import StreamedCounter, count_shard
+from models.counting.streamed import JointCounter, StreamedCounter, count_shard
 from models.counting.units import record_weights, unit_tags, weights_among
 from tests.models.counting.questions import all_questions
 
@@ -94,6 +94,28 @@ def test_shards_add_up_in_any_order():
     parts = [count_shard(shards.read(shard), declared, asked, None) for shard in (2, 0, 3, 1)]
     for place, wanted in enumerate(StreamedCounter(shards, declared, key=KEY).count(asked)):
         np.testing.assert_array_equal(sum(part[place] for part in parts), wanted)
+
+
+@pytest.mark.parametrize("bound", [None, 3])
+def test_the_counts_of_owners_add_up_and_a_unit_moves_them_by_no_more_than_those_of_one(bound):
+    declared = domain(with_units=True)
+    asked = all_questions(declared.cardinalities)
+    owners = [rows(with_units=True, records=300, seed=seed) for seed in (1, 2)]  # with the same patients
+    counters = [
+        StreamedCounter(Shards(each, [100]), declared, key=bytes([place]) * len(KEY), bound=bound)
+        for place, each in enumerate(owners)
+    ]
+    joint = JointCounter(counters)
+    assert joint.most_records == (bound or 1)
+    found = joint.count(asked)
+    for total, *parts in zip(found, *(counter.count(asked) for counter in counters), strict=True):
+        np.testing.assert_array_equal(total, sum(parts))
+    patients = owners[1].column("patient").to_pylist()
+    left = owners[1].filter(pa.array([patient != "patient 1" for patient in patients]))
+    assert left.num_rows < owners[1].num_rows
+    fewer = StreamedCounter(Shards(left, [100]), declared, key=bytes([1]) * len(KEY), bound=bound)
+    for total, less in zip(found, JointCounter([counters[0], fewer]).count(asked), strict=True):
+        assert 0 < np.abs(total - less).sum() <= joint.most_records * WHOLE_RECORD
 
 
 @pytest.mark.parametrize("bound", [1, 3, 10**6])

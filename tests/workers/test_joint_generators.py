@@ -1,0 +1,107 @@
+"""A generator over the datasets of three owners, from order to release: counts added, one noise, three ledgers, verified offline."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from core.artifacts.bundle import unpack
+from core.artifacts.certificate import verify_certificate
+from core.artifacts.counts import ReleasedCounts
+from core.artifacts.errors import InvalidCertificate
+from core.artifacts.signing import keyring
+from core.dp.charge import charge_of
+from core.ledger import ledger_queries
+from core.ledger.repository import payment_of
+from core.ledger.reservation import EntryKind
+from core.plan.errors import InvalidPlan, InvalidSpec
+from core.plan.joint_plan import JointPlan, joint_plan
+from core.plan.selection import ordered_plan_from_json, owners_of
+from core.platform.witness.witness_store import publication_key
+from tests.models.classifier.small import owners_of_sizes
+from tests.workers.support import ROWS, planned, small_plan
+from understudy.verifying import owners as verifying
+from understudy.verifying.planned import parts_of
+from understudy.verifying.verification import Outcome, verify_bundle
+
+
+def test_a_generator_over_three_owners_is_certified_for_each_ledger(workshop, tmp_path):
+    others = [workshop.neighbour(colours=("red", "green")), workshop.neighbour(colours=("green",))]
+    job_id, plan = workshop.order_together(planned(3 * ROWS), others)
+
+    workshop.train(job_id)
+
+    job, release = workshop.job(job_id), workshop.release(job_id)
+    assert (job.state, job.failure_code) == ("succeeded", None)
+    certificate = release.certificate
+    assert certificate["schema"] == "understudy.federated-certificate/1"
+    assert verify_certificate(certificate) == plan.epsilons
+    charge = charge_of(plan.mechanism, delta=1e-6)
+    assert [one["charge"] for one in certificate["ledgers"]] == [charge.to_json()] * 3
+    assert [one["owners"] for one in certificate["presence"]] == [1, 2, 3]
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+        assert {one.in_force for one in ledger_queries.reservations_of(session, job_id).values()} == {charge}
+        for owner, stated in zip(plan.owners, certificate["ledgers"], strict=True):
+            population = UUID(owner.population_id)
+            paid = payment_of(session, job_id, population)
+            assert stated["ledger"]["spent"]["hash"] == paid[EntryKind.SPENT].hash.hex()
+            assert workshop.store.exists(publication_key(population, job_id)), "noted for every ledger"
+    content = workshop.store.get_bytes(release.bundle_key)
+    (tmp_path / "bundle.zip").write_bytes(content)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert "3 ledgers" in next(check.detail for check in report.checks if check.name == "owners")
+    _require_all_rows_counted(unpack(content).counts)
+    _require_no_other_certificate(certificate)
+
+
+def _require_all_rows_counted(content):
+    """The noisy counts of colours are near those of all owners' rows, as `Workshop.store_rows` writes them."""
+    counts = ReleasedCounts.from_bytes(content)
+    (colours,) = (table for table in counts.tables if table.columns == (1,))
+    numbers = np.random.default_rng(5).integers(0, 10, ROWS)
+    added = np.bincount(numbers % 3, minlength=3) + np.bincount(numbers % 2, minlength=3) + [0, ROWS, 0]
+    found = colours.cells.ravel() * counts.step
+    assert found == pytest.approx(added, abs=8 * colours.noise_std)
+    assert 8 * colours.noise_std < ROWS / 3, "the noise hides no owner"
+
+
+def _require_no_other_certificate(certificate):
+    first, second, third = certificate["ledgers"]
+    dear = first["charge"] | {"epsilon_micros": 1}
+    plain = {name: value for name, value in certificate.items() if name not in {"ledgers", "presence"}}
+    for altered in (
+        certificate | {"ledgers": [first, second]},
+        certificate | {"ledgers": [second, first, third]},
+        certificate | {"ledgers": [first, second, third | {"charge": dear}]},
+        certificate | {"dataset_id": second["dataset_id"]},
+        certificate | {"presence": certificate["presence"][:2]},
+        plain | {"schema": "understudy.certificate/2"},
+    ):
+        with pytest.raises(InvalidCertificate):
+            verify_certificate(altered)
+        if "ledgers" in altered:
+            assert [*verifying.joint_problems(altered, tuple(parts_of(altered["plan"])))]
+    more = certificate | {"plan": certificate["plan"] | {"steps": 1}}
+    parts = tuple(parts_of(certificate["plan"]))
+    assert "plan: more than the counts of all owners" in [*verifying.joint_problems(more, parts)]
+
+
+def test_a_plan_over_owners_is_of_counts_alone_and_of_these_owners():
+    owners = owners_of_sizes(100, 200)
+    plan = joint_plan(planned(300), owners)
+    assert ordered_plan_from_json(plan.to_json()) == plan
+    assert owners_of(plan) == owners
+    assert plan.mechanism == planned(300).mechanism, "every ledger is charged the whole mechanism"
+    with pytest.raises(InvalidSpec):
+        joint_plan(small_plan(critic=True), owners_of_sizes(100, 200))
+    for wrong in (owners[:1], owners[::-1], owners_of_sizes(100, 100)):
+        with pytest.raises(InvalidPlan):
+            replace(plan, owners=wrong)
+    without = {name: value for name, value in plan.to_json().items() if name != "owners"}
+    with pytest.raises(InvalidPlan):
+        JointPlan.from_json(without)
+    with pytest.raises(InvalidPlan):
+        ordered_plan_from_json({name: value for name, value in plan.to_json().items() if name != "kind"})
