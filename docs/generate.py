@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.artifacts.certificate_schema import schema_text
+from core.artifacts.joint_form import joint_schema_text
 from core.artifacts.model_form import (
     averaged_schema_text,
     federated_schema_text,
@@ -58,6 +59,7 @@ PAGES = {
 SCHEMAS = {
     "understudy/verifying/certificate.schema.json": schema_text,
     "understudy/verifying/charged.schema.json": utility_schema_text,
+    "understudy/verifying/federated.schema.json": joint_schema_text,
     "understudy/verifying/model.schema.json": model_schema_text,
     "understudy/verifying/federated-model.schema.json": federated_schema_text,
     "understudy/verifying/averaged-model.schema.json": averaged_schema_text,

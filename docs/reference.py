@@ -19,6 +19,7 @@ import core
 import service
 import workers
 from core.artifacts.certificate_schema import schema_text
+from core.artifacts.joint_form import joint_schema_text
 from core.artifacts.model_form import (
     averaged_schema_text,
     federated_schema_text,
@@ -146,6 +147,7 @@ REFERENCE: Final[Mapping[str, Callable[[], str]]] = {
     "openapi.json": lambda: openapi_text(openapi()),
     "certificate.schema.json": schema_text,
     "charged.schema.json": utility_schema_text,
+    "federated.schema.json": joint_schema_text,
     "model.schema.json": model_schema_text,
     "federated-model.schema.json": federated_schema_text,
     "averaged-model.schema.json": averaged_schema_text,
