@@ -13,12 +13,13 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from benchmarks.datasets import Codes
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
 from benchmarks.tables.methods import key_of
 from benchmarks.tables.ours import sample
 from benchmarks.tables.scores import distances
-from benchmarks.tables.sources import Codes, Split, split
+from benchmarks.tables.sources import Split, split
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.plan import Plan, make_plan
@@ -97,7 +98,8 @@ def _noisier(table: Split, plan: Plan, factor: float) -> Plan:
 def _noise(plan: Plan) -> float:
     """The Gaussian multiplier of one release that is as precise as all of the plan together."""
     assert isinstance(plan.anchor, AnchorPlan), "a plan of counts"
-    return sum(noise**-2 for _name, times, _size, noise in plan.anchor.releases for _ in range(times)) ** -0.5
+    precision = sum(times / noise**2 for _name, times, _sensitivity, noise in plan.anchor.releases)
+    return float(precision**-0.5)
 
 
 def _scored(table: Split, parts: list[Codes], plan: Plan) -> dict[str, Any]:
