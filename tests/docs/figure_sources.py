@@ -93,7 +93,7 @@ _CONFIDENCE = "the confidence of an interval"
 DERIVED = {
     "certificate.md": {"0.035 score": "said beside LARGEST_LOSS in understudy/verifying/loss.py"},
     "choosing-epsilon.md": dict.fromkeys(
-        ("50 %", "1 %", "52.5 %", "7.0 %", "88.1 %", "98.3 %", "35.6 %", "99.996 %", "99.6 %"), _BY_FORMULA
+        ("50 %", "1 %", "2.7 %", "52.5 %", "7.0 %", "88.1 %", "98.3 %", "35.6 %", "99.996 %", "99.6 %"), _BY_FORMULA
     ),
     "decisions/authentication.md": {"15 minutes": "the longest wait, written in core/platform/access/throttle.py"},
     "decisions/embedded-servers.md": {"1 s": "twice the first delay", "2 s": "four times the first delay"},
