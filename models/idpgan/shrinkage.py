@@ -28,6 +28,8 @@ where a residual is larger."""
 _POWERS: Final = (1.0, 2.0)
 """Powers of the expected share in proportion to which prior variances are."""
 _ROUNDS: Final = 20
+_LEAST_SHARE: Final = 1e-12
+"""Cells that expect less expect nothing."""
 _LEAST_LEFT: Final = 1e-9
 """Cells of which centring leaves less than this are known without counting, and keep nothing."""
 _MOST_CELLS: Final = 2**16
@@ -47,7 +49,7 @@ def kept(residual: Floats, expected: Floats, *, variance: float | Floats, left: 
     noise, parts, shares = (
         np.broadcast_to(value, residual.shape).ravel() for value in (variance, left, expected)
     )
-    possible = np.flatnonzero((shares > 0) & (noise * parts > _LEAST_LEFT * np.max(noise)))
+    possible = np.flatnonzero((shares > _LEAST_SHARE) & (noise * parts > _LEAST_LEFT * np.max(noise)))
     if len(possible) == 0:
         return factors.reshape(residual.shape)
     cells = _Cells(shares[possible], residual.ravel()[possible] ** 2, noise[possible], parts[possible])

@@ -60,10 +60,10 @@ def test_what_noise_cannot_explain_is_kept() -> None:
 
 def test_a_cell_that_expects_nothing_or_is_known_keeps_nothing() -> None:
     expected, left = expected_of(5, 8), np.full((5, 8), left_of(5, 8))
-    expected[0, 0], left[1, 1] = 0.0, 0.0
+    expected[0, 0], expected[0, 1], left[1, 1] = 0.0, 1e-300, 0.0
     factors = kept(np.full((5, 8), 0.1), expected, variance=STD**2, left=left)
-    assert factors[0, 0] == factors[1, 1] == 0
-    assert np.delete(factors.ravel(), [0, 9]).min() > 0.5
+    assert factors[0, 0] == factors[0, 1] == factors[1, 1] == 0
+    assert np.delete(factors.ravel(), [0, 1, 9]).min() > 0.5
 
 
 def test_tables_without_free_cells_keep_nothing() -> None:
