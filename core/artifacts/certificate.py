@@ -241,7 +241,7 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         InvalidCertificate: the schema is unknown, a member is missing or altered, the recorded releases are not
             the plan's, or their epsilon is above the stated or promised one.
     """
-    if certificate.get("schema") not in {SCHEMA, JOINT_SCHEMA}:
+    if certificate.get("schema") not in (SCHEMA, JOINT_SCHEMA):
         raise InvalidCertificate(
             "the certificate's schema is not known", remedy="use the software that wrote it"
         )

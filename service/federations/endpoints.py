@@ -21,6 +21,7 @@ from core.plan.domain.errors import DomainInvalid
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import largest_state
+from core.platform.access.errors import RateExceeded
 from core.platform.access.keys import KeyText, make_federation_token, parse_federation_token
 from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
@@ -206,6 +207,7 @@ def read_membership(federation_id: UUID, token: Token, context: InjectedContext)
         UploadInterrupted,
         ServiceBusy,
         ShareUsedUp,
+        RateExceeded,
     ),
 )
 def put_state(

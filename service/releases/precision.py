@@ -30,7 +30,7 @@ def expected_error_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> di
 def _plan_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> Plan | None:
     try:
         if (
-            certificate["schema"] not in {SCHEMA, JOINT_SCHEMA}
+            certificate["schema"] not in (SCHEMA, JOINT_SCHEMA)
             or certificate["data_domain"]["sha256"] != facts.domain.digest()
         ):
             return None

@@ -81,8 +81,8 @@ OF_PATHS = frozenset({"method-not-allowed"})
 ELSEWHERE = frozenset({
     "account-without-role", "link-refused", "owner-withdrew", "sign-in-expired", "sign-in-refused",
     "already-reserved", "bundle-invalid", "form-invalid", "invalid-certificate", "invalid-mechanism",
-    "lease-lost", "not-cancelled", "object-missing", "plan-does-not-fit", "population-not-found", "reservation-not-found",
-    "signature-invalid", "signed-form-unknown", "unknown-mechanism",
+    "lease-lost", "not-cancelled", "object-missing", "plan-does-not-fit", "population-not-found", "report-for-tables-only",
+    "reservation-not-found", "signature-invalid", "signed-form-unknown", "unknown-mechanism",
 })  # fmt: skip
 
 

@@ -334,7 +334,9 @@ def test_a_model_over_two_owners_is_priced_and_ordered(world: World, sign_in: Ca
     seen = enter(world, world.stranger).page(f"/jobs/{job['id']}")
     assert f'<a href="/datasets/{theirs}">elsewhere</a>' in seen
     assert f'<code title="{mine}">' in seen, "the owner of one dataset has no access to the other"
-    for wrong in ({"kind": "generator", "options": ""}, {"further": "theirs"}):
+    generator = {"kind": "generator", "options": ""}
+    assert analyst.send(f"/datasets/{mine}/quote", **wanted | generator).status_code == 200
+    for wrong in (generator | {"options": "critic=true"}, {"further": "theirs"}):
         answer = analyst.send(f"/datasets/{mine}/quote", **{**wanted, **wrong})
         assert answer.status_code == 422, (wrong, answer.text)
         require_page(answer)

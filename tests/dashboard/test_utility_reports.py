@@ -32,7 +32,7 @@ def test_an_analyst_sees_the_price_and_orders_exactly_that_once(
     assert len(world.queue.sent) == before
     terms = {"epsilon": "0.25", "target": "age", "once": "6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10"}
     page = analyst.follow(f"{path}/charged-report", **terms)
-    assert "Planned epsilon" in page
+    assert "Planned guarantee" in page
     analyst.follow(f"{path}/charged-report", **terms)
     assert len(world.queue.sent) == before + 1, "the same click twice is one order"
 
