@@ -1,8 +1,8 @@
 """ICD codes and postcodes: the public form that tells them apart, and public books of what they are shortened to.
 
 A full book of either is large, changes every year and is often licensed (docs/decisions/code-books.md). What a code is shortened to has a book
-by its form alone: every letter with every two digits, every three digits. Such a book is complete whatever the rows hold, so it reveals nothing
-about them.
+by its form alone: every letter with every two digits, every three digits. Such a book is complete for any rows, so it reveals nothing about
+them.
 """
 
 import re

@@ -171,7 +171,7 @@ JOINT_READING: Final = (
 )
 JOINT_ACTORS: Final = (
     "Every owner hands its records to the service, which is trusted with them; no owner sees records of another. Owners, "
-    "analysts and whoever they pass the generator on to are not trusted, even if all of them collude."
+    "analysts and recipients of the generator are not trusted, even if all of them collude."
 )
 JOINT_WITHIN: Final = (
     "The counts of all owners' records are added before one noise is added. A unit moves the sums by as much whichever owner it belongs "
