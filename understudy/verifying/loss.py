@@ -419,7 +419,8 @@ def _sum_of(singles: Sequence[Rounded], lowest: int, points: int) -> Composed:
 def _power(base: npt.NDArray[_Number], count: int) -> npt.NDArray[_Number]:
     """Raise to a whole power of at least 1 by squaring.
 
-    numpy multiplies up to a power of 99 and takes logarithms beyond, which takes two to ten times as long.
+    numpy multiplies up to a power of 99 and takes logarithms beyond, which takes two to ten times as long. A product of complex
+    numbers has a relative error below 3 * 2^-53 (Brent, Percival and Zimmermann 2007), so all of them stay far within `_ROUNDING` for each factor.
     """
     if count < _SQUARED_FROM:
         return base**count
