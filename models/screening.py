@@ -10,8 +10,8 @@ moves all distances of k columns together by at most `sqrt(k (k - 1) / 2)` (L2).
 records however many cells there are, so noise that would hide a table of counts leaves it readable. Aydore and others (2021), McKenna
 and others (2022, AIM) choose what to measure by the same distance.
 
-Independent columns have a positive distance too, by chance: the mean absolute deviation of a Poisson distribution of each
-cell. What exceeds it measures what is lost if the pair is not counted.
+Independent columns have a positive distance too: by chance, the mean absolute deviation of a Poisson distribution of each
+cell, and because the expected records are made of noisy shares. What exceeds both measures what is lost if the pair is not counted.
 """
 
 import itertools
@@ -150,16 +150,25 @@ def screening_std(anchor: AnchorPlan, pairs: int, *, most_records: int = 1) -> f
 
 
 def shares_from_independence(
-    distances: Floats, laws: Sequence[Floats], groups: Sequence[Groups], *, size: float
+    distances: Floats, laws: Sequence[Floats], groups: Sequence[Groups], *, size: float, errors: Floats
 ) -> Floats:
     """Estimate every pair's total variation distance from independence; (pairs,), from 0.
 
-    Chance adds to a distance nearly as to the length of a vector: what it explains is taken off the square.
+    Chance and errors of the noisy shares add to a distance nearly as to the length of a vector: what they explain is taken off
+    the square.
+
+    Args:
+        distances: (pairs,) noisy distances in records.
+        laws: of every column (codes,) noisy shares.
+        groups: of every column (codes,) the group of each code.
+        size: records that are expected in all.
+        errors: (columns,) sums of the absolute errors of the shares of groups.
     """
     pairs = pairs_of_columns(len(laws))
     merged = _of_groups(laws, groups)
     chance = np.array([_chance(_expected(pair, merged, size)) for pair in pairs])
-    squares = np.maximum(distances, 0.0) ** 2 - chance**2
+    of_shares = size * np.array([errors[first] + errors[second] for first, second in pairs])
+    squares = np.maximum(distances, 0.0) ** 2 - chance**2 - of_shares**2
     shares: Floats = np.sqrt(np.maximum(squares, 0.0)) / (2.0 * size)
     return shares
 

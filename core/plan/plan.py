@@ -3,6 +3,7 @@
 import operator
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, PlainSerializer, ValidationError
@@ -319,6 +320,7 @@ def _public_facts(
         columns=len(sizes),
         cells=sum(sizes),
         epsilon=epsilon,
+        middle_codes=float(median(sizes or (1,))),
         has_target=domain.target_index is not None,
     )
     return facts, domain.target_index is not None

@@ -74,6 +74,8 @@ another option, or `"anchor": false` (docs/rules-study.md has the measurements).
 COLUMN_SHARE, COLUMN_SHARE_MORE = 0.4, 0.5
 """The share of the anchor's squared mu for one-way counts: the first value at a high signal, plus up to the
 second at a low one."""
+MANY_CODES = 100
+"""Codes that half of the columns or more have where the share is the highest at any signal."""
 COLUMN_SIGNAL, COLUMN_SIGNAL_ALONE = 50.0, 75.0
 """Declared size times epsilon up to which the signal is low: the first value times the square root of the number
 of pairs; the second times that of the pairs with the target if they are counted alone."""
@@ -106,6 +108,8 @@ class PublicFacts:
     image: ImageDomain | None = None
     """The declared image domain; None for tables. For images a column is one value of an image, or its
     label."""
+    middle_codes: float = 1.0
+    """Codes of the median column of a table."""
     has_target: bool = False
     """Whether the domain declares a target."""
     most_records: int = 1
@@ -238,7 +242,8 @@ def _column_weight(facts: PublicFacts) -> float:
         return 1.0
     alone = facts.has_target and pairs >= FEWEST_PAIRS_CHOSEN and _signal(facts, pairs) < SCREENING_SIGNAL
     tables, little = (facts.columns - 1, COLUMN_SIGNAL_ALONE) if alone else (pairs, COLUMN_SIGNAL)
-    share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, little / _signal(facts, tables))
+    low = 1.0 if facts.middle_codes >= MANY_CODES else min(1.0, little / _signal(facts, tables))
+    share = COLUMN_SHARE + COLUMN_SHARE_MORE * low
     weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
     return min(max(round(weight, 3), 1.0), 1000.0)
 

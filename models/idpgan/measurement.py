@@ -28,7 +28,7 @@ from models.anchor import (
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
-from models.grouping import Groups, group_codes, group_counts
+from models.grouping import Groups, group_codes, group_counts, sums_of_groups
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
 from models.idpgan.reuse import kept_groups, kept_pairs, with_columns, with_tables
@@ -41,7 +41,7 @@ from models.idpgan.targets import (
     moment_targets,
 )
 from models.idpgan.variety import noisy_variety
-from models.randomness import KeyedStreams
+from models.randomness import KeyedStreams, Purpose
 from models.screening import (
     noisy_distances,
     pairs_of_columns,
@@ -174,19 +174,63 @@ def _screen(
 ) -> tuple[Pair, ...]:
     """Release every pair's distance from independence, and choose the pairs without the target that are worth counting."""
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
-    groups = screening_groups(
-        laws, declared_size=plan.declared_size, ordered=counter.ordered, alone=counter.alone
-    )
+    groups = _screening_groups(laws, counter, plan)
     distances = noisy_distances(counter, laws, groups, anchor, streams, size=size)
-    shares = shares_from_independence(distances, laws, groups, size=size)
+    return screened_pairs(distances, columns, counter, plan, streams)
+
+
+def screened_pairs(
+    distances: npt.NDArray[np.float64],
+    columns: Sequence[npt.NDArray[np.float64]],
+    table: PrivateTable | Counter,
+    plan: Plan,
+    streams: KeyedStreams,
+) -> tuple[Pair, ...]:
+    """Choose the pairs without the target that are worth counting; only public facts of the table are read.
+
+    What the noise of the first round does to the shares of groups is seen by adding as much to the noisy shares again. Codes are
+    merged in the order of their noisy shares, so sums over groups are further off than sums over any other codes.
+
+    Args:
+        distances: (pairs,) noisy distances from independence, in records.
+        columns: noisy counts of the codes of every column.
+        table: whose public facts are read.
+        plan: of the job.
+        streams: of the job.
+    """
+    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a screening"
+    assert plan.known is not None, "counts come from an anchor of tables"
+    counter = counter_of(table)
+    laws, size = _first_laws(columns, counter, plan), first_size(columns)
+    stds = column_stds(columns, plan.known, most_records=counter.most_records)
+    drawn = streams.normals(Purpose.SCREENING_ERROR, 0, sum(len(law) for law in laws))
+    pieces = np.split(drawn, np.cumsum([len(law) for law in laws])[:-1])
+    again = _first_laws(
+        [law * size + piece * std for law, piece, std in zip(laws, pieces, stds, strict=True)], counter, plan
+    )
+    errors = [
+        np.abs(sums_of_groups(noisier, groups) - sums_of_groups(law, groups)).sum()
+        for noisier, law, groups in zip(again, laws, _screening_groups(again, counter, plan), strict=True)
+    ]
+    shares = shares_from_independence(
+        distances, laws, _screening_groups(laws, counter, plan), size=size, errors=np.array(errors)
+    )
     pairs = pairs_of_columns(len(laws))
     open_to_choice = [place for place, pair in enumerate(pairs) if counter.target_index not in pair]
     return worth_counting(
         shares[open_to_choice],
         [pairs[place] for place in open_to_choice],
         declared_size=plan.declared_size,
-        cell_std=noise_of_tables(anchor, 1, most_records=counter.most_records),
+        cell_std=noise_of_tables(plan.anchor, 1, most_records=counter.most_records),
         always=_with_target(counter),
+    )
+
+
+def _screening_groups(
+    laws: Sequence[npt.NDArray[np.float64]], counter: Counter, plan: Plan
+) -> tuple[Groups, ...]:
+    return screening_groups(
+        laws, declared_size=plan.declared_size, ordered=counter.ordered, alone=counter.alone
     )
 
 

@@ -12,11 +12,12 @@ product becomes the quasi-independent law that has the same margins on the other
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.counting_rules import column_weights
+from core.plan.counting_rules import column_weights, smoothed_weight
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
@@ -27,6 +28,9 @@ from models.smoothing import CodeOrder
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+CODES_OF_GROUP: Final = 32
+"""Codes without an order for each group from which on smoothed codes are scaled to the sums of their groups. The even shares by which sums
+are otherwise corrected would flatten a column of so many."""
 _SCALINGS = 20
 _SMALLEST_KEPT = 1e-3
 
@@ -112,11 +116,10 @@ def moment_targets(
         total, of_total = ones[:, block].sum(axis=0), (1.0 / precision[:, block]).sum(axis=0)
         whole = (direct / of_direct + total / of_total) / (1.0 / of_direct + 1.0 / of_total)
         ones[:, block] += (whole - total) / layout.slices
-        counts = counted.columns[column] + ((whole - direct) / np.bincount(groups))[groups]
-        if order is not None:
-            variance = 1.0 / (1.0 / of_direct + 1.0 / of_total)
-            counts = order.smoothed(column, counts, _std_of_codes(variances[column], variance, groups))
-        columns[column] = positive_law(project_to_simplex(counts / size, total=1.0))
+        columns[column] = _column_law(
+            counted.columns[column], whole, groups, variances[column],
+            1.0 / (1.0 / of_direct + 1.0 / of_total), size, column=column, order=order,
+        )  # fmt: skip
     ones /= size
     for column, block in zip(layout.features, blocks, strict=True):
         for index in range(layout.slices):
@@ -222,6 +225,48 @@ def _std_of_codes(variance: float, of_sums: Floats, groups: Groups) -> float:
     codes = np.bincount(groups)
     mean = (variance * (codes - 1.0) + of_sums / codes).sum() / codes.sum()
     return float(np.sqrt(mean))
+
+
+def _column_law(
+    direct: Floats,
+    sums: Floats,
+    groups: Groups,
+    variance: float,
+    of_sums: Floats,
+    size: float,
+    *,
+    column: int,
+    order: CodeOrder | None,
+) -> Floats:
+    """Combine counts of codes and better known sums over groups; (codes,) shares.
+
+    Args:
+        direct: (codes,) noisy counts.
+        sums: (groups,) estimates from all counts.
+        groups: (codes,) the group of each code.
+        variance: of the noise on a code.
+        of_sums: (groups,) variances of the sums.
+        size: records in all.
+        column: which.
+        order: which neighbouring codes are alike; None if none are.
+    """
+    counts = direct + ((sums - sums_of_groups(direct, groups)) / np.bincount(groups))[groups]
+    if order is not None:
+        counts = order.smoothed(column, counts, _std_of_codes(variance, of_sums, groups))
+    law = positive_law(project_to_simplex(counts / size, total=1.0))
+    if order is None or order.ordered[column] or len(direct) < CODES_OF_GROUP * len(sums):
+        return law
+    std = float(np.sqrt(variance))
+    scaled = _with_sums(order.smoothed(column, direct, std) / size, sums / size, groups)
+    weight = smoothed_weight(float(direct.mean()) / std)
+    return positive_law(weight * scaled + (1.0 - weight) * law)
+
+
+def _with_sums(shares: Floats, sums: Floats, groups: Groups) -> Floats:
+    """Scale the shares of codes to the sums of their groups; a law."""
+    within = positive_law(project_to_simplex(shares, total=1.0))
+    scaled: Floats = within * (project_to_simplex(sums, total=1.0) / sums_of_groups(within, groups))[groups]
+    return scaled
 
 
 def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:

@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.plan.counting_rules import column_weights, noise_of_tables
+from core.plan.counting_rules import column_weights
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, SCREENING, Pair, exact_columns, exact_moments
@@ -27,13 +27,10 @@ from models.dp.poisson import UnitSampler
 from models.encoding import PrivateTable, cells_of
 from models.grouping import Groups
 from models.idpgan import loop
-from models.idpgan.measurement import groups_of, layout_of
-from models.idpgan.targets import column_stds, first_laws, first_size
+from models.idpgan.measurement import groups_of, layout_of, screened_pairs
 from models.idpgan.training import Training
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
-from models.screening import pairs_of_columns, screening_groups, shares_from_independence, worth_counting
-from models.smoothing import CodeOrder
 from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
 from tests.audits.transcript import Parts
@@ -162,21 +159,7 @@ class Insider:
         """The screening, for the pairs that the second round counts alone; what it says of the canaries is left aside."""
         plan, others = self._plan.anchor, self._canaries.others
         assert isinstance(plan, AnchorPlan)
-        stds = column_stds(self._columns, plan, most_records=1)
-        laws = first_laws(self._columns, stds, CodeOrder(ordered=others.ordered, alone=others.alone))
-        groups = screening_groups(
-            laws, declared_size=self._plan.declared_size, ordered=others.ordered, alone=others.alone
-        )
-        shares = shares_from_independence(distances, laws, groups, size=first_size(self._columns))
-        pairs = pairs_of_columns(len(laws))
-        chosen = [place for place, pair in enumerate(pairs) if others.target_index not in pair]
-        self._pairs = worth_counting(
-            shares[chosen],
-            [pairs[place] for place in chosen],
-            declared_size=self._plan.declared_size,
-            cell_std=noise_of_tables(plan, 1, most_records=1),
-            always=0 if others.target_index is None else len(laws) - 1,
-        )
+        self._pairs = screened_pairs(distances, self._columns, others, self._plan, self._streams)
 
     def _read_tables(self, pairs: Floats, ones: Floats) -> None:
         plan, others = self._plan.anchor, self._canaries.others

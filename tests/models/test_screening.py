@@ -132,7 +132,7 @@ def test_columns_of_very_many_codes_are_compared_in_groups():
     groups = screening_groups(laws, declared_size=rows, ordered=table.ordered, alone=((), (), ()))
     assert max(group_counts(groups)) <= screening.MOST_GROUPS
     found = exact_distances(table, laws, groups, size=rows)
-    follows, *chance = shares_from_independence(found, laws, groups, size=rows)
+    follows, *chance = shares_from_independence(found, laws, groups, size=rows, errors=np.zeros(3))
     assert follows > 0.8, "of at most 0.9: one of ten codes for each"
     assert max(chance) < 0.1
 
@@ -203,7 +203,7 @@ def test_shares_are_the_distance_from_independence_without_chance():
     shares = dict(
         zip(
             pairs_of_columns(COLUMNS),
-            shares_from_independence(exact, laws, groups, size=20_000.0),
+            shares_from_independence(exact, laws, groups, size=20_000.0, errors=np.zeros(len(laws))),
             strict=True,
         )
     )
@@ -227,6 +227,27 @@ def test_pairs_that_depend_on_each_other_are_chosen():
     everything = measure(table, plan_of(table, anchor_screening_share=0.0), KeyedStreams(KEY)).counted
     assert everything.pairs is None
     assert max(group_counts(counted.groups)) >= max(group_counts(everything.groups))
+
+
+def test_errors_of_many_rare_codes_are_not_taken_for_dependence():
+    """Noise hides nearly every one of 1,500 codes, and all but the first two columns are independent of each other."""
+    rng, rows, codes = np.random.default_rng(4), 20_000, 1500
+    law = 1.0 / np.arange(1.0, codes + 1)
+    columns = [rng.choice(codes, rows, p=law / law.sum()) for _ in range(7)]
+    columns[1] = np.where(rng.random(rows) < 0.8, columns[0], columns[1])
+    table = PrivateTable(
+        codes=np.column_stack(columns).astype(np.int16),
+        unit_of_record=np.arange(rows),
+        cardinalities=(codes,) * 7,
+        target_index=None,
+        ordered=(False,) * 7,
+    )
+    plan, recorder = plan_of(table, declared=rows), Recorder()
+    counted = measure(table, plan, KeyedStreams(KEY, releases=recorder)).counted
+    assert (0, 1) in counted.pairs
+    assert len(counted.pairs) < 4
+    distances = recorder.heard[int(Purpose.ANCHOR_NOISE), SCREENING].noisy[0]
+    assert distances.min() > 0.05 * rows, "every distance is as long as those of dependent columns"
 
 
 @pytest.mark.parametrize("units", [None, 30], ids=["one record a unit", "several"])

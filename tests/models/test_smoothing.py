@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from models.smoothing import CHANGES, MOST_CODES, CodeOrder, mean_of_scales, mean_of_segments
+from models.smoothing import (
+    CHANGES,
+    FEWEST_OF_BLOCKS,
+    MOST_CODES,
+    CodeOrder,
+    mean_of_blocks,
+    mean_of_scales,
+    mean_of_segments,
+)
 
 STD = 20.0
 SCALES = (0.0, 0.5, 1.0, 2.0, 4.0)
@@ -69,6 +77,41 @@ def test_rare_codes_without_an_order_fall_to_their_level_and_common_ones_stay() 
     smoothed = mean_of_scales(counts, STD)
     assert smoothed[:3] == pytest.approx(counts[:3], rel=0.01)
     assert np.abs(smoothed[3:] - 4.0).mean() < np.abs(counts[3:] - 4.0).mean() / 2
+
+
+def test_rare_codes_of_one_chapter_keep_what_they_have_together() -> None:
+    rng, chapters = np.random.default_rng(6), np.repeat(np.arange(20), 100)
+    levels = rng.dirichlet(np.full(20, 0.5))[chapters] * 60.0
+    errors = np.zeros((3, 2))
+    for _ in range(10):
+        counts = levels + rng.normal(0.0, STD, len(levels))
+        for place, made in enumerate((mean_of_blocks(counts, STD), mean_of_scales(counts, STD), counts)):
+            off = made - levels
+            errors[place] += np.abs(off).mean(), np.abs(np.bincount(chapters, weights=off)).mean()
+    (blocks, of_chapters), (scales, of_taken), (raw, _) = errors
+    assert blocks < scales < raw / 2
+    assert of_chapters < 0.7 * of_taken
+
+
+def test_blocks_of_codes_that_are_not_alike_gain_and_lose_next_to_nothing() -> None:
+    rng = np.random.default_rng(8)
+    levels = 4000.0 / rng.permutation(np.arange(1.0, 2001.0))
+    errors = np.zeros(2)
+    for _ in range(10):
+        counts = levels + rng.normal(0.0, STD, len(levels))
+        errors += [np.abs(made(counts, STD) - levels).sum() for made in (mean_of_blocks, mean_of_scales)]
+    assert errors[0] < 1.02 * errors[1]
+
+
+def test_few_codes_have_no_blocks() -> None:
+    counts = np.random.default_rng(10).normal(5.0, STD, FEWEST_OF_BLOCKS - 1)
+    assert (mean_of_blocks(counts, STD) == mean_of_scales(counts, STD)).all()
+
+
+def test_codes_without_an_order_are_smoothed_however_many_they_are() -> None:
+    counts = np.random.default_rng(12).normal(2.0, STD, MOST_CODES + 1)
+    smoothed = CodeOrder(ordered=(False,), alone=((),)).smoothed(0, counts, STD)
+    assert np.abs(smoothed - 2.0).mean() < np.abs(counts - 2.0).mean() / 3
 
 
 def test_codes_without_a_place_in_the_order_keep_their_counts() -> None:

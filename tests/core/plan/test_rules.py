@@ -148,6 +148,13 @@ def test_counts_of_columns_get_a_third_of_the_anchor_where_pairs_stand_out_and_m
     assert columns_share(declared_size=2_000, columns=40) > some
 
 
+def test_counts_of_columns_get_the_most_where_half_of_them_have_many_codes():
+    many = columns_share(declared_size=10**9, middle_codes=rules.MANY_CODES)
+
+    assert many == pytest.approx(rules.COLUMN_SHARE + rules.COLUMN_SHARE_MORE, abs=1e-3)
+    assert columns_share(declared_size=10**9, middle_codes=rules.MANY_CODES - 1) < many
+
+
 def test_columns_get_less_where_only_pairs_with_a_target_share_the_rest():
     few = {"declared_size": 700, "columns": 20}
     assert columns_share(**few, has_target=True) < columns_share(**few) - 0.1

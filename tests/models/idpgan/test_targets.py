@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from core.plan.stages import AnchorPlan, anchor_plan
 from models.anchor import MomentLayout, exact_columns, exact_moments, noisy_columns, noisy_moments
 from models.encoding import PrivateTable
-from models.grouping import Groups, group_counts
-from models.idpgan.targets import Counted, moment_targets
+from models.grouping import Groups, group_codes, group_counts, sums_of_groups
+from models.idpgan.targets import Counted, column_stds, first_laws, moment_targets
 from models.simplex import project_to_simplex
+from models.smoothing import CodeOrder
 from tests.models.tables import grouped, small_table, streams
 
 NUMBERS = st.lists(st.floats(-100, 100), min_size=1, max_size=20)
@@ -80,6 +81,32 @@ def test_combining_estimates_beats_the_first_round_alone(by_class, merged):
             first += float(np.square(raw - law).sum())
             combined += float(np.square(targets.columns[column] - law).sum())
     assert combined < 0.9 * first
+
+
+def test_a_column_of_many_rare_codes_keeps_its_shape_where_sums_over_groups_are_corrected():
+    """Two hundred codes hold nearly all records, a thousand the rest; the groups follow the noisy counts of the first round."""
+    rng, rows, codes = np.random.default_rng(2), 6000, 1200
+    law = np.where(np.arange(codes) < 200, 1.0, 0.02)
+    wide = rng.choice(codes, rows, p=law / law.sum())
+    table = PrivateTable(
+        codes=np.column_stack([wide, rng.integers(0, 3, (rows, 3))]).astype(np.int16),
+        unit_of_record=np.arange(rows),
+        cardinalities=(codes, 3, 3, 3),
+        target_index=None,
+        ordered=(False,) * 4,
+    )
+    plan, order = plan_of(8.0), CodeOrder(ordered=(False,) * 4, alone=((),) * 4)
+    columns = noisy_columns(table, plan, streams(0))
+    [first, *others] = first_laws(columns, column_stds(columns, plan, most_records=1), order)
+    groups = tuple(group_codes(of_column, most=4, ordered=False) for of_column in (first, *others))
+    layout = MomentLayout(cardinalities=group_counts(groups), target_index=None, by_class=False)
+    moments = noisy_moments(table, layout, plan, streams(0), groups=groups)
+    released = Counted(columns=tuple(columns), groups=groups, moments=moments)
+    made = moment_targets(released, layout, plan, order=order).columns[0]
+    truth = np.bincount(wide, minlength=codes) / rows
+    of_groups = [np.abs(sums_of_groups(each - truth, groups[0])).sum() for each in (made, first)]
+    assert of_groups[0] < 0.3 * of_groups[1], "sums over groups are corrected"
+    assert np.abs(made - truth).sum() < 0.95 * np.abs(first - truth).sum()
 
 
 @pytest.mark.parametrize("by_class", [True, False])
