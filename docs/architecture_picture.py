@@ -65,7 +65,7 @@ ORDER: Final = (
     Station(
         "workers.training_child",
         "runs the plan in a child process",
-        ("workers.supervision", "workers.runner"),
+        ("workers.child", "workers.runner"),
     ),
     Station("models.private_step", "clips, sums and adds the planned noise, step by step", _TO_THE_STEP),
     Station(

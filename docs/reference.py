@@ -35,9 +35,9 @@ from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
 from service.app import create_app
 from understudy.cli import app as command
-from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING
+from workers.child import MACHINERY_FAILED, REUSED_COUNTS_MISSING
 
-# What `failure` of a failed job can say, from core.jobs.states and workers.outcomes.
+# What `failure` of a failed job can say, from core.jobs.states and workers.child.
 _JOB_FAILURES = f"""## Failure codes of jobs
 
 | code | charged | when |

@@ -54,9 +54,7 @@ from core.plan.installed import graphical_models_installed
 from core.platform.health.signs import SIGN_SECONDS, HealthReporter, Role
 from core.platform.settings import Settings, read_settings
 from core.tracing import tracer_for
-from workers.devices import devices, torch_sees_gpu
-from workers.owner_reports import OwnerReporter
-from workers.supervision import (
+from workers.child import (
     Child,
     Limits,
     announce_stop,
@@ -67,6 +65,8 @@ from workers.supervision import (
     stop_noticed,
     watch,
 )
+from workers.devices import devices, torch_sees_gpu
+from workers.owner_reports import OwnerReporter
 from workers.training import Trainer
 
 

@@ -35,8 +35,7 @@ from core.jobs.errors import LeaseLost
 from core.jobs.queue import Queue
 from core.logs import get_logger
 from core.platform.settings import Settings
-from workers.outcomes import Outcome
-from workers.supervision import STOP_SECONDS, Child, Limits, WorkName, runner_command, watch
+from workers.child import STOP_SECONDS, Child, Limits, Outcome, WorkName, runner_command, watch
 
 Command = Callable[[UUID, int], list[str]]
 """Makes the command line of a child from the id of what is claimed and the fence."""

@@ -22,8 +22,8 @@ from core.jobs.claims import Claim
 from core.logs import get_logger
 from models.classifier.recorder import ModelRecorder
 from models.release_recorder import CertificateRecorder, SelectionRecord
-from workers.object_keys import checkpoint_key
-from workers.outcomes import AttemptEnded, ExitCode, machinery
+from workers.child import AttemptEnded, ExitCode, machinery
+from workers.stored_objects import checkpoint_key
 
 _PURPOSE: Final = b"understudy/checkpoint/1"
 

@@ -48,7 +48,7 @@ from models.randomness import KeyedStreams
 from models.software import software_of
 from models.synthesizer import TrainingHost
 from workers.assignment import Assignment
-from workers.outcomes import AttemptEnded, ExitCode, machinery
+from workers.child import AttemptEnded, ExitCode, machinery
 
 CONNECT_SECONDS: Final = 10.0
 WHOLE_SECONDS: Final = 120.0

@@ -67,7 +67,7 @@ from core.platform.witness.verification import (
     strange_jobs,
 )
 from core.platform.witness.witness_store import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
-from workers.object_keys import BUNDLE
+from workers.stored_objects import BUNDLE
 
 _BUNDLE: Final = "a certified bundle is stored that the ledger has not paid for"
 _UNPAID: Final = "something is published that the ledger has not paid for"

@@ -33,7 +33,7 @@ from models.reports.public_side import PublicSide, public_side
 from models.reports.utility import noisy_terms
 from models.software import software_of
 from workers.assignment import Assignment
-from workers.outcomes import AttemptEnded, ExitCode, machinery
+from workers.child import AttemptEnded, ExitCode, machinery
 
 References = Mapping[str, list[float]]
 MEASURING: Final = "measure"

@@ -35,8 +35,7 @@ from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain
 from core.platform.settings import Settings
-from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
-from workers.supervision import limit_memory
+from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

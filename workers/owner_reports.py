@@ -24,8 +24,7 @@ from core.clock import Clock
 from core.jobs.leases import this_process
 from core.logs import get_logger
 from workers.attempts import Heartbeat, JobRunner
-from workers.outcomes import Outcome
-from workers.supervision import WorkName, child_environment
+from workers.child import Outcome, WorkName, child_environment
 
 _PUBLIC: Final = frozenset({Outcome.MACHINERY, Outcome.LEASE_LOST, Outcome.STOPPED})
 """Ends in which no row had a part."""

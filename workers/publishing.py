@@ -45,7 +45,7 @@ from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
 from core.plan.selection import SelectionPlan
-from workers.object_keys import bundle_key, measurement_key, release_id_of
+from workers.stored_objects import bundle_key, measurement_key, release_id_of
 
 
 def certify_bundle(

@@ -1,7 +1,7 @@
 """The child process: `python -m workers.runner ID FENCE --parent PID [--work NAME]`.
 
 Only these children open private rows. The command line names the claim and the kind of work; everything else comes from the
-claim's row and the environment's settings. A child reports nothing but an exit code (workers.outcomes): its standard output
+claim's row and the environment's settings. A child reports nothing but an exit code (workers.child): its standard output
 and error are discarded once it has begun, and its own events hold no text of an exception.
 
 Each kind of work is a module of its own with a function `run`, imported by the child that does it: only trainings need
@@ -23,8 +23,15 @@ from core.data.objects import ObjectStore, open_store
 from core.db.session import Database
 from core.logs import configure_logs, get_logger
 from core.platform.settings import Settings, read_settings
-from workers.outcomes import AttemptEnded, ExitCode
-from workers.supervision import TRAIN, WorkName, close_side_doors, die_with_parent, fall_silent
+from workers.child import (
+    TRAIN,
+    AttemptEnded,
+    ExitCode,
+    WorkName,
+    close_side_doors,
+    die_with_parent,
+    fall_silent,
+)
 
 _MODULES: Final[dict[WorkName, str]] = {
     "train": "workers.training_child",  # trains a generator, or measures a utility report

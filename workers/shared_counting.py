@@ -42,9 +42,8 @@ from models.counting.streamed import JointCounter, StreamedCounter, add_counts, 
 from models.counting.units import RowShards, Weights, record_weights
 from models.encoding import Forbidden, codes_alone, ordered_columns
 from workers.assignment import Assignment, read_assignment
-from workers.object_keys import count_folder
-from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
-from workers.supervision import limit_memory
+from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
+from workers.stored_objects import count_folder
 
 if TYPE_CHECKING:
     from core.jobs.queue import CeleryQueue

@@ -36,12 +36,10 @@ from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.tracing import no_tracer, span
 from workers.attempts import Command, Heartbeat, JobRunner
+from workers.child import FINAL_CODES, MACHINERY_FAILED, Outcome, WorkName, child_environment
 from workers.devices import claimed_gpus
-from workers.object_keys import bundle_key, checkpoint_key, release_id_of
-from workers.outcomes import FINAL_CODES, MACHINERY_FAILED, Outcome
 from workers.publishing import certify_bundle, certify_model, sign_utility_report
-from workers.supervision import WorkName, child_environment
-from workers.sweeping import sweep
+from workers.stored_objects import bundle_key, checkpoint_key, release_id_of, sweep
 
 CAUSES: Final = {
     Outcome.MACHINERY: Cause.MACHINERY,

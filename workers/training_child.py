@@ -65,11 +65,10 @@ from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers import measuring
 from workers.assignment import Assignment, read_assignment
 from workers.checkpoints import Checkpoints, JobHost
+from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 from workers.classifying import board_of, classified, record_of_model
-from workers.object_keys import bundle_key, measurement_key
-from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
 from workers.shared_counting import Helpers
-from workers.supervision import limit_memory
+from workers.stored_objects import bundle_key, measurement_key
 
 
 def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:

@@ -48,7 +48,7 @@ from core.platform.notifications.webhook import WebhookTransport
 from core.platform.settings import Settings, read_settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from workers.ledger_audit import LedgerAudit
-from workers.sweeping import sweep_orphans, sweep_recent
+from workers.stored_objects import sweep_orphans, sweep_recent
 
 EXPIRE_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0

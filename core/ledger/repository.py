@@ -1,22 +1,36 @@
-"""Reading one ledger: its rows as values. Entries are written by `core.ledger.budget_lock`, rows of decisions by `core.ledger.governance`."""
+"""Reading a ledger: its rows as values, and how its sums developed, at a cost that does not grow with it.
 
-from collections.abc import Collection, Generator, Sequence
+Entries are written by `core.ledger.budget_lock`, rows of decisions by `core.ledger.governance`.
+"""
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select, true
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
-from core.db.tables.ledger_entry import LedgerEntry
+from core.db.tables.ledger_entry import MOVEMENTS, LedgerEntry
 from core.dp.charge import Charge
 from core.dp.filters import AdmissionRule, Cap
 from core.ledger.entries import Decision, DecisionKind, Entry
 from core.ledger.errors import GrantNotFound, PopulationNotFound, ReservationNotFound
 from core.ledger.hash_chain import Head
-from core.ledger.reservation import EMPTY_BALANCE, Balance, EntryKind, Movement
+from core.ledger.reservation import (
+    EMPTY_BALANCE,
+    RESERVED_EPSILON,
+    SPENT_EPSILON,
+    Balance,
+    EntryKind,
+    Movement,
+)
+
+COURSE_POINTS: Final = 48
+NEWEST_STEPS: Final = 1000
 
 _MOVEMENT = (
     LedgerEntry.kind,
@@ -252,3 +266,102 @@ def movement_of(
     assert job_id is not None, "a check constraint of the table"
     charge = Charge(epsilon_micros=epsilon_micros, delta_femtos=delta_femtos, rdp_micros=tuple(rdp_micros))
     return Movement(kind=EntryKind(kind), job_id=job_id, charge=charge, grant_id=grant_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoursePoint:
+    """The sums of a budget after one entry.
+
+    Attributes:
+        at: when the entry was written.
+        spent_micros: epsilon spent after it, in millionths.
+        reserved_micros: epsilon reserved after it, likewise.
+    """
+
+    at: datetime
+    spent_micros: int
+    reserved_micros: int
+
+
+def courses_of(session: Session, population_ids: Collection[UUID]) -> Mapping[UUID, Sequence[CoursePoint]]:
+    """Return how the sums of several populations developed, oldest first, in one statement.
+
+    At most `COURSE_POINTS` entries of each ledger are read, evenly spaced up to its head, so the cost does not
+    grow with the ledger.
+    """
+    place = func.generate_series(0, COURSE_POINTS - 1).table_valued("number").render_derived()
+    spacing = (Budget.head_sequence + COURSE_POINTS - 1) // COURSE_POINTS
+    points = (
+        select(
+            LedgerEntry.population_id,
+            LedgerEntry.at,
+            LedgerEntry.balance[SPENT_EPSILON],
+            LedgerEntry.balance[RESERVED_EPSILON],
+        )
+        .select_from(Budget)
+        .join(place, true())
+        .join(
+            LedgerEntry,
+            (LedgerEntry.population_id == Budget.population_id)
+            & (LedgerEntry.sequence == Budget.head_sequence - place.c.number * spacing),
+        )
+        .where(Budget.population_id.in_(population_ids), LedgerEntry.balance.is_not(None))
+        .order_by(LedgerEntry.population_id, LedgerEntry.sequence)
+    )
+    found: dict[UUID, list[CoursePoint]] = {population_id: [] for population_id in population_ids}
+    for population_id, at, spent_micros, reserved_micros in session.execute(points):
+        found[population_id].append(
+            CoursePoint(at=at, spent_micros=spent_micros, reserved_micros=reserved_micros)
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The sums of a budget after one movement.
+
+    Attributes:
+        sequence: of the entry.
+        at: when it was written.
+        kind: what the entry did.
+        job_id: whose reservation it moved; every movement has one.
+        spent_micros: epsilon spent after it, in millionths; None in entries of the first release.
+        reserved_micros: epsilon reserved after it, likewise.
+    """
+
+    sequence: int
+    at: datetime
+    kind: str
+    job_id: UUID | None
+    spent_micros: int | None
+    reserved_micros: int | None
+
+
+def newest_steps(session: Session, population_id: UUID, *, limit: int = NEWEST_STEPS) -> Sequence[Step]:
+    """Return the newest movements of jobs with the sums after each, oldest first."""
+    columns = (
+        LedgerEntry.sequence,
+        LedgerEntry.at,
+        LedgerEntry.kind,
+        LedgerEntry.job_id,
+        # Two numbers of sixteen: reading a thousand whole balances takes longer than the rest of a page.
+        LedgerEntry.balance[SPENT_EPSILON],
+        LedgerEntry.balance[RESERVED_EPSILON],
+    )
+    rows = session.execute(
+        select(*columns)
+        .where(LedgerEntry.population_id == population_id, LedgerEntry.kind.in_(MOVEMENTS))
+        .order_by(LedgerEntry.sequence.desc())
+        .limit(limit)
+    ).all()
+    return [
+        Step(
+            sequence=sequence,
+            at=at,
+            kind=kind,
+            job_id=job_id,
+            spent_micros=spent_micros,
+            reserved_micros=reserved_micros,
+        )
+        for sequence, at, kind, job_id, spent_micros, reserved_micros in reversed(rows)
+    ]

@@ -24,7 +24,6 @@ from models.classifier.components import noisy_components
 from models.classifier.dense_form import DenseForm
 from models.classifier.even_batches import EvenBatches
 from models.classifier.features import Batch, FeatureSource, PrivateRecords, features_of, labels_of
-from models.classifier.momentum import FlatMomentum
 from models.classifier.networks import DenseClassifier, ImageClassifier, dense_network, flattened
 from models.classifier.registered import registered_module
 from models.critic.forms import checked_form
@@ -41,6 +40,7 @@ from models.selection.split import first_records, part_of, part_of_unit
 from models.synthesizer import TrainingHost
 
 ADAM_BETAS: Final = (0.9, 0.999)
+MOMENTUM: Final = 0.9
 MARK_INTERVAL: Final = 10
 """Steps that one durable mark covers."""
 ANSWERED: Final = 128
@@ -337,3 +337,31 @@ class _ConvolutionForm:
 
     def close(self) -> None:
         """Nothing is left in the network."""
+
+
+class FlatMomentum:
+    """Gradient descent with momentum on one flat vector (Polyak 1964): post-processing of the noisy gradient.
+
+    Args:
+        parameters: flat vector, updated in place.
+        learning_rate: positive.
+    """
+
+    def __init__(self, parameters: Tensor, *, learning_rate: float) -> None:
+        self._parameters = parameters
+        self._learning_rate = learning_rate
+        self._velocity = torch.zeros_like(parameters)
+
+    @torch.no_grad()
+    def step(self, gradient: Tensor, *, share: float = 1.0) -> None:
+        """One update at a share of the learning rate."""
+        self._velocity.mul_(MOMENTUM).add_(gradient)
+        self._parameters.add_(self._velocity, alpha=-share * self._learning_rate)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The velocity."""
+        return {"momentum.velocity": self._velocity.clone()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Restore the result of `state_dict`; other members are ignored."""
+        self._velocity.copy_(state["momentum.velocity"])

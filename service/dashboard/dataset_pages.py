@@ -1,4 +1,4 @@
-"""Pages of one dataset: budget, requests and grants, ledger, declared facts."""
+"""Pages of one dataset: budget, requests and grants, ledger, declared facts, audit trail, deletion."""
 
 import json
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from fastapi import APIRouter, Query, Response
 
 from core.dp.charge import MICRO
 from core.errors import NotFound
-from core.ledger import course, ledger_queries
+from core.ledger import ledger_queries, repository
 from core.ledger.entries import GrantState
 from core.ledger.ledger_queries import entry_json
 from core.platform.budget_requests.states import RequestState
 from service.auditing.dataset_trail import list_dataset_audit_events
+from service.auditing.endpoints import BeforeSequence, list_audit_events
 from service.budgets.endpoints import (
     ask_what_if,
     freeze_dataset,
@@ -25,9 +26,10 @@ from service.budgets.endpoints import (
 )
 from service.budgets.outlook import look_at_sizes
 from service.budgets.schemas import WhatIf
+from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
 from service.dashboard.long_lists import From, part_of
-from service.dashboard.rendering import page
+from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.deleting import delete_dataset
 from service.datasets.endpoints import accept_rows, read_dataset, read_intake_report, upload_rows
@@ -46,6 +48,7 @@ from service.wording.labels import principal_in, short
 NEWEST_JOBS: Final = 20
 REQUESTS: Final = 20
 ENTRIES: Final = 50
+EVENTS: Final = 50
 TYPICAL: Final = (0.1, 0.5, 1.0, 2.0, 4.0)
 
 BeforeEntry = Annotated[int | None, Query(ge=1, lt=2**31)]
@@ -67,7 +70,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
     )
     report = _report(visit, dataset_id) if dataset.state == "declared" else None
     visit.require(read_ledger)
-    steps = visit.read(lambda session: course.newest_steps(session, dataset.population_id))
+    steps = visit.read(lambda session: repository.newest_steps(session, dataset.population_id))
     jobs = visit.ask(list_jobs, dataset_id=dataset_id, limit=NEWEST_JOBS) if visit.may(list_jobs) else None
     return page(
         visit,
@@ -80,8 +83,8 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         people=visit.names_of([request.requested_by for request in waiting]),
         curve=json.dumps(_curve(steps)) if steps else None,
         steps=steps[-NEWEST_JOBS:][::-1],
-        is_cut=len(steps) == course.NEWEST_STEPS,
-        most_steps=course.NEWEST_STEPS,
+        is_cut=len(steps) == repository.NEWEST_STEPS,
+        most_steps=repository.NEWEST_STEPS,
         micro=MICRO,
         jobs=[] if jobs is None else jobs.items,
         has_more_jobs=jobs is not None and jobs.next_before is not None,
@@ -212,6 +215,51 @@ def facts_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
     )
 
 
+@router.get("/trail")
+def trail_page(dataset_id: UUID, visit: CurrentVisit, before: BeforeSequence = None) -> Response:
+    """List events on the dataset and its dependent objects, newest first."""
+    found = visit.ask(list_dataset_audit_events, dataset_id=dataset_id, limit=EVENTS, before=before)
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    members = [UUID(event.object) for event in found.items if event.about == "member"]
+    return page(
+        visit,
+        "trail.html",
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        events=found.items,
+        people=visit.names_of([*members, *(principal_in(event.actor) for event in found.items)]),
+        next_before=found.next_before,
+        is_first=before is None,
+        may_see_all=visit.may(list_audit_events),
+    )
+
+
+@router.get("/delete")
+def deletion_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Show the consequences and the form that asks for the name."""
+    visit.require(delete_dataset)
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    return page(visit, "delete.html", dataset=dataset, tabs=tabs(visit, dataset))
+
+
+@router.post("/delete")
+def delete(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Destroy the key of the rows if the name was typed exactly.
+
+    Raises:
+        FormInvalid: The typed name differs; nothing was deleted.
+    """
+    visit.require(delete_dataset)
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    if visit.form.required("typed_name") != dataset.name.strip():
+        raise FormInvalid(
+            "The typed name does not match the dataset's name. Nothing was deleted.",
+            remedy="Go back and type the name exactly as shown, or leave the page.",
+        )
+    visit.ask(delete_dataset, dataset_id=dataset_id)
+    return sent_on(f"/datasets/{dataset_id}/facts?done=deleted")
+
+
 def tabs(visit: Visit, dataset: DatasetView) -> Sequence[tuple[str, str]]:
     """The pages of a dataset that the visitor may open."""
     base = f"/datasets/{dataset.id}"
@@ -245,7 +293,7 @@ def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
         return None
 
 
-def _curve(steps: Sequence[course.Step]) -> dict[str, Any]:
+def _curve(steps: Sequence[repository.Step]) -> dict[str, Any]:
     """The steps as arrays: time in seconds (whole minutes), epsilon spent and in force after each step, short job ids."""
     known = [
         (step, step.spent_micros, step.reserved_micros)
@@ -257,7 +305,7 @@ def _curve(steps: Sequence[course.Step]) -> dict[str, Any]:
         "spent": [spent / MICRO for _, spent, _ in known],
         "reserved": [(spent + reserved) / MICRO for _, spent, reserved in known],
         # A longer ledger is cut to its newest steps; the curve then starts at the amount spent before them.
-        "whole": len(steps) < course.NEWEST_STEPS,
+        "whole": len(steps) < repository.NEWEST_STEPS,
         "jobs": " ".join(short(step.job_id) for step, *_ in known),
     }
 

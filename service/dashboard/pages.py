@@ -7,7 +7,6 @@ from service.dashboard import (
     dataset_pages,
     decisions,
     declaring_pages,
-    deleting_pages,
     documentation,
     entrance,
     grant_pages,
@@ -23,7 +22,6 @@ from service.dashboard import (
     provider_pages,
     release_pages,
     system_pages,
-    trail_page,
     utility_report_pages,
 )
 from service.dashboard.error_pages import install_error_pages
@@ -38,9 +36,7 @@ GROUPS = (
     ledger_file,
     declaring_pages,  # before the pages of one dataset, which would parse “new” as an id
     dataset_pages,
-    trail_page,
     plain_upload,
-    deleting_pages,
     decisions,
     grant_pages,
     job_pages,

@@ -1,19 +1,30 @@
-"""Template rendering: always escaped, strict about undefined names, with a CSP that allows only our own files."""
+"""Template rendering: always escaped, strict about undefined names, with a CSP that allows only our own files.
 
-from collections.abc import Mapping
+Every page has a menu and a link to the page of the documentation that explains it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from service.auditing.endpoints import list_audit_events
 from service.dashboard.assets import path_of
-from service.dashboard.explained import EXPLAINED_BY
-from service.dashboard.navigation import menu
 from service.dashboard.sparkline import sparkline_of
 from service.dashboard.visit import Visit
+from service.datasets.endpoints import list_datasets
+from service.diagnosis.endpoints import read_health_report
+from service.grants.endpoints import list_all_grants
+from service.jobs.endpoints import list_jobs
+from service.notifications.endpoints import list_endpoints
+from service.principals.key_endpoints import list_keys
+from service.principals.people_endpoints import list_people
+from service.releases.endpoints import list_releases
+from service.requests.endpoints import list_budget_requests
 from service.wording import domain_text, labels
 from service.wording.budget_bar import bar_of
 
@@ -31,6 +42,85 @@ PAGE_HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 SEE_OTHER: Final = 303
+_MONEY: Final = "concepts.html#the-money"
+_PRICE: Final = "tutorials/analyst.html#3-look-at-the-price"
+_AUDIT: Final = "tutorials/protection-officer.html#read-the-audit-log"
+_KEYS: Final = "sign-in.html#with-a-key"
+_PEOPLE: Final = "tutorials/admin.html#create-people"
+_CHAIN: Final = "tutorials/protection-officer.html#check-the-ledger"
+_SYSTEM: Final = "tutorials/admin.html#see-that-it-works"
+_UTILITY: Final = "reports.html#utility-reports-for-analysts"
+
+EXPLAINED_BY: Final[Mapping[str, str]] = {
+    "audit.html": _AUDIT,
+    "dataset.html": _MONEY,
+    "declare.html": "tutorials/declaring.html#begin-with-a-draft",
+    "delete.html": "decisions/deletion.html",
+    "documentation.html": "index.html",
+    "enrol.html": _KEYS,
+    "facts.html": "domain.html",
+    "grant.html": _MONEY,
+    "grants.html": _MONEY,
+    "help.html": "concepts.html",
+    "job.html": "tutorials/analyst.html#4-order-and-wait",
+    "jobs.html": "tutorials/analyst.html#4-order-and-wait",
+    "keys.html": _KEYS,
+    "ledger.html": _CHAIN,
+    "new_endpoint.html": "notifications.html#webhooks",
+    "new_enrolment.html": _PEOPLE,
+    "new_key.html": _KEYS,
+    "notification.html": "notifications.html",
+    "notifications.html": "notifications.html",
+    "order.html": _PRICE,
+    "overview.html": "dashboard.html#who-sees-what",
+    "people.html": "tutorials/owner.html#4-show-it-to-analysts",
+    "principals.html": _PEOPLE,
+    "problem_page.html": "reference/errors.html",
+    "quote_page.html": _PRICE,
+    "release.html": "tutorials/analyst.html#6-know-what-you-have",
+    "releases.html": "tutorials/analyst.html#5-draw-as-much-as-you-like",
+    "request.html": _MONEY,
+    "requests.html": _MONEY,
+    "review.html": "tutorials/declaring.html#go-through-it-column-by-column",
+    "revoke_key.html": _KEYS,
+    "sign_in.html": "sign-in.html",
+    "sign_in_link.html": "sign-in.html#on-your-own-machine-the-link",
+    "system.html": _SYSTEM,
+    "system_findings_page.html": _SYSTEM,
+    "trail.html": _AUDIT,
+    "upload.html": "tutorials/owner.html#3-send-the-rows",
+    "utility_quote_page.html": _UTILITY,
+    "utility_report.html": _UTILITY,
+    "verification_page.html": _CHAIN,
+    "what_if_page.html": _PRICE,
+}
+"""Paths in the site by template. `tests/docs/test_site.py` holds each to an anchor of the built site."""
+
+
+class Item(NamedTuple):
+    """A menu item."""
+
+    path: str
+    title: str
+
+
+_PLACES: Final[Sequence[tuple[Item, Callable[..., Any]]]] = (
+    (Item("/overview", "Overview"), list_datasets),
+    (Item("/requests", "Requests"), list_budget_requests),
+    (Item("/grants", "Grants"), list_all_grants),
+    (Item("/jobs", "Jobs"), list_jobs),
+    (Item("/releases", "Releases"), list_releases),
+    (Item("/notifications", "Notifications"), list_endpoints),
+    (Item("/people", "People"), list_people),
+    (Item("/keys", "Keys"), list_keys),
+    (Item("/system", "System"), read_health_report),
+    (Item("/audit", "Audit log"), list_audit_events),
+)
+
+
+def menu(visit: Visit) -> Sequence[Item]:
+    """The menu items for this visitor: only pages that the visitor's key may use."""
+    return [item for item, operation in _PLACES if visit.may(operation)]
 
 
 def page(visit: Visit, template: str, *, status: int = 200, **facts: object) -> Response:

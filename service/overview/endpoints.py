@@ -11,7 +11,7 @@ from core.db.tables.job import Job
 from core.errors import Forbidden
 from core.ledger import ledger_queries
 from core.ledger.audit_log import newest_refusals
-from core.ledger.course import courses_of
+from core.ledger.repository import courses_of
 from core.platform.health.signs import served_devices
 from service.auditing.endpoints import list_audit_events
 from service.budgets.endpoints import read_budget

@@ -15,8 +15,8 @@ from core.dp.charge import MICRO
 from core.dp.filters import admit
 from core.dp.remaining import gaussian_charge, remaining_epsilon
 from core.ledger.admission import decimal_text
-from core.ledger.course import CoursePoint
 from core.ledger.ledger_queries import GrantBalance, Summary
+from core.ledger.repository import CoursePoint
 from service.budgets.schemas import BudgetView
 from service.grants.schemas import GrantView, StandingGrant
 from service.jobs.schemas import JobView

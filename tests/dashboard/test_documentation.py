@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.dashboard import documentation
-from service.dashboard.explained import EXPLAINED_BY
+from service.dashboard.rendering import EXPLAINED_BY
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
 

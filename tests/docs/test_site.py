@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs.reference import REFERENCE
-from service.dashboard.explained import EXPLAINED_BY
-from service.dashboard.rendering import TEMPLATES
+from service.dashboard.rendering import EXPLAINED_BY, TEMPLATES
 from tests.dashboard.browsing import ARGUMENTS, browser_path
 
 ROOT = Path(__file__).parents[2]

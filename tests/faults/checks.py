@@ -23,7 +23,7 @@ from core.plan.domain.table import TableDomain
 from tests.faults.errand import ROWS
 from tests.faults.processes import RUNNER, wait_until, words_of
 from tests.faults.stack import Stack
-from workers.sweeping import sweep_recent
+from workers.stored_objects import sweep_recent
 
 SEAL = b"USEAL"
 QUIET_SECONDS = 30.0

@@ -27,7 +27,7 @@ from core.platform.notifications.messages import CHOSEN, scope_of
 from core.platform.settings import Settings
 from service.auth.cookie import COOKIE, LOOPBACK_COOKIE
 from tests.goldens.api import structure
-from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING
+from workers.child import MACHINERY_FAILED, REUSED_COUNTS_MISSING
 
 PRODUCT: Final = ("core", "service", "workers", "models", "understudy", "migrations")
 ROOT: Final = Path(__file__).parents[2]

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from core.platform.health.signs import Device
+from workers.child import child_environment
 from workers.devices import claimed_gpus
-from workers.supervision import child_environment
 
 
 def three() -> list[Device]:

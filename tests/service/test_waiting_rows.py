@@ -20,7 +20,7 @@ from tests.service.test_commit import fail_at_commit, stored
 from tests.service.test_upload import rows_in_store
 from tests.service.test_uploads import Sending, small_parts
 from tests.service.world import CSV, World, require_problem
-from workers.sweeping import AGE, sweep_orphans
+from workers.stored_objects import AGE, sweep_orphans
 
 __all__ = ["small_parts"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.data.objects import ObjectStore, open_store
 from workers.checkpoints import Checkpoints
-from workers.object_keys import checkpoint_key
+from workers.stored_objects import checkpoint_key
 
 KEY = bytes(range(32))
 

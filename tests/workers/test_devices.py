@@ -18,8 +18,8 @@ from tests.gpu.places import data_parallel_over
 from tests.workers.support import Workshop, small_plan
 from workers import app, devices
 from workers.checkpoints import JobHost
-from workers.object_keys import bundle_key
-from workers.outcomes import AttemptEnded
+from workers.child import AttemptEnded
+from workers.stored_objects import bundle_key
 from workers.training_child import attempt, precise_enough
 from workers.upkeep import Upkeep
 

@@ -12,7 +12,7 @@ from core.jobs.queue import CeleryQueue
 from core.ledger.reservation import EntryKind
 from tests.workers.processes import below, is_gone, runner_below, start_upkeep, start_worker
 from tests.workers.support import CANARY, Workshop, small_plan
-from workers.object_keys import checkpoint_key
+from workers.stored_objects import checkpoint_key
 
 PATIENCE = 800.0
 RANDOMNESS = bytes(range(1, 33))

@@ -36,8 +36,8 @@ from tests.service.serving import Served, eventually, serving
 from tests.workers.support import DOCUMENT, ROWS, Workshop
 from understudy.verifying import private_models
 from understudy.verifying.verification import Outcome, verify_bundle
+from workers.child import AttemptEnded, ExitCode
 from workers.classifying import BoardAnswer, BoardConnection, BoardSilent, FederationBoard
-from workers.outcomes import AttemptEnded, ExitCode
 
 LOOPBACK = (IPv4Network("127.0.0.0/8"),)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

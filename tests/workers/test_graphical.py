@@ -27,7 +27,7 @@ from models.software import FITTING_GRAPHS
 from tests.workers.support import DOCUMENT, ROWS, SMALL, Workshop
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers import app, training_child
-from workers.outcomes import AttemptEnded, ExitCode
+from workers.child import AttemptEnded, ExitCode
 
 PUBLIC = {
     "guarantee": PrivacyGuarantee(epsilon=2.0, delta=1e-6),

@@ -7,7 +7,7 @@ from core.db.tables import Job
 from core.jobs import claims
 from core.jobs.coarse import Edges
 from workers.attempts import Heartbeat
-from workers.outcomes import Outcome
+from workers.child import Outcome
 
 
 class Watch:

@@ -11,7 +11,7 @@ from core.db.session import Database
 from core.db.tables import Job
 from models.release_recorder import CertificateRecorder
 from workers.checkpoints import Checkpoints, JobHost
-from workers.outcomes import AttemptEnded, ExitCode, machinery
+from workers.child import AttemptEnded, ExitCode, machinery
 
 STEPS = 60
 

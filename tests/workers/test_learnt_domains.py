@@ -26,7 +26,7 @@ from tests.workers.test_owner_reports import html_of, ordered, reporter, row_of
 from tests.workers.utility_jobs import manifest_digest, plan_about, report_of
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers import training_child
-from workers.object_keys import bundle_key, measurement_key
+from workers.stored_objects import bundle_key, measurement_key
 
 LEARNT: dict[str, Any] = {
     "schema": "understudy.domain/1",

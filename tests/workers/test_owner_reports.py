@@ -40,9 +40,9 @@ from tests.core.artifacts.stand_in import bundle, network_of
 from tests.core.data.pictures import npz
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
 from workers import attempts, owner_report_child
-from workers.outcomes import AttemptEnded, ExitCode
+from workers.child import AttemptEnded, ExitCode
 from workers.owner_reports import OwnerReporter
-from workers.sweeping import AGE, sweep_orphans
+from workers.stored_objects import AGE, sweep_orphans
 from workers.upkeep import Upkeep
 
 

@@ -27,8 +27,8 @@ from tests.models.classifier.small import owners_of_sizes
 from tests.workers.support import DOCUMENT, ROWS
 from understudy.verifying import private_models
 from understudy.verifying.verification import Outcome, verify_bundle
+from workers.child import AttemptEnded
 from workers.classifying import record_of_model
-from workers.outcomes import AttemptEnded
 
 
 @cache

@@ -25,8 +25,8 @@ from models.grids import noise_grid
 from models.software import TAKING_PART, software_of
 from tests.core.artifacts.ruled import BROKEN, ruled_release
 from tests.workers.support import DOCUMENT, Workshop
-from workers.object_keys import bundle_key
 from workers.publishing import certify_bundle
+from workers.stored_objects import bundle_key
 
 
 def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **changes: object) -> str:

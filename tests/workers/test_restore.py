@@ -17,7 +17,7 @@ from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.platform.witness.verification import HEAD_MISSING
 from tests.workers.support import Workshop, environment_of, small_plan
-from workers.sweeping import AGE, sweep_orphans
+from workers.stored_objects import AGE, sweep_orphans
 
 ROOT = Path(__file__).parents[2]
 

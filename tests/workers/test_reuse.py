@@ -17,7 +17,7 @@ from core.plan.reusing import EarlierCounts, with_reuse
 from core.plan.spec import SynthesisSpec
 from tests.workers.support import DOCUMENT, Workshop, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
-from workers.outcomes import AttemptEnded, ExitCode
+from workers.child import AttemptEnded, ExitCode
 from workers.training_child import attempt
 
 DOMAIN = TableDomain.from_json(DOCUMENT)

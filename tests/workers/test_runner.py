@@ -6,9 +6,8 @@ from uuid import uuid4
 import pytest
 
 from tests.workers.support import Workshop, environment_of
-from workers.outcomes import ExitCode
+from workers.child import ExitCode, child_environment, runner_command
 from workers.runner import main
-from workers.supervision import child_environment, runner_command
 
 
 @pytest.mark.parametrize("work", ["train", "count", "compare"])

@@ -25,7 +25,7 @@ from tests.models.selection.jobs import small_selection
 from tests.models.tables import small_table, streams
 from tests.workers.support import DOCUMENT, ROWS, SMALL
 from understudy.verifying.verification import Outcome, verify_bundle
-from workers.object_keys import release_id_of
+from workers.stored_objects import release_id_of
 
 FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})
 """Two candidates of a few steps."""

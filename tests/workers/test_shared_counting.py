@@ -33,9 +33,9 @@ from tests.models.counting.questions import all_questions
 from tests.models.counting.test_streamed import KEY, Shards, domain, rows
 from tests.workers.support import DOCUMENT, Workshop
 from workers.app import app
-from workers.object_keys import bundle_key, count_folder
-from workers.outcomes import MACHINERY_FAILED, AttemptEnded, ExitCode
+from workers.child import MACHINERY_FAILED, AttemptEnded, ExitCode
 from workers.shared_counting import CountBoard, SharedCounter, help_counting
+from workers.stored_objects import bundle_key, count_folder
 from workers.training_child import attempt
 
 BATCHES, ROWS = 6, 50

@@ -10,8 +10,7 @@ from core.data.failure_notes import failure_note_key
 from core.db.tables import Dataset
 from core.platform.deletion import mark_deleted
 from tests.workers.support import Workshop
-from workers.object_keys import bundle_key, checkpoint_key, measurement_key
-from workers.sweeping import AGE, sweep_orphans
+from workers.stored_objects import AGE, bundle_key, checkpoint_key, measurement_key, sweep_orphans
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from core.jobs.queue import MemoryQueue
 from core.ledger.errors import LedgerBroken
 from core.ledger.reservation import EntryKind
 from tests.workers.support import Workshop, environment_of, small_plan
-from workers.object_keys import bundle_key, checkpoint_key
-from workers.outcomes import ExitCode
-from workers.supervision import STOP_SECONDS
+from workers.child import STOP_SECONDS, ExitCode
+from workers.stored_objects import bundle_key, checkpoint_key
 from workers.training import Trainer
 
 SPENT = [EntryKind.RESERVED, EntryKind.SPENT]

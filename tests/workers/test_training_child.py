@@ -27,9 +27,8 @@ from models.dp.errors import UnevenRounding
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers import training_child
-from workers.object_keys import bundle_key, checkpoint_key, release_id_of
-from workers.outcomes import AttemptEnded, ExitCode
-from workers.supervision import Child, child_environment, runner_command
+from workers.child import AttemptEnded, Child, ExitCode, child_environment, runner_command
+from workers.stored_objects import bundle_key, checkpoint_key, release_id_of
 from workers.training_child import attempt
 
 LONG = 240.0

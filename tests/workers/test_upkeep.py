@@ -22,8 +22,7 @@ from core.platform.access.roles import Role
 from core.platform.notifications.repository import DELIVERIES
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import LedgerAudit
-from workers.object_keys import bundle_key, checkpoint_key
-from workers.sweeping import sweep, sweep_recent
+from workers.stored_objects import bundle_key, checkpoint_key, sweep, sweep_recent
 from workers.upkeep import SWEEP_SECONDS, Upkeep, main, sign_of_life
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -30,10 +30,10 @@ from tests.workers.support import CANARY, Workshop
 from tests.workers.utility_jobs import plan_about, publish, report_of
 from workers import attempts, measuring, training_child
 from workers.assignment import read_assignment
+from workers.child import AttemptEnded, ExitCode, Outcome
 from workers.measuring import UtilityRecord
-from workers.object_keys import measurement_key
-from workers.outcomes import AttemptEnded, ExitCode, Outcome
 from workers.publishing import sign_utility_report
+from workers.stored_objects import measurement_key
 
 
 @pytest.fixture(autouse=True)

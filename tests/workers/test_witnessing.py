@@ -33,10 +33,9 @@ from core.platform.witness.witness_store import Witnesses
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
 from understudy.embedded.postgres import PostgresServer
+from workers.child import ExitCode
 from workers.ledger_audit import LedgerAudit
-from workers.object_keys import bundle_key
-from workers.outcomes import ExitCode
-from workers.sweeping import sweep
+from workers.stored_objects import bundle_key, sweep
 from workers.training import Trainer
 from workers.upkeep import Upkeep
 

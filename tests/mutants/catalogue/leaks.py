@@ -119,7 +119,7 @@ MUTANTS = (
     ),
     Mutant(
         name="which-failure-in-the-log",
-        module="workers.outcomes",
+        module="workers.child",
         function="Outcome.public",
         before="return Outcome.DATA if self in CHARGED_IN_FULL else self",
         after="return self",

@@ -17,8 +17,7 @@ from service.jobs.schemas import JobView
 from tests.service.world import NOON
 from tests.workers.support import Workshop, environment_of
 from workers import attempts
-from workers.outcomes import Outcome
-from workers.supervision import Child
+from workers.child import Child, Outcome
 from workers.training import Trainer
 
 BUCKET = 10.0

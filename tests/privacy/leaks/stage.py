@@ -43,7 +43,7 @@ from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN, REFUSED_LINE
 from tests.service.matrix import FEDERATION
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import SMALL, environment_of
-from workers.outcomes import ExitCode
+from workers.child import ExitCode
 from workers.owner_reports import OwnerReporter
 from workers.training import Trainer
 

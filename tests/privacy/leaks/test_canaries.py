@@ -181,7 +181,7 @@ def test_digits_inside_of_ids_times_and_other_numbers_are_not_the_count(innocent
     [
         "import service.asgi",
         "import workers.app; from celery.signals import setup_logging; setup_logging.send(sender=None)",
-        "from workers.supervision import close_side_doors; close_side_doors()",
+        "from workers.child import close_side_doors; close_side_doors()",
     ],
     ids=["api", "worker", "training"],
 )

@@ -12,7 +12,7 @@ from core.platform.quotas.room import require_job
 from tests.privacy.leaks.day import BUCKET, Day, Look
 from tests.service.world import NOON
 from tests.workers.support import small_plan
-from workers.outcomes import CHARGED_IN_FULL, Outcome
+from workers.child import CHARGED_IN_FULL, Outcome
 from workers.training import Trainer
 
 

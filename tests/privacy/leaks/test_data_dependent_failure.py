@@ -9,7 +9,7 @@ from service.jobs.schemas import JobView
 from tests.service.world import NOON
 from tests.workers.support import small_plan
 from workers import training
-from workers.outcomes import Outcome
+from workers.child import Outcome
 from workers.training import Trainer
 
 # A child that vanished may have been killed for the memory that its rows took; this is its last attempt.

@@ -12,7 +12,7 @@ from models.release_recorder import CertificateRecorder
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import small_plan
 from tests.models.tables import KEY, small_table
-from workers.outcomes import CHARGED_IN_FULL, Outcome
+from workers.child import CHARGED_IN_FULL, Outcome
 
 
 def test_nothing_but_the_generator_leaves_a_training():

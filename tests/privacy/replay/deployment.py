@@ -113,7 +113,7 @@ class Place:
 
 @dataclass
 class Child:
-    """The training child, in this process; as `workers.supervision.Child`."""
+    """The training child, in this process; as `workers.child.Child`."""
 
     command: Sequence[str]
     environment: Any

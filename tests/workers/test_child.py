@@ -1,6 +1,7 @@
-"""Real child processes, watched, limited and killed; and the system calls that tie a child to its parent."""
+"""Real child processes, watched, limited and killed; what their exit codes mean; the system calls that tie a child to its parent."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,8 +10,16 @@ from uuid import UUID
 
 import pytest
 
-from workers.outcomes import ExitCode, Outcome
-from workers.supervision import Child, Limits, child_environment, runner_command, watch
+from workers.child import (
+    Child,
+    ExitCode,
+    Limits,
+    Outcome,
+    child_environment,
+    outcome_of,
+    runner_command,
+    watch,
+)
 
 ROOMY = Limits(memory_bytes=2**33, seconds=60.0)
 
@@ -35,6 +44,11 @@ def _watch(
 @pytest.mark.parametrize("code", list(ExitCode))
 def test_the_exit_code_of_the_child_is_its_outcome(code):
     assert _watch(_python(f"raise SystemExit({code.value})")).name == code.name
+
+
+@pytest.mark.parametrize("code", [-signal.SIGKILL, -signal.SIGSEGV, 1, 2, 127, 255])
+def test_anything_else_means_the_child_vanished(code):
+    assert outcome_of(code) is Outcome.VANISHED
 
 
 def test_a_killed_child_vanished():
@@ -133,7 +147,7 @@ def test_the_environment_pins_what_could_change_a_sum():
 
 _SLEEPER = """
 import os, sys, time
-from workers.supervision import die_with_parent
+from workers.child import die_with_parent
 die_with_parent(int(sys.argv[1]))
 print(os.getpid(), flush=True)
 time.sleep(60)
@@ -183,7 +197,7 @@ def test_a_child_whose_parent_was_gone_before_it_asked_ends_at_once():
 def test_closed_side_doors_mean_no_core_dump_and_no_dumpable_process():
     script = """
 import ctypes, resource
-from workers.supervision import close_side_doors
+from workers.child import close_side_doors
 close_side_doors()
 assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
 print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
@@ -196,7 +210,7 @@ print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 
 def test_an_allocation_beyond_the_limit_fails_as_a_memory_error():
     script = """
-from workers.supervision import limit_memory
+from workers.child import limit_memory
 limit_memory(256 * 2**20)
 kept = bytearray(64 * 2**20)
 try:

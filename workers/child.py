@@ -1,9 +1,12 @@
-"""The child that opens private rows: how its parent starts, watches and ends it, and how it limits itself.
+"""A child that opens private rows: how it ends, how its parent starts, watches and ends it, and how it limits itself.
+
+Its end is its exit code, and the codes are constants: one of a few public facts, and never a cause that could hold data. The
+parent concludes the outcome of the attempt from it, or from the limit that it enforced.
 
 Celery's prefork pool hangs if its parent ever ran a torch operation, and an attempt must be killable at any moment. So
-the work is done by a fresh interpreter in its own process group, and the parent never imports torch. It keeps three
-promises: the child never outlives it (the kernel kills the child), never exceeds its limits, and never runs on after its
-lease is lost.
+the work is done by a fresh interpreter in its own process group, and the parent never imports torch. Nor does this module,
+which every child imports. The parent keeps three promises: the child never outlives it (the kernel kills the child), never
+exceeds its limits, and never runs on after its lease is lost.
 
 A stopping worker neither waits for its pool processes nor kills them: they return their jobs to the queue. The main process
 notifies them through a byte of memory that it shares with the processes it forks (Celery's warm shutdown, at SIGTERM), or by
@@ -26,12 +29,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Final, Literal, TextIO
 from uuid import UUID
 
+from obstore.exceptions import BaseError as StoreError
+
 from core.crashes import leave_no_core
-from workers.outcomes import Outcome, outcome_of
+from core.data.errors import ObjectMissing
+from core.data.objects import is_out_of_memory
+from core.errors import Unavailable
+from core.jobs.errors import LeaseLost
 
 WorkName = Literal["train", "count", "compare"]
 """Kind of work of a child (`workers.runner`)."""
@@ -46,6 +55,170 @@ _LEAVING: Final = mmap.mmap(-1, 1)
 _signalled: Final = threading.Event()
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
+
+MACHINERY_FAILED: Final = "infrastructure-failed"
+"""Failure code of a job whose attempts were used up by the database or the object store."""
+
+REUSED_COUNTS_MISSING: Final = "reused-counts-missing"
+"""Failure code of a job whose plan reuses the counts of a release that is gone or changed."""
+
+MEMBER_VANISHED: Final = "member-vanished"
+"""Failure code of a job in a federation, another member of which missed the deadline of a round."""
+
+FEDERATION_ENDED: Final = "federation-ended"
+"""Failure code of a job whose federation the analyst ended."""
+
+FEDERATION_DIFFERS: Final = "federation-differs"
+"""Failure code of a job whose board has another plan, another token or another address than may be called."""
+
+STATE_REFUSED: Final = "federation-state-refused"
+"""Failure code of a job that was handed a state which is not one of its training."""
+
+CHECKPOINT_LOST: Final = "federation-checkpoint-lost"
+"""Failure code of a job in a federation whose last round cannot be resumed."""
+
+
+class ExitCode(IntEnum):
+    """Exit code of a child."""
+
+    DONE = 0
+    CANCELLED = 40
+    LEASE_LOST = 41
+    DATA = 42
+    MACHINERY = 43
+    REUSED_MISSING = 44
+    MEMBER_VANISHED = 45
+    FEDERATION_ENDED = 46
+    FEDERATION_DIFFERS = 47
+    STATE_REFUSED = 48
+    CHECKPOINT_LOST = 49
+
+
+class Outcome(StrEnum):
+    """Outcome of an attempt, as the supervising task sees it.
+
+    * DONE: the result is staged.
+    * CANCELLED: a person cancelled the job.
+    * LEASE_LOST: another worker may hold the job; this one must not touch it again.
+    * DATA: a failure that could depend on rows, so the job is charged in full.
+    * MACHINERY: database, object store or setup failed where no row could matter; resumed, in the end settled.
+    * REUSED_MISSING: counts of an earlier release, which the plan reuses, are gone or changed. No row was read, and no
+      further attempt would find them.
+    * MEMBER_VANISHED, FEDERATION_ENDED, FEDERATION_DIFFERS, STATE_REFUSED, CHECKPOINT_LOST: the job's federation does not go on.
+      What others answered decides that, never own rows; the steps that have begun are charged.
+    * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so the job is
+      resumed with the same randomness; `core.jobs.endings.give_up` ends it when its attempts are used up.
+    * STOPPED: the worker was asked to stop, or makes room; the job goes back to the queue and no attempt is counted.
+    * FROZEN: the ledger has forgotten something that was noted outside the database. The job waits for an operator, and no
+      attempt is counted.
+    * TOO_LONG, TOO_LARGE: a public limit was exceeded. Charged in full, because how soon could depend on rows.
+
+    Only the process that watches tells DATA, TOO_LONG and TOO_LARGE apart: which of them it was could tell something about
+    rows, also to readers of logs and traces.
+    """
+
+    DONE = "done"
+    CANCELLED = "cancelled"
+    LEASE_LOST = "lease-lost"
+    DATA = "data"
+    MACHINERY = "machinery"
+    REUSED_MISSING = "reused-missing"
+    MEMBER_VANISHED = MEMBER_VANISHED
+    FEDERATION_ENDED = FEDERATION_ENDED
+    FEDERATION_DIFFERS = FEDERATION_DIFFERS
+    STATE_REFUSED = STATE_REFUSED
+    CHECKPOINT_LOST = CHECKPOINT_LOST
+    VANISHED = "vanished"
+    STOPPED = "stopped"
+    FROZEN = "frozen"
+    TOO_LONG = "too-long"
+    TOO_LARGE = "too-large"
+
+    @property
+    def public(self) -> "Outcome":
+        """The outcome as logs and traces may hold it."""
+        return Outcome.DATA if self in CHARGED_IN_FULL else self
+
+
+FINAL_CODES: Final = {
+    Outcome.REUSED_MISSING: REUSED_COUNTS_MISSING,
+    Outcome.MEMBER_VANISHED: MEMBER_VANISHED,
+    Outcome.FEDERATION_ENDED: FEDERATION_ENDED,
+    Outcome.FEDERATION_DIFFERS: FEDERATION_DIFFERS,
+    Outcome.STATE_REFUSED: STATE_REFUSED,
+    Outcome.CHECKPOINT_LOST: CHECKPOINT_LOST,
+}
+"""Failure codes of outcomes in which rows had no part, and which no further attempt would change."""
+
+CHARGED_IN_FULL: Final = frozenset({Outcome.DATA, Outcome.TOO_LONG, Outcome.TOO_LARGE})
+
+
+_OF_CODE: Final = {
+    ExitCode.DONE: Outcome.DONE,
+    ExitCode.CANCELLED: Outcome.CANCELLED,
+    ExitCode.LEASE_LOST: Outcome.LEASE_LOST,
+    ExitCode.DATA: Outcome.DATA,
+    ExitCode.MACHINERY: Outcome.MACHINERY,
+    ExitCode.REUSED_MISSING: Outcome.REUSED_MISSING,
+    ExitCode.MEMBER_VANISHED: Outcome.MEMBER_VANISHED,
+    ExitCode.FEDERATION_ENDED: Outcome.FEDERATION_ENDED,
+    ExitCode.FEDERATION_DIFFERS: Outcome.FEDERATION_DIFFERS,
+    ExitCode.STATE_REFUSED: Outcome.STATE_REFUSED,
+    ExitCode.CHECKPOINT_LOST: Outcome.CHECKPOINT_LOST,
+}
+
+
+def outcome_of(returncode: int) -> Outcome:
+    """Translate a child's return code. A signal or an unknown code means that the child vanished."""
+    try:
+        return _OF_CODE[ExitCode(returncode)]
+    except ValueError:
+        return Outcome.VANISHED
+
+
+class AttemptEnded(Exception):
+    """The attempt ends for a reason in which no row had a part.
+
+    Args:
+        code: How the child ends.
+    """
+
+    def __init__(self, code: ExitCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+@contextmanager
+def storage() -> Iterator[None]:
+    """Treat failures that the database or the object store reports as public, and worth another attempt.
+
+    Use it where private rows are at hand: there an error of the operating system may be the rows' doing, so it passes.
+
+    Raises:
+        AttemptEnded: The lease is lost, or database or object store do not answer.
+    """
+    try:
+        yield
+    except LeaseLost:
+        raise AttemptEnded(ExitCode.LEASE_LOST) from None
+    except (Unavailable, StoreError, ObjectMissing) as error:
+        raise AttemptEnded(ExitCode.MACHINERY) from error
+
+
+@contextmanager
+def machinery() -> Iterator[None]:
+    """As `storage`, and treat errors of the operating system the same way, except for a lack of memory.
+
+    Raises:
+        AttemptEnded: The lease is lost, or database, object store or operating system failed.
+    """
+    try:
+        with storage():
+            yield
+    except OSError as error:
+        if is_out_of_memory(error):
+            raise  # how much memory is left may depend on rows
+        raise AttemptEnded(ExitCode.MACHINERY) from error
 
 
 def announce_stop() -> None:

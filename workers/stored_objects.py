@@ -1,7 +1,11 @@
-"""Removing objects that are no longer needed: leftovers of an ended job at once, orphans after a day.
+"""Objects in the store: the keys of a job's, and the removal of those that are no longer needed.
 
-An object is an orphan if no row names it and it is older than a day: a put and the commit that names it are seconds
-apart. Keys of an unknown form are kept, because they belong to other software.
+Every key that an attempt writes holds its fence. A worker that lost its lease may go on writing for a moment, but only
+under its own fence, where nothing is read any more. Valid objects are named by database rows, which the fence protects.
+
+Leftovers of an ended job are removed at once, orphans after a day. An object is an orphan if no row names it and it is older
+than a day: a put and the commit that names it are seconds apart. Keys of an unknown form are kept, because they belong to
+other software.
 """
 
 import re
@@ -10,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import islice
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from obstore.exceptions import BaseError as StoreError
 from sqlalchemy import select
@@ -18,6 +22,7 @@ from sqlalchemy.orm import Session
 
 from core.artifacts.reports.owner_orders import QUEUED, RUNNING
 from core.clock import Clock
+from core.data.failure_notes import failure_note_key
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
@@ -28,23 +33,67 @@ from core.db.tables.waiting_rows import WaitingRows
 from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
 from core.platform.witness.witness_store import publication_key
-from workers.object_keys import BUNDLE, count_folder, leftovers, release_id_of
-
-RECENT: Final = timedelta(days=1)
-AGE: Final = timedelta(days=1)
-BATCH: Final = 500
-_LIVE_REPORTS: Final = (QUEUED, RUNNING)
 
 _UUID: Final = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+BUNDLE: Final = re.compile(rf"releases/{_UUID}/bundle-\d+\.zip")
+"""The form of `bundle_key`."""
 _ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
 _ON_THE_WAY: Final = re.compile(
     rf"jobs/{_UUID}/(?:checkpoint-\d+\.sealed|measured-\d+\.json|counts-\d+/[a-z\d-]+\.sealed)"
 )
 _REPORT: Final = re.compile(rf"datasets/{_UUID}/report-[^/]*\.sealed")
 _FAILURE_NOTE: Final = re.compile(rf"jobs/{_UUID}/failure-\d+\.sealed")
+_RELEASES: Final = UUID("6a1c3b7e-52f0-4d0e-9f3c-0a54f1d6c2b8")
+RECENT: Final = timedelta(days=1)
+AGE: Final = timedelta(days=1)
+BATCH: Final = 500
+_LIVE_REPORTS: Final = (QUEUED, RUNNING)
 
 Wanted = Callable[[Session, dict[str, UUID]], set[str]]
 """Selects, from objects with the id in each key, those that some row refers to."""
+
+
+def release_id_of(job_id: UUID) -> UUID:
+    """The id of a job's release. It follows from the job, so a resumed job certifies the same release."""
+    return uuid5(_RELEASES, job_id.hex)
+
+
+def checkpoint_key(job_id: UUID, fence: int) -> str:
+    """The sealed training state of one attempt."""
+    return f"jobs/{job_id}/checkpoint-{fence}.sealed"
+
+
+def bundle_key(job_id: UUID, fence: int) -> str:
+    """The bundle that one attempt staged. It is published once the release's row names it."""
+    return f"releases/{release_id_of(job_id)}/bundle-{fence}.zip"
+
+
+def count_folder(job_id: UUID, fence: int) -> str:
+    """Questions and sealed exact counts of one attempt (`workers.shared_counting`)."""
+    return f"jobs/{job_id}/counts-{fence}"
+
+
+def measurement_key(job_id: UUID, fence: int) -> str:
+    """Noisy measurements of one attempt for a utility report; the report itself is in the database."""
+    return f"jobs/{job_id}/measured-{fence}.json"
+
+
+def leftovers(job_id: UUID, fence: int, *, published: str | None, bundles: bool = True) -> Iterator[str]:
+    """Every key that the attempts of an ended job may have left, except for the published bundle and the notes of a failed job.
+
+    Args:
+        job_id: The job.
+        fence: The last fence it was claimed under.
+        published: Key of the bundle that the release names, if there is a release.
+        bundles: Whether other bundles count as leftovers.
+    """
+    for each in range(1, fence + 1):
+        yield checkpoint_key(job_id, each)
+        yield measurement_key(job_id, each)
+        if bundles and bundle_key(job_id, each) != published:
+            yield bundle_key(job_id, each)
+        if published is not None:
+            yield failure_note_key(job_id, each)
 
 
 def sweep(
