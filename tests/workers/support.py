@@ -149,9 +149,11 @@ class Workshop:
             created_at=self.clock.now(),
         )
 
-    def store_rows(self, rows_key: str, *, colours: Sequence[str | None] = ("red", "green", CANARY)) -> None:
+    def store_rows(
+        self, rows_key: str, *, colours: Sequence[str | None] = ("red", "green", CANARY), rows: int = ROWS
+    ) -> None:
         domain = TableDomain.from_json(DOCUMENT)
-        numbers = np.random.default_rng(5).integers(0, 10, ROWS)
+        numbers = np.random.default_rng(5).integers(0, 10, ROWS)[:rows]
         words = pa.array([colours[number % len(colours)] for number in numbers], pa.string())
         schema = storage_schema(domain)
         batch = pa.RecordBatch.from_arrays(

@@ -1,6 +1,7 @@
 """A generator over the datasets of three owners, from order to release: counts added, one noise, three ledgers, verified offline."""
 
-from dataclasses import replace
+import itertools
+from dataclasses import fields, replace
 from uuid import UUID
 
 import numpy as np
@@ -18,12 +19,18 @@ from core.ledger.reservation import EntryKind
 from core.plan.errors import InvalidPlan, InvalidSpec
 from core.plan.joint_plan import JointPlan, joint_plan
 from core.plan.selection import ordered_plan_from_json, owners_of
-from core.platform.witness.witness_store import publication_key
+from core.platform.witness.witness_store import head_key, publication_key
+from models.anchor import FIRST_ROUND, SECOND_ROUND
+from models.randomness import KeyedStreams, Purpose
 from tests.models.classifier.small import owners_of_sizes
+from tests.privacy.replay.listening import Both
+from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
 from tests.workers.support import ROWS, planned, small_plan
 from understudy.verifying import owners as verifying
 from understudy.verifying.planned import parts_of
 from understudy.verifying.verification import Outcome, verify_bundle
+from workers import training_child
+from workers.stored_objects import bundle_key, checkpoint_key
 
 
 def test_a_generator_over_three_owners_is_certified_for_each_ledger(workshop, tmp_path):
@@ -47,7 +54,8 @@ def test_a_generator_over_three_owners_is_certified_for_each_ledger(workshop, tm
             population = UUID(owner.population_id)
             paid = payment_of(session, job_id, population)
             assert stated["ledger"]["spent"]["hash"] == paid[EntryKind.SPENT].hash.hex()
-            assert workshop.store.exists(publication_key(population, job_id)), "noted for every ledger"
+            noted = head_key(population, paid[EntryKind.SPENT]), publication_key(population, job_id)
+            assert all(map(workshop.store.exists, noted)), "noted for every ledger"
     content = workshop.store.get_bytes(release.bundle_key)
     (tmp_path / "bundle.zip").write_bytes(content)
     report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
@@ -89,6 +97,70 @@ def _require_no_other_certificate(certificate):
     assert "plan: more than the counts of all owners" in [*verifying.joint_problems(more, parts)]
 
 
+class Killed(BaseException):
+    """The child was killed: nothing in it catches this."""
+
+
+class Dying(Recorder):
+    """Records all attempts of a job; kills the process after some of the releases, counted over all attempts."""
+
+    def __init__(self, *, kill_after):
+        super().__init__()
+        self._kill_after, self._noised = kill_after, itertools.count()
+
+    def noisy(self, purpose, step, *released):
+        super().noisy(purpose, step, *released)
+        if next(self._noised) in self._kill_after:
+            raise Killed
+
+
+def test_killed_between_its_noises_a_training_over_owners_leaves_the_same_bytes(workshop, monkeypatch):
+    """Every attempt of the job meets the same sums and draws the same noise, and a unit of one owner changes nothing else."""
+    workshop.settings = workshop.settings.model_copy(update={"lease_seconds": 0.01})
+    other = workshop.neighbour(colours=("red", "green"))
+    job_id, plan = workshop.order_together(
+        planned(2 * ROWS, pretraining_steps=20, generator_width=16), [other]
+    )
+    columns, pairs = ((int(Purpose.ANCHOR_NOISE), step) for step in (FIRST_ROUND, SECOND_ROUND))
+
+    def attempt(recorder, *, fence):
+        assert workshop.claim(job_id).fence == fence
+        workshop.store.delete(checkpoint_key(job_id, fence - 1))
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                training_child,
+                "KeyedStreams",
+                lambda key, *, releases=None: KeyedStreams(key, releases=Both(recorder, releases)),
+            )
+            training_child.attempt(
+                workshop.settings,
+                database=workshop.database,
+                store=workshop.store,
+                job_id=job_id,
+                fence=fence,
+            )
+        return workshop.store.get_bytes(bundle_key(job_id, fence))
+
+    recorder = Dying(kill_after={0, 2})
+    for fence in (1, 2):
+        with pytest.raises(Killed):
+            attempt(recorder, fence=fence)
+    resumed = attempt(recorder, fence=3)
+    noised = [(purpose, step) for kind, purpose, step, _ in recorder.calls if kind == "noisy"]
+    assert noised == [columns, columns, pairs, columns, pairs], (
+        "killed after the columns, then after the pairs"
+    )
+    require_stated(recorder, plan)
+
+    other.store_rows(f"datasets/{other.dataset_id}/rows.sealed", colours=("red", "green"), rows=ROWS - 1)
+    replayer = Replayer(recorder)
+    assert attempt(replayer, fence=4) == resumed, "a unit is seen in the releases alone"
+    require_within(replayer, recorder, plan)
+    assert all(replayer.distances.values()), "the unit took part"
+    for shop in (workshop, other):
+        assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+
+
 def test_a_plan_over_owners_is_of_counts_alone_and_of_these_owners():
     owners = owners_of_sizes(100, 200)
     plan = joint_plan(planned(300), owners)
@@ -97,6 +169,9 @@ def test_a_plan_over_owners_is_of_counts_alone_and_of_these_owners():
     assert plan.mechanism == planned(300).mechanism, "every ledger is charged the whole mechanism"
     with pytest.raises(InvalidSpec):
         joint_plan(small_plan(critic=True), owners_of_sizes(100, 200))
+    rows = small_plan(critic=True)
+    with pytest.raises(InvalidPlan, match="more than counts"):
+        JointPlan(owners=owners, **{one.name: getattr(rows, one.name) for one in fields(rows)})
     for wrong in (owners[:1], owners[::-1], owners_of_sizes(100, 100)):
         with pytest.raises(InvalidPlan):
             replace(plan, owners=wrong)

@@ -1,0 +1,156 @@
+"""Bugs in jobs over the datasets of several owners: a ledger, a row or a person of one of them is overlooked."""
+
+from tests.mutants.mutant import Mutant
+
+COUNTS = "tests/models/counting/test_streamed.py::test_the_counts_of_owners_add_up_and_a_unit_moves_them_by_no_more_than_those_of_one"
+LEDGERS = "tests/core/jobs/test_several_owners.py"
+RELEASED = (
+    "tests/workers/test_joint_generators.py::test_a_generator_over_three_owners_is_certified_for_each_ledger"
+)
+PLANNED = (
+    "tests/workers/test_joint_generators.py::test_a_plan_over_owners_is_of_counts_alone_and_of_these_owners"
+)
+
+MUTANTS = (
+    Mutant(
+        name="owner-counted-twice",
+        module="models.counting.streamed",
+        function="JointCounter.count",
+        before="self._counters",
+        after="(*self._counters, self._counters[0])",
+        bug="the rows of one owner count twice, so that each of its units moves the sums by twice what is charged",
+        source="a sum over parts that overlap",
+        killed_by=COUNTS,
+    ),
+    Mutant(
+        name="sensitivity-shared-by-owners",
+        module="models.counting.streamed",
+        function="JointCounter.__init__",
+        before="self.forbidden, self.most_records = first.forbidden, first.most_records",
+        after="self.forbidden, self.most_records = first.forbidden, first.most_records / len(counters)",
+        bug="the sensitivity of the sums is divided by the number of owners, as if they were averages",
+        source="the sensitivity of a mean for a sum",
+        killed_by=COUNTS,
+    ),
+    Mutant(
+        name="rows-of-several-owners-trained-on",
+        module="core.plan.joint_plan",
+        function="JointPlan.__post_init__",
+        before="not self.only_counts or self.reused",
+        after="self.reused",
+        bug="a plan over several owners trains on records, for which nothing proves that a unit is one owner's",
+        source="a proof that is used outside its conditions",
+        killed_by=PLANNED,
+    ),
+    Mutant(
+        name="owner-not-charged",
+        module="core.ledger.ledger",
+        function="reserve_all",
+        before="movement = Movement(kind=EntryKind.RESERVED, job_id=job_id, charge=charge, grant_id=payer.grant_id)",
+        after="""
+            movement = Movement(
+                kind=EntryKind.RESERVED,
+                job_id=job_id,
+                charge=charge if payer is ordered[0] else NOTHING,
+                grant_id=payer.grant_id,
+            )
+        """,
+        bug="only the first owner's ledger is charged, and the others show an entry of nothing",
+        source="all or none, without all",
+        killed_by=f"{LEDGERS}::test_every_ledger_is_charged_the_whole_plan_and_settled_alike",
+    ),
+    Mutant(
+        name="room-of-one-owner",
+        module="core.ledger.ledger",
+        function="reserve_all",
+        before="""
+            admitted = [_admitted(session, payer, budget, charge, at=clock.now()) for payer, budget in locked]
+        """,
+        after="""
+            admitted = [_admitted(session, *locked[0], charge, at=clock.now())] * len(locked)
+        """,
+        bug="one owner's cap and grant decide for all, so that the ledger of another goes above its cap",
+        source="a filter that is asked once for several budgets",
+        killed_by=f"{LEDGERS}::test_an_owner_without_room_lets_nobody_reserve",
+    ),
+    Mutant(
+        name="settled-in-one-of-several-ledgers",
+        module="core.ledger.ledger",
+        function="settle",
+        before="_moves(locked, EntryKind.SETTLED, charge=charged)",
+        after="_moves(locked[:1], EntryKind.SETTLED, charge=charged)",
+        bug="a stopped job is settled in one owner's ledger, and the ledgers disagree on what was executed",
+        source="all or none, without all",
+        killed_by=f"{LEDGERS}::test_every_ledger_is_charged_the_whole_plan_and_settled_alike",
+    ),
+    Mutant(
+        name="spend-noted-for-one-owner",
+        module="workers.training",
+        function="Trainer._refusal",
+        before="claim.population_ids",
+        after="claim.population_ids[:1]",
+        bug="rows of all owners are opened once one ledger's spend is noted outside the database: a restored backup forgets the others",
+        source="rollback of a ledger",
+        killed_by=RELEASED,
+    ),
+    Mutant(
+        name="publication-noted-for-one-owner",
+        module="workers.training",
+        function="Trainer._publish",
+        before="claim.population_ids",
+        after="claim.population_ids[:1]",
+        bug="a restored backup knows of the publication in one owner's ledger alone",
+        source="rollback of a ledger",
+        killed_by=RELEASED,
+    ),
+    Mutant(
+        name="certificate-without-an-owner",
+        module="core.artifacts.owners_ledgers",
+        function="require_owners",
+        before="stated != planned or leads != (form.dataset_id, form.population_id, form.ledger)",
+        after="leads != (form.dataset_id, form.population_id, form.ledger)",
+        bug="a certificate holds although it says nothing of the ledger of an owner whose rows were counted",
+        source="a certificate that nothing checks",
+        killed_by=RELEASED,
+    ),
+    Mutant(
+        name="charge-of-one-owner-checked",
+        module="core.artifacts.owners_ledgers",
+        function="require_owners",
+        before="any(one.charge != form.charge for one in form.ledgers)",
+        after="first.charge != form.charge",
+        bug="a certificate holds although it states a smaller charge of another owner's ledger",
+        source="a certificate that nothing checks",
+        killed_by=RELEASED,
+    ),
+    Mutant(
+        name="verifier-overlooks-an-owner",
+        module="understudy.verifying.owners",
+        function="problems",
+        before="[{name: one[name] for name in _OWNER} for one in ledgers] != named",
+        after="any({name: one[name] for name in _OWNER} not in named for one in ledgers)",
+        bug="the verifier accepts a certificate that leaves out an owner of its plan",
+        source="a check of what is there for a check of what is missing",
+        killed_by=RELEASED,
+    ),
+    Mutant(
+        name="person-with-several-owners-as-one",
+        module="core.artifacts.owners_ledgers",
+        function="presence_of",
+        before="total += plan.guarantee.delta * math.exp(min((owners - 1) * epsilon, _LARGEST_EXPONENT))",
+        after="total += plan.guarantee.delta",
+        bug="the delta for a person with several owners is a plain sum, below what the group rule gives",
+        source="group privacy of approximate differential privacy (Vadhan 2017, lemma 2.2)",
+        killed_by=RELEASED,
+    ),
+    Mutant(
+        name="several-owners-certified-as-one",
+        module="core.artifacts.certificate",
+        function="make_certificate",
+        before="JOINT_SCHEMA if isinstance(plan, JointPlan) else SCHEMA",
+        after="SCHEMA",
+        bug="readers that know one ledger accept the certificate and overlook the others",
+        source="an extension that old readers ignore",
+        killed_by=RELEASED,
+    ),
+)
