@@ -1,4 +1,6 @@
-"""The documentation site, served from the package, and the page of it that explains each page of the dashboard.
+"""The help page of the dashboard, and the documentation site, served from the package.
+
+The help page says what each role does next, and explains the words of the pages.
 
 `make site` builds the site into `service/documentation`, and the wheel contains it. It is the same for every visitor, so
 it needs no session and, unlike pages with a CSRF token, can be compressed. A source checkout without it shows how to build it, and the
@@ -17,7 +19,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Request, Response
 
 from core.errors import NotFound
-from service.dashboard.rendering import open_page, sent_on
+from service.dashboard.rendering import open_page, page, sent_on
+from service.dashboard.visit import CurrentVisit
 
 SITE: Final = Path(__file__).parents[1] / "documentation"
 SOURCE: Final = SITE.parents[1] / "docs"
@@ -40,6 +43,12 @@ _SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _STYLE: Final = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 
 router = APIRouter(include_in_schema=False)
+
+
+@router.get("/help")
+def help_page(visit: CurrentVisit) -> Response:
+    """Show the help, with the sections of the visitor's own roles first."""
+    return page(visit, "help.html")
 
 
 @router.get("/docs")
@@ -100,14 +109,14 @@ def _files(site: Path, _built_at: int) -> Mapping[str, Path]:
     return {path.relative_to(site).as_posix(): path for path in site.rglob("*") if path.is_file()}
 
 
-def _content_policy(page: str) -> str:
+def _content_policy(html: str) -> str:
     """Allow our own files, and the inline scripts and styles that this page was built with, by their hashes."""
     return (
-        f"default-src 'none'; script-src 'self'{_hashes(_SCRIPT, page)}; style-src 'self'{_hashes(_STYLE, page)}; "
+        f"default-src 'none'; script-src 'self'{_hashes(_SCRIPT, html)}; style-src 'self'{_hashes(_STYLE, html)}; "
         "img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     )
 
 
-def _hashes(inline: re.Pattern[str], page: str) -> str:
-    digests = (sha256(text.encode()).digest() for text in dict.fromkeys(inline.findall(page)))
+def _hashes(inline: re.Pattern[str], html: str) -> str:
+    digests = (sha256(text.encode()).digest() for text in dict.fromkeys(inline.findall(html)))
     return "".join(f" 'sha256-{b64encode(digest).decode()}'" for digest in digests)

@@ -10,7 +10,6 @@ from service.dashboard import (
     documentation,
     entrance,
     grant_pages,
-    help_page,
     job_pages,
     ledger_file,
     link_pages,
@@ -46,7 +45,6 @@ GROUPS = (
     system_pages,
     people_pages,
     notification_pages,
-    help_page,
     documentation,
 )
 
