@@ -38,7 +38,7 @@ MUTANTS = (
         function="JointPlan.__post_init__",
         before="not self.only_counts or self.reused",
         after="self.reused",
-        bug="a plan over several owners trains on records, for which nothing proves that a unit is one owner's",
+        bug="a plan over several owners trains on records, whose sums over owners need a proof of their own",
         source="a proof that is used outside its conditions",
         killed_by=PLANNED,
     ),
