@@ -7,6 +7,7 @@ LEDGERS = "tests/core/jobs/test_several_owners.py"
 RELEASED = (
     "tests/workers/test_joint_generators.py::test_a_generator_over_three_owners_is_certified_for_each_ledger"
 )
+REPLAYED = "tests/workers/test_joint_generators.py::test_killed_between_its_noises_a_training_over_owners_leaves_the_same_bytes"
 PLANNED = (
     "tests/workers/test_joint_generators.py::test_a_plan_over_owners_is_of_counts_alone_and_of_these_owners"
 )
@@ -41,6 +42,20 @@ MUTANTS = (
         bug="a plan over several owners trains on records, whose sums over owners need a proof of their own",
         source="a proof that is used outside its conditions",
         killed_by=PLANNED,
+    ),
+    Mutant(
+        name="fresh-noise-at-every-attempt",
+        module="workers.training_child",
+        function="_trained",
+        before="KeyedStreams(work.randomness_key, releases=releases)",
+        after="""
+            KeyedStreams(
+                hashlib.sha256(work.randomness_key + bytes([work.claim.fence])).digest(), releases=releases
+            )
+        """,
+        bug="a training that was killed adds other noise to the sums that it has released, and the attempts average it away",
+        source="a retry that releases again",
+        killed_by=REPLAYED,
     ),
     Mutant(
         name="owner-not-charged",
