@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.results_file import RESULTS
+from docs.published_sgd_figures import published_sgd
+from docs.tables import table
 
 _TEXT = """\
 # Private models
@@ -88,7 +90,30 @@ def private_models_page() -> str:
         _TEXT
         + _COLUMNS
         + "".join(map(_row, ordered))
-        + "\nSeconds are of a machine that other programs shared (`load` in the results file says how many), without those of the features.\n"
+        + "\nSeconds are of a machine that other programs shared (`load` in the results file says how many), without those of the features.\n\n"
+        + _parity(json.loads((RESULTS / "parity.json").read_text())["runs"])
+        + published_sgd(json.loads((RESULTS / "published_sgd.json").read_text()))
+    )
+
+
+def _parity(runs: Mapping[str, Any]) -> str:
+    """What becomes of a target that is the parity of five columns."""
+    rows = [
+        [name, f"{run['steps']:,}" if run["steps"] else "", f"{run['score']:.1%}", f"{run['processor_seconds']:.0f}"]
+        for name, run in runs.items()
+    ]  # fmt: skip
+    return "\n".join(
+        [
+            "## A target that no few columns show",
+            "",
+            "50,000 made rows of five fair bits and their parity, epsilon 10, one seed (`python -m benchmarks.parity`): the share of fresh rows that a private model answers",
+            "rightly, and of synthetic rows whose last column is the parity of the others. Chance is 50 %. No count of fewer than six columns shows a parity, so the anchor",
+            "cannot keep it. A critic is not bound to counts, but by the rule it does not learn a parity either. Who knows the question orders a private model.",
+            "",
+            *table(["order", "noisy steps", "right", "processor seconds"], rows),
+            "",
+            "",
+        ]
     )
 
 
