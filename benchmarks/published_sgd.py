@@ -30,9 +30,8 @@ from core.dp.calibration import gaussian_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.declared import Domain
 from models.classifier.features import FeatureSource, PrivateRecords, features_of
-from models.classifier.momentum import MOMENTUM
 from models.classifier.networks import DenseClassifier, shortened
-from models.classifier.private_training import train_classifier
+from models.classifier.private_training import MOMENTUM, train_classifier
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
