@@ -38,6 +38,7 @@ from core.plan.owners import DataOwner
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.platform.settings import Settings
+from tests.workers.in_process import InProcessTrainer, words_of
 from workers.training import Trainer
 
 ROWS = 300
@@ -254,16 +255,20 @@ class Workshop:
             )
         return job_id, plan
 
-    def train(self, job_id: UUID) -> None:
-        """Train a job to its end, in a child process like a worker's."""
-        Trainer(
-            self.settings,
-            database=self.database,
-            store=self.store,
-            queue=self.queue,
-            clock=self.clock,
-            environment=environment_of(self.settings),
-        ).train(job_id)
+    def train(self, job_id: UUID, *, in_child: bool = False) -> None:
+        """Train a job to its end, in this process or in a child process like a worker's."""
+        parts: dict[str, Any] = {
+            "database": self.database,
+            "store": self.store,
+            "queue": self.queue,
+            "clock": self.clock,
+            "environment": environment_of(self.settings),
+        }
+        if in_child:
+            Trainer(self.settings, **parts).train(job_id)
+            return
+        patient = self.settings.model_copy(update={"lease_seconds": 600.0})
+        InProcessTrainer(patient, command=words_of, **parts).train(job_id)
 
     def claim(self, job_id: UUID, *, devices: Collection[str] = DEVICES) -> Claim:
         with self.database.transaction() as session:

@@ -43,10 +43,10 @@ def graphical_plan() -> Plan:
     return make_plan(spec=SynthesisSpec(synthesizer="mst"), **PUBLIC)  # type: ignore[arg-type]
 
 
-def released(workshop: Workshop, plan, folder, capfd):
+def released(workshop: Workshop, plan, folder, capfd, *, in_child: bool = False):
     """Train a plan to a release, and verify it. Returns its certificate and the file of its bundle."""
     job_id = workshop.order(plan)
-    workshop.train(job_id)
+    workshop.train(job_id, in_child=in_child)
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert release is not None, capfd.readouterr()
     assert job.state == "succeeded"
@@ -63,7 +63,7 @@ def released(workshop: Workshop, plan, folder, capfd):
 
 
 def test_a_graphical_model_becomes_a_release(workshop, capfd, tmp_path):
-    certificate, bundle = released(workshop, graphical_plan(), tmp_path, capfd)
+    certificate, bundle = released(workshop, graphical_plan(), tmp_path, capfd, in_child=True)
     assert verify_certificate(certificate) == graphical_plan().epsilons
     assert certificate["plan"]["synthesizer"] == "mst"
     named = {entry["name"] for entry in certificate["software"]["distributions"]}

@@ -121,7 +121,7 @@ def test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_c
 
     altered = replace(first, counts_sha256="0" * 64)
     job_id = workshop.order(with_reuse(plain(), [altered], DOMAIN))
-    workshop.train(job_id)
+    workshop.train(job_id, in_child=True)
     job = workshop.job(job_id)
     assert (job.state, job.failure_code) == ("failed", "reused-counts-missing")
     assert job.stage is None, "nothing private has begun"

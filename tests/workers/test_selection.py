@@ -61,7 +61,7 @@ def test_a_selection_becomes_a_release(workshop, capfd, tmp_path):
     plan = tiny_selection()
     job_id = workshop.order(plan)
 
-    workshop.train(job_id)
+    workshop.train(job_id, in_child=True)
 
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert release is not None, capfd.readouterr()

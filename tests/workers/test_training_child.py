@@ -48,7 +48,7 @@ def wait_for(condition, *, seconds: float = LONG) -> None:
 
 def test_a_job_becomes_a_release(workshop, capfd, tmp_path):
     job_id = workshop.order()
-    workshop.train(job_id)
+    workshop.train(job_id, in_child=True)
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert release is not None, capfd.readouterr()
     assert job.state == "succeeded"

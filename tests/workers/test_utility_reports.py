@@ -28,9 +28,9 @@ from tests.models.reports.sides import public_side_of
 from tests.models.tables import small_table, without_unit
 from tests.workers.support import CANARY, Workshop
 from tests.workers.utility_jobs import plan_about, publish, report_of
-from workers import attempts, measuring, training_child
+from workers import measuring, training_child
 from workers.assignment import read_assignment
-from workers.child import AttemptEnded, ExitCode, Outcome
+from workers.child import AttemptEnded, ExitCode
 from workers.measuring import UtilityRecord
 from workers.publishing import sign_utility_report
 from workers.stored_objects import measurement_key
@@ -56,22 +56,6 @@ def refused(workshop: Workshop, job_id, fence: int = 1) -> ExitCode:
     return ended.value.code
 
 
-@pytest.fixture
-def at_home(workshop, monkeypatch):
-    """The child's work is done in this process; real children are met in tests/privacy/leaks."""
-
-    def watched(child, **_):
-        child.kill()
-        attempted(workshop, workshop.queue.sent[-1])
-        return Outcome.DONE
-
-    monkeypatch.setattr(attempts, "watch", watched)
-    monkeypatch.setattr(
-        workshop, "settings", workshop.settings.model_copy(update={"completion_seconds": 0.1})
-    )
-
-
-@pytest.mark.usefixtures("at_home")
 def test_a_job_becomes_a_signed_report_that_is_paid_for(workshop):
     plan = plan_about(*publish(workshop))
     job_id = workshop.order(plan)
