@@ -19,9 +19,11 @@ from core.ledger import governance
 from core.platform.access.roles import Role
 from core.platform.health.signs import SILENT_SECONDS, give_sign, note_chore
 from service import probes
+from service.diagnosis.__main__ import main
 from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, STARTING, Examination
 from service.diagnosis.findings import CATALOGUE, Finding
 from service.diagnosis.report import Report
+from tests.commands import run_here
 from tests.service.world import World, require_problem
 from tests.workers.support import environment_of
 
@@ -239,6 +241,11 @@ def examined_by_command(environment: dict[str, str]) -> tuple[int, Report]:
     return finished.returncode, Report.model_validate_json(finished.stdout)
 
 
+def examined_here(environment: dict[str, str]) -> tuple[int, Report]:
+    finished = run_here(main, environment)
+    return finished.returncode, Report.model_validate_json(finished.stdout)
+
+
 def test_the_command_examines_where_no_api_runs(well: World) -> None:
     status, report = examined_by_command(environment_of(well.app.state.context.settings))
     grave = [found.code for found in report.findings if found.code not in {"disk-low", "disk-full"}]
@@ -249,7 +256,7 @@ def test_the_command_examines_where_no_api_runs(well: World) -> None:
 def test_the_command_names_settings_and_never_values(well: World) -> None:
     environment = environment_of(well.app.state.context.settings)
     broken = environment | {"UNDERSTUDY_LEASE_SECONDS": "minus-four", "UNDERSTUDY_MASTER_KEY": "cAnArY"}
-    status, report = examined_by_command(broken)
+    status, report = examined_here(broken)
     (found,) = report.findings
     assert (status, found.code) == (1, "settings-invalid")
     assert "UNDERSTUDY_LEASE_SECONDS, UNDERSTUDY_MASTER_KEY" in found.detail
@@ -261,7 +268,7 @@ def test_the_command_finds_weak_secrets(well: World) -> None:
         "UNDERSTUDY_MODE": "production",
         "UNDERSTUDY_MASTER_KEY": "0123456789abcdef" * 4,
     }
-    _, report = examined_by_command(environment)
+    _, report = examined_here(environment)
     assert report.findings[0].code == "secret-weak"
     assert "0123456789abcdef" not in report.model_dump_json()
 

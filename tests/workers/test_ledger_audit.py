@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -21,8 +22,10 @@ from core.ledger.errors import PopulationFrozen
 from core.platform.witness.signed_heads import signed_ledger_head
 from core.platform.witness.verification import NOT_OURS
 from core.platform.witness.witness_store import AUDIT_KEY, Witnesses, ledger_key
+from tests.commands import run_here
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
+from workers import ledger_audit
 from workers.ledger_audit import LedgerAudit
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -284,13 +287,16 @@ def test_the_command_tells_by_its_words_and_its_status(workshop, tmp_path):
     environment = environment_of(workshop.settings) | {"UNDERSTUDY_WITNESS_URL": second}
 
     def run(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "workers.ledger_audit", *words],
-            env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return run_here(partial(ledger_audit.main, words), environment)
 
     workshop.order()
-    first = run()
+    first = subprocess.run(
+        [sys.executable, "-m", "workers.ledger_audit"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert first.returncode == 0, first.stderr
     assert f"ledger {workshop.population_id}: whole, 2 entries" in first.stdout
     assert "audit log: whole" in first.stdout

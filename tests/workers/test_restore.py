@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -16,7 +17,10 @@ from core.ledger.errors import PopulationFrozen
 from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.platform.witness.verification import HEAD_MISSING
+from tests.commands import run_here
 from tests.workers.support import Workshop, environment_of, small_plan
+from workers import backup as backup_command
+from workers import ledger_audit
 from workers.stored_objects import AGE, sweep_orphans
 
 ROOT = Path(__file__).parents[2]
@@ -39,11 +43,15 @@ def workshop(settings: Settings) -> Iterator[Workshop]:
     workshop.close()
 
 
-def run(settings: Settings, module: str, *words: object) -> subprocess.CompletedProcess[str]:
+def restored_from(settings: Settings, backup: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", module, *map(str, words)],
+        [sys.executable, "-m", "workers.restore", str(backup)],
         env=environment_of(settings), cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+def audited(settings: Settings, *words: object) -> int:
+    return run_here(partial(ledger_audit.main, [*map(str, words)]), environment_of(settings)).returncode
 
 
 def is_frozen(database: Database, population_id: UUID) -> bool:
@@ -62,8 +70,8 @@ def order(workshop: Workshop) -> UUID:
 
 def test_a_spend_that_a_backup_has_forgotten_is_not_spent_again(workshop: Workshop, tmp_path: Path) -> None:
     settings, backup = workshop.settings, tmp_path / "backup"
-    assert run(settings, "workers.ledger_audit").returncode == 0
-    made = run(settings, "workers.backup", backup)
+    assert audited(settings) == 0
+    made = run_here(partial(backup_command.main, [str(backup)]), environment_of(settings))
     assert made.returncode == 0, made.stderr
     spent = order(workshop)
     workshop.train(spent)
@@ -72,7 +80,7 @@ def test_a_spend_that_a_backup_has_forgotten_is_not_spent_again(workshop: Worksh
     bundle = workshop.store.get_bytes(release.bundle_key)
     workshop.close()
 
-    restored = run(settings, "workers.restore", backup)
+    restored = restored_from(settings, backup)
 
     assert restored.returncode == 1, restored.stdout + restored.stderr
     assert f"ledger {workshop.population_id}: BROKEN: {HEAD_MISSING}" in restored.stdout
@@ -90,9 +98,9 @@ def test_a_spend_that_a_backup_has_forgotten_is_not_spent_again(workshop: Worksh
     later.advance(seconds=2 * AGE.total_seconds())
     sweep_orphans(workshop.database, workshop.store, clock=later)
     assert workshop.store.get_bytes(release.bundle_key) == bundle, "what was published is no orphan"
-    assert run(settings, "workers.ledger_audit").returncode == 1, "it stays found"
-    assert run(settings, "workers.ledger_audit", "--accept", workshop.population_id).returncode == 0
-    assert run(settings, "workers.ledger_audit").returncode == 0
+    assert audited(settings) == 1, "it stays found"
+    assert audited(settings, "--accept", workshop.population_id) == 0
+    assert audited(settings) == 0
     assert is_frozen(workshop.database, workshop.population_id), "accepting is not unfreezing"
     sweep_orphans(workshop.database, workshop.store, clock=later)
     assert workshop.store.exists(release.bundle_key)
