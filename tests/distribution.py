@@ -5,14 +5,34 @@ process then starts the same stacks once more. So the groups are ours, made of p
 fixtures are made once, and so do the files that share what takes a minute to start.
 """
 
+from collections.abc import Collection, Mapping
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+Unit = Mapping[str, bool]
+"""The tests of a group, and whether each is over."""
 
 SHARED = {
     "tests/system/test_publish": "a stack",
     "tests/system/test_doctor": "a stack",
     "tests/system/test_supervisor": "a stack",
     "tests/privacy/leaks/": "a played day",
+    # The first export of a network of pictures imports and warms a compiler for five seconds.
+    **dict.fromkeys(
+        (
+            "tests/models/images/",
+            "tests/models/test_image_bundle",
+            "tests/workers/test_image_job",
+            "tests/workers/test_utility_reports_of_images",
+        ),
+        "the exporter of pictures",
+    ),
+    **dict.fromkeys(
+        ("tests/models/graphical/", "tests/privacy/test_graphical_replay", "tests/workers/test_graphical"),
+        "JAX",
+    ),
 }
 """Beginnings of paths, and what their tests share."""
 LONGEST = (
@@ -27,15 +47,44 @@ LONGEST = (
     "tests/understudy/verifying/",
 )
 """What takes longest, which begins first so that nobody waits for it at the end."""
+WAITING = ("tests/faults/", "tests/system/", "tests/workers/test_faults", "tests/workers/test_stops")
+"""What mostly waits: for leases to run out, for stacks to start and to end."""
 SPREAD = ("tests/workers/test_faults", "tests/understudy/verifying/test_every_plan")
 """Long files whose tests share nothing: each test is a group of its own."""
 
 
 class Together(LoadScopeScheduling):  # type: ignore[misc]  # the library has no types
-    """Sends the tests of a group to one process, groups in the order of collection."""
+    """Sends the tests of a group to one process, groups in the order of collection.
+
+    Groups that mostly wait go to half of the processes at most, as long as there are others: beside them the others compute.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(next_group(self.workqueue, self.assigned_work.values()), last=False)
+        super()._assign_work_unit(node)
+
+
+def next_group(queue: Mapping[str, Unit], assigned: Collection[Mapping[str, Unit]]) -> str:
+    """The group that a process gets next.
+
+    Args:
+        queue: Groups that no process has, in their order.
+        assigned: The groups of each process; of each test, whether it is over.
+    """
+    waiting = sum(
+        any(waits(unit) and not all(unit.values()) for unit in groups.values()) for groups in assigned
+    )
+    if waiting < max(1, len(assigned) // 2):
+        return next(iter(queue))
+    return next((group for group, unit in queue.items() if not waits(unit)), next(iter(queue)))
+
+
+def waits(unit: Unit) -> bool:
+    """Whether the tests of a group mostly wait for other processes."""
+    return next(iter(unit), "").startswith(WAITING)
 
 
 def group_of(nodeid: str) -> str:
