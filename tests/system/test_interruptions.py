@@ -51,6 +51,8 @@ def test_an_interrupted_test_run_leaves_nothing_behind(how, tmp_path):
         "1",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:schemathesis",
         "--basetemp",
         str(tmp_path / "run"),
     ]
