@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.kernels import training
 from tests.kernels.settings import NATIVE, SETTINGS, can_run, environment
 
 KILLED_AT = 9
@@ -20,29 +21,28 @@ CLOSE = 1e-2
 """Rounding of float32 over a dozen steps of Adam, whose moves near a zero gradient are as large as any other."""
 
 
-def train(folder, *, on, kill_at=None):
-    """The training, or what is left of it, as on a host of that kind."""
+def resume(folder, *, on):
+    """What is left of the training, as on a host of that kind."""
     command = [sys.executable, "-m", "tests.kernels.training", str(folder)]
     finished = subprocess.run(
-        command + ([] if kill_at is None else [str(kill_at)]),
-        check=False, capture_output=True, text=True, env=os.environ | environment(on),
-    )  # fmt: skip
+        command, check=False, capture_output=True, text=True, env=os.environ | environment(on)
+    )
     assert finished.returncode == 0, finished.stderr
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """What the training leaves that nothing disturbs."""
+    """What the training leaves that nothing disturbs, in this process."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    train(folder, on=NATIVE)
+    training.main(folder, None)
     return folder
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """What it leaves when it is killed."""
+    """What it leaves when it is killed, in this process."""
     folder = tmp_path_factory.mktemp("killed")
-    train(folder, on=NATIVE, kill_at=KILLED_AT)
+    training.main(folder, KILLED_AT)
     assert not (folder / "generator").exists()
     return folder
 
@@ -54,7 +54,7 @@ def test_a_training_resumed_on_another_processor_repeats_its_coins_and_noise(
     if not can_run(name):
         pytest.skip("this processor has no AVX-512: those kernels cannot be tried on it")
     shutil.copy(killed / "checkpoint", tmp_path)
-    train(tmp_path, on=name)
+    resume(tmp_path, on=name)
     assert np.array_equal(np.load(tmp_path / "coins.npy"), np.load(undisturbed / "coins.npy"))
     drawn, expected = np.load(tmp_path / "noise.npy"), np.load(undisturbed / "noise.npy")
     assert np.abs(drawn - expected).max() <= 1.0, "one step of the grid"

@@ -1,7 +1,7 @@
-"""A small training in a process of its own: `python -m tests.kernels.training FOLDER [KILL_AT]`.
+"""A small training, also in a process of its own: `python -m tests.kernels.training FOLDER`.
 
-It goes on from `FOLDER/checkpoint` where there is one, and dies when it saves checkpoint `KILL_AT`. It leaves the generator,
-the coins of a step and the noise of a step in whole steps of its grid.
+It goes on from `FOLDER/checkpoint` where there is one. It leaves the generator, the coins of a step and the noise of a step in
+whole steps of its grid.
 """
 
 import sys
@@ -21,8 +21,16 @@ LAYOUT = Layout(shapes=((400, 499),), grouping="flat")
 
 
 def main(folder: Path, kill_at: int | None) -> None:
-    """Train, or go on, and write what came of it."""
+    """Train, or go on, and write what came of it; a checkpoint alone if it is killed when it saves that one."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    try:
+        _train(folder, kill_at)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(folder: Path, kill_at: int | None) -> None:
     kept = folder / "checkpoint"
     host = StubbornHost(kept.read_bytes() if kept.exists() else None, kill_at=kill_at)
     table = small_table()
@@ -43,4 +51,4 @@ def main(folder: Path, kill_at: int | None) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else None)
+    main(Path(sys.argv[1]), None)
