@@ -30,7 +30,9 @@ Moment = Annotated[
 class Form(BaseModel):
     """Without other members, and frozen. `core.values.read` refuses converted types."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, defer_build=True, extra="forbid", protected_namespaces=(), serialize_by_alias=True
+    )
 
 
 class Unit(Form):
