@@ -111,6 +111,12 @@ class MomentLayout:
         """Number of matrices: one per class, or one."""
         return self.cardinalities[self.target_index] if self.by_class and self.target_index is not None else 1
 
+    @property
+    def released_cells(self) -> int:
+        """Cells of all tables that are counted."""
+        widths = dict(zip(self.features, self.feature_cardinalities, strict=True))
+        return self.slices * sum(math.prod(widths[column] for column in columns) for columns in self.weights)
+
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """The cells of every column inside the matrices."""
@@ -220,6 +226,26 @@ def moments_of(layout: MomentLayout, tables: Iterable[Floats]) -> Moments:
         pairs[:, place, other] = pair
         pairs[:, other, place] = pair.transpose(0, 2, 1)
     return Moments(pairs=pairs, ones=ones)
+
+
+def cells_of_moments(moments: Moments, layout: MomentLayout) -> Floats:
+    """Return the cells of all tables of the second round in one row, each cell once; `moments_of_cells` reads them."""
+    blocks = dict(zip(layout.features, layout.blocks, strict=True))
+    tables = [
+        moments.ones[:, blocks[columns[0]]]
+        if len(columns) == 1
+        else moments.pairs[:, blocks[columns[0]], blocks[columns[1]]]
+        for columns in layout.weights
+    ]
+    return np.concatenate([table.ravel() for table in tables])
+
+
+def moments_of_cells(cells: Floats, layout: MomentLayout) -> Moments:
+    """Put the cells of all tables of the second round into matrices."""
+    widths = dict(zip(layout.features, layout.feature_cardinalities, strict=True))
+    shapes = [(layout.slices, *(widths[column] for column in columns)) for columns in layout.weights]
+    pieces = np.split(cells, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+    return moments_of(layout, (piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)))
 
 
 def questions_of(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from core.artifacts.counts import ReleasedCounts
 from models.devices.placement import HOST, Placement
+from models.exchange import CountExchange
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.synthesizer import Synthesizer
 
@@ -23,7 +24,11 @@ _SYNTHESIZERS: dict[str, Callable[[Placement], Synthesizer]] = {
 
 
 def make_synthesizer(
-    name: str, placement: Placement = HOST, *, earlier: Sequence[ReleasedCounts] = ()
+    name: str,
+    placement: Placement = HOST,
+    *,
+    earlier: Sequence[ReleasedCounts] = (),
+    exchange: CountExchange | None = None,
 ) -> Synthesizer:
     """The synthesizer of this name.
 
@@ -31,11 +36,12 @@ def make_synthesizer(
         name: as a plan has it.
         placement: where its trainings run.
         earlier: counts of releases that the plan takes over, in its order; only plans of "idpgan" do.
+        exchange: adds the noisy counts of the other members of a federation; likewise.
 
     Raises:
         KeyError: no synthesizer has this name; a validated plan never names one.
     """
-    if earlier:
-        assert name == "idpgan", "no other plan reuses counts"
-        return IdpganSynthesizer(placement, earlier=earlier)
+    if earlier or exchange is not None:
+        assert name == "idpgan", "no other plan reuses or exchanges counts"
+        return IdpganSynthesizer(placement, earlier=earlier, exchange=exchange)
     return _SYNTHESIZERS[name](placement)

@@ -93,6 +93,8 @@ def exact_distances(
     counted = counter.count(questions_of(pairs, counter, groups))
     merged = _of_groups(laws, groups)
     expected = [_expected(pair, merged, size) for pair in pairs]
+    # Other members of a federation have a part in the laws, and what is not a number would overflow below.
+    assert all(np.isfinite(product).all() for product in expected), "shares are finite"
     distances = [
         int(np.abs(table - np.rint(product / GRID).astype(np.int64)).sum())
         for table, product in zip(counted, expected, strict=True)
@@ -150,7 +152,13 @@ def screening_std(anchor: AnchorPlan, pairs: int, *, most_records: int = 1) -> f
 
 
 def shares_from_independence(
-    distances: Floats, laws: Sequence[Floats], groups: Sequence[Groups], *, size: float, errors: Floats
+    distances: Floats,
+    laws: Sequence[Floats],
+    groups: Sequence[Groups],
+    *,
+    size: float,
+    errors: Floats,
+    parts: Sequence[float] = (1.0,),
 ) -> Floats:
     """Estimate every pair's total variation distance from independence; (pairs,), from 0.
 
@@ -158,15 +166,18 @@ def shares_from_independence(
     the square.
 
     Args:
-        distances: (pairs,) noisy distances in records.
+        distances: (pairs,) noisy distances in records; the sums of those of all owners.
         laws: of every column (codes,) noisy shares.
         groups: of every column (codes,) the group of each code.
         size: records that are expected in all.
         errors: (columns,) sums of the absolute errors of the shares of groups.
+        parts: the share of every owner in the records.
     """
     pairs = pairs_of_columns(len(laws))
     merged = _of_groups(laws, groups)
-    chance = np.array([_chance(_expected(pair, merged, size)) for pair in pairs])
+    chance = np.array(
+        [math.fsum(_chance(_expected(pair, merged, part * size)) for part in parts) for pair in pairs]
+    )
     of_shares = size * np.array([errors[first] + errors[second] for first, second in pairs])
     squares = np.maximum(distances, 0.0) ** 2 - chance**2 - of_shares**2
     shares: Floats = np.sqrt(np.maximum(squares, 0.0)) / (2.0 * size)

@@ -45,6 +45,8 @@ class Claim:
         request_id: the request that ordered the job, for logs; None if unknown.
         trace_context: the trace that the order belongs to; None if it was not traced.
         device: the kind of device to train on; None for whatever the worker has.
+        stage: of the last durable mark of earlier attempts; None before the first.
+        step: of that mark.
     """
 
     job_id: UUID
@@ -63,6 +65,8 @@ class Claim:
     request_id: str | None = None
     trace_context: str | None = None
     device: str | None = None
+    stage: str | None = None
+    step: int = 0
 
     @property
     def population_ids(self) -> tuple[UUID, ...]:
@@ -200,6 +204,8 @@ def _claim_of(session: Session, job: Job, plan: OrderedPlan) -> Claim:
         request_id=job.request_id,
         trace_context=job.trace_context,
         device=job.device,
+        stage=job.stage,
+        step=job.step,
     )
 
 

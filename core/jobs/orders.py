@@ -23,10 +23,9 @@ from core.ledger import ledger
 from core.logs import current_request_id
 from core.plan.devices import Device, Wish
 from core.plan.domain.document import LEARN
-from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
-from core.plan.selection import OrderedPlan, owners_of
+from core.plan.selection import OrderedPlan, local_size_of, owners_of
 from core.tracing import current_trace_context
 
 LOW_SHARE: Final = 0.2
@@ -133,7 +132,7 @@ def _require_made_for(plan: OrderedPlan, datasets: Sequence[Dataset]) -> None:
     """
     unit, first = plan.privacy_unit, datasets[0]
     records = LEARN if isinstance(plan, Plan) and plan.learns_records else unit.records
-    planned = plan.local_size if isinstance(plan, ModelPlan) else plan.declared_size
+    planned = local_size_of(plan)
     made_for = (planned, plan.adjacency.value, unit.column, records)
     size = sum(dataset.declared_size for dataset in datasets)
     owners = tuple((owner.dataset_id, owner.population_id, owner.declared_size) for owner in owners_of(plan))

@@ -1,4 +1,4 @@
-"""A federation: owners that each train in a service of their own, and average their weights through a board.
+"""A federation: owners that each train in a service of their own, and average weights or add noisy counts through a board.
 
 Every number here is declared and public. A member's ledger is charged for its own noise alone, whatever the others do.
 """
@@ -36,12 +36,12 @@ class FederationMember(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Federation(Value):
-    """The part of a plan that says with whom its weights are averaged.
+    """The part of a plan that says with whom its weights are averaged, or its noisy counts added.
 
     Attributes:
-        federation_id: on its board; the initial weights are drawn from it.
+        federation_id: on its board; initial weights are drawn from it.
         member: the owner whose plan this is.
-        members: all owners, in the order in which their copies are summed.
+        members: all owners, in the order in which their copies or counts are summed.
 
     Raises:
         InvalidPlan: there are fewer than two members or too many, two have one name, or `member` is none of them.

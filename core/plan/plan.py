@@ -1,5 +1,6 @@
 """Plans: everything in a job that costs privacy, fixed before any row is read, and how to run it."""
 
+import math
 import operator
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
@@ -130,9 +131,14 @@ class Plan(PlanDocument):
             raise InvalidPlan("the plan reuses pairs of a release and screens pairs")
 
     @property
+    def summed(self) -> AnchorPlan | None:
+        """The table anchor with the noise of the counts that it gives: its own, unless noisy counts of several owners are added."""
+        return self.anchor if isinstance(self.anchor, AnchorPlan) else None
+
+    @property
     def known(self) -> AnchorPlan | None:
         """An anchor that alone would be as precise as all counts of the plan; None without a table anchor."""
-        return combined_anchor(self.anchor, self.reused) if isinstance(self.anchor, AnchorPlan) else None
+        return None if self.summed is None else combined_anchor(self.summed, self.reused)
 
     @property
     def kept_groups(self) -> ReusedTables | None:
@@ -194,8 +200,12 @@ def make_plan(
     domain: DomainShape | ImageDomain,
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
+    copies: int = 1,
 ) -> Plan:
     """Return the plan of one job: options by public rules, and the least noise that satisfies `guarantee`.
+
+    Args:
+        copies: how many owners' noisy counts are added, each with such noise; the rules see the signal of the sums.
 
     Raises:
         InvalidSpec: the options exclude each other or do not suit the declared size.
@@ -210,7 +220,8 @@ def make_plan(
         return _graphical_plan(
             spec, guarantee, declared_size, domain, adjacency=adjacency, privacy_unit=privacy_unit
         )
-    facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
+    signal = guarantee.epsilon / math.sqrt(copies)
+    facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=signal)
     facts = replace(facts, most_records=privacy_unit.most_records)
     # A placeholder, replaced below: the automatic histogram noise is known only after calibration.
     options = rules.decide(request, facts, automatic_histogram_noise=1.0)

@@ -19,9 +19,12 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
 from core.plan.errors import InvalidPlan, InvalidSelection
+from core.plan.federation import Federation
 from core.plan.joint_plan import KIND as JOINT
 from core.plan.joint_plan import JointPlan
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
+from core.plan.member_plan import KIND as MEMBER
+from core.plan.member_plan import MemberPlan
 from core.plan.model_plan import KIND as MODEL
 from core.plan.model_plan import ModelPlan
 from core.plan.owners import DataOwner
@@ -187,6 +190,16 @@ def owners_of(plan: OrderedPlan) -> tuple[DataOwner, ...]:
     return (plan.owners or ()) if isinstance(plan, JointPlan | ModelPlan) else ()
 
 
+def local_size_of(plan: OrderedPlan) -> int:
+    """Return the declared number of units whose rows the job reads in this service."""
+    return plan.local_size if isinstance(plan, MemberPlan | ModelPlan) else plan.declared_size
+
+
+def federation_of(plan: OrderedPlan) -> Federation | None:
+    """Return the federation of a plan; None without one."""
+    return plan.federation if isinstance(plan, MemberPlan | ModelPlan) else None
+
+
 def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
     """Read a plan of any kind.
 
@@ -195,7 +208,7 @@ def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
         InvalidGuarantee, InvalidMechanism: a number is out of range.
     """
     kinds: dict[object, type[OrderedPlan]] = {
-        KIND: SelectionPlan, REPORT: ReportPlan, MODEL: ModelPlan, JOINT: JointPlan,
+        KIND: SelectionPlan, REPORT: ReportPlan, MODEL: ModelPlan, JOINT: JointPlan, MEMBER: MemberPlan,
     }  # fmt: skip
     return kinds.get(_kind_of(document), Plan).from_json(document)
 

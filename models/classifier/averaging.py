@@ -17,7 +17,6 @@ ledger was charged for, so the guarantee holds whatever the board and the other 
 The average of E = 1 is the step on the sum over all owners, under the root of their number times its noise.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -37,27 +36,13 @@ from models.classifier.private_training import (
 )
 from models.dp.errors import CheckpointLost, StateRefused
 from models.dp.poisson import UnitSampler
+from models.exchange import StateBoard, public_streams, round_streams
 from models.idpgan.checkpoint import inside, pack, under, unpack
-from models.randomness import KEY_BYTES, KeyedStreams, Purpose
+from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 
 _STATE: Final = "average"
-_PUBLIC_START: Final = b"understudy/federation-start/1\n"
-_ROUND: Final = b"understudy/federation-round/1\n"
 State = dict[str, Tensor]
-
-
-class StateBoard(Protocol):
-    """Where the noisy states of a round are exchanged between services."""
-
-    def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
-        """Hand in the own state of a round, wait for all others, and return every member's, the own one in its place.
-
-        Args:
-            number: of the round, from 0.
-            state: the own state. A resumed training hands in the same bytes again.
-        """
-        ...
 
 
 class Averaging(Protocol):
@@ -231,7 +216,7 @@ def train_averaged(
         if number == first or number % marked == 0:
             mark = min(rounds, (number // marked + 1) * marked)
             host.advance(stage="train", step=mark * each, total=plan.steps)
-        drawn = streams if alone else round_streams(streams, number, state)
+        drawn = streams if alone else round_streams(streams, number, packed_state(state))
         copies = [local_steps(private, state, rows, number, plan, drawn) for rows in owners]
         state = averaging.average(number, copies)
         if host.checkpoint_due() or not alone:
@@ -274,22 +259,6 @@ def averaged(copies: Sequence[State], weights: Sequence[float]) -> State:
         else value
         for name, value in copies[0].items()
     }
-
-
-def public_streams(federation: Federation) -> KeyedStreams:
-    """Return streams that everybody can compute, for weights that all members begin with. They draw no noise."""
-    return KeyedStreams(hashlib.sha256(_PUBLIC_START + federation.federation_id.encode()).digest())
-
-
-def round_streams(streams: KeyedStreams, number: int, state: State) -> KeyedStreams:
-    """Return the coins and the noise of one round in a federation, keyed by the state that it begins with.
-
-    A resumed training begins the round with the same state and replays it to the byte. From another state, which a dishonest board
-    may try to bring about, the same noise is never drawn again: a difference of two uploads would be free of it.
-    """
-    begun = hashlib.sha256(packed_state(state)).digest()
-    secret = streams.bytes(Purpose.FEDERATION_KEY, number, KEY_BYTES)
-    return KeyedStreams(hashlib.sha256(_ROUND + secret + begun).digest(), releases=streams.releases)
 
 
 def _rounds(plan: ModelPlan) -> int:

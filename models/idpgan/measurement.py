@@ -10,24 +10,33 @@ from torch import Tensor
 
 from core.artifacts.counts import ReleasedCounts
 from core.plan.counting_rules import (
+    FEWEST_GROUPS,
     counts_by_class,
     counts_target_alone,
     groups_wanted,
     noise_of_tables,
 )
+from core.plan.member_plan import BYTES_OF_COUNT, MOST_COUNT_BYTES, MemberPlan
 from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import (
+    FIRST_ROUND,
+    SCREENING,
+    SECOND_ROUND,
     MomentLayout,
     Moments,
     Pair,
+    cells_of_moments,
+    moments_of_cells,
     noisy_columns,
     noisy_moments,
+    place_of,
 )
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
+from models.exchange import CountExchange, public_streams
 from models.grouping import Groups, group_codes, group_counts, sums_of_groups
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
@@ -114,6 +123,7 @@ def measure(
     streams: KeyedStreams,
     *,
     earlier: Sequence[ReleasedCounts] = (),
+    exchange: CountExchange | None = None,
 ) -> Measurement:
     """Make the plan's releases: the anchor's counts, or the label histogram.
 
@@ -122,10 +132,11 @@ def measure(
         plan: what is released.
         streams: of the job.
         earlier: counts of the releases that the plan reuses, in its order; public.
+        exchange: adds the noisy counts of the other members of the plan's federation; None without one.
     """
     counted = law = None
     if isinstance(plan.anchor, AnchorPlan):
-        counted = _count(table, plan, plan.anchor, streams, earlier)
+        counted = _count(table, plan, plan.anchor, streams, earlier, exchange)
     if plan.label_histogram is not None:
         assert isinstance(table, PrivateTable), "labels are counted without an anchor in rows alone"
         law = noisy_label_law(table, plan.label_histogram, streams)
@@ -138,14 +149,17 @@ def _count(
     anchor: AnchorPlan,
     streams: KeyedStreams,
     earlier: Sequence[ReleasedCounts],
+    exchange: CountExchange | None,
 ) -> Counted:
     """Count columns, then groups of their codes; between the rounds only noisy counts and public facts are read."""
-    counter = counter_of(table)
-    columns = with_columns(noisy_columns(counter, anchor, streams), plan, earlier)
+    counter, summed = counter_of(table), plan.summed
+    assert summed is not None, "counts come from an anchor of tables"
+    assert isinstance(plan, MemberPlan) == (exchange is not None), "noise of sums is that of as many members"
+    columns = with_columns(_columns(counter, anchor, streams, exchange), plan, earlier)
     pairs = kept_pairs(plan, earlier, target_index=counter.target_index)
     if anchor.screening_sensitivity:
-        pairs = _screen(columns, counter, plan, anchor, streams)
-    elif plan.kept_groups is None and _target_alone(counter, plan, anchor):
+        pairs = _screen(columns, counter, plan, anchor, streams, exchange)
+    elif plan.kept_groups is None and _target_alone(counter, plan, summed):
         pairs = ()
     if (groups := kept_groups(plan, earlier)) is None:
         groups = groups_of(columns, counter, plan, pairs=pairs)
@@ -154,7 +168,7 @@ def _count(
         nothing = np.zeros((layout.slices, layout.cells, layout.cells))
         moments = Moments(pairs=nothing, ones=nothing[:0, 0])
     else:
-        moments = noisy_moments(counter, layout, anchor, streams, groups=groups)
+        moments = _moments(counter, layout, anchor, streams, groups, exchange)
         moments = with_tables(moments, layout, plan, earlier)
     return Counted(
         columns=columns,
@@ -165,17 +179,58 @@ def _count(
     )
 
 
+def _columns(
+    counter: Counter, anchor: AnchorPlan, streams: KeyedStreams, exchange: CountExchange | None
+) -> list[npt.NDArray[np.float64]]:
+    """Release the first round, and in a federation add the noisy counts of the other members."""
+    if exchange is None:
+        return noisy_columns(counter, anchor, streams)
+    cells = exchange.summed(
+        place_of(FIRST_ROUND, anchor),
+        streams,
+        lambda own: np.concatenate(noisy_columns(counter, anchor, own)),
+    )
+    return np.split(cells, np.cumsum(counter.cardinalities)[:-1])
+
+
+def _moments(
+    counter: Counter,
+    layout: MomentLayout,
+    anchor: AnchorPlan,
+    streams: KeyedStreams,
+    groups: Sequence[Groups],
+    exchange: CountExchange | None,
+) -> Moments:
+    """Release the second round, and in a federation add the noisy counts of the other members."""
+    if exchange is None:
+        return noisy_moments(counter, layout, anchor, streams, groups=groups)
+
+    def counted(own: KeyedStreams) -> npt.NDArray[np.float64]:
+        return cells_of_moments(noisy_moments(counter, layout, anchor, own, groups=groups), layout)
+
+    return moments_of_cells(exchange.summed(place_of(SECOND_ROUND, anchor), streams, counted), layout)
+
+
 def _screen(
     columns: Sequence[npt.NDArray[np.float64]],
     counter: Counter,
     plan: Plan,
     anchor: AnchorPlan,
     streams: KeyedStreams,
+    exchange: CountExchange | None,
 ) -> tuple[Pair, ...]:
     """Release every pair's distance from independence, and choose the pairs without the target that are worth counting."""
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
     groups = _screening_groups(laws, counter, plan)
-    distances = noisy_distances(counter, laws, groups, anchor, streams, size=size)
+    own = plan.federation.weights[plan.federation.place] if isinstance(plan, MemberPlan) else 1.0
+
+    def released(drawn: KeyedStreams) -> npt.NDArray[np.float64]:
+        return noisy_distances(counter, laws, groups, anchor, drawn, size=own * size)
+
+    if exchange is None:
+        distances = released(streams)
+    else:
+        distances = exchange.summed(place_of(SCREENING, anchor), streams, released)
     return screened_pairs(distances, columns, counter, plan, streams)
 
 
@@ -198,8 +253,12 @@ def screened_pairs(
         plan: of the job.
         streams: of the job.
     """
-    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a screening"
+    assert plan.summed is not None, "only an anchor of tables has a screening"
     assert plan.known is not None, "counts come from an anchor of tables"
+    parts: tuple[float, ...] = (1.0,)
+    if isinstance(plan, MemberPlan):
+        # All members come to the same pairs: what they draw for the choice is public, as the noisy sums are.
+        parts, streams = plan.federation.weights, public_streams(plan.federation)
     counter = counter_of(table)
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
     stds = column_stds(columns, plan.known, most_records=counter.most_records)
@@ -213,7 +272,12 @@ def screened_pairs(
         for noisier, law, groups in zip(again, laws, _screening_groups(again, counter, plan), strict=True)
     ]
     shares = shares_from_independence(
-        distances, laws, _screening_groups(laws, counter, plan), size=size, errors=np.array(errors)
+        distances,
+        laws,
+        _screening_groups(laws, counter, plan),
+        size=size,
+        errors=np.array(errors),
+        parts=parts,
     )
     pairs = pairs_of_columns(len(laws))
     open_to_choice = [place for place, pair in enumerate(pairs) if counter.target_index not in pair]
@@ -221,7 +285,7 @@ def screened_pairs(
         shares[open_to_choice],
         [pairs[place] for place in open_to_choice],
         declared_size=plan.declared_size,
-        cell_std=noise_of_tables(plan.anchor, 1, most_records=counter.most_records),
+        cell_std=noise_of_tables(plan.summed, 1, most_records=counter.most_records),
         always=_with_target(counter),
     )
 
@@ -257,21 +321,35 @@ def groups_of(
         plan: of the job.
         pairs: the pairs of columns other than the target that are counted; None if all are.
     """
-    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has groups"
-    by_class = _by_class(table, plan, plan.anchor)
+    assert plan.summed is not None, "only an anchor of tables has groups"
+    by_class = _by_class(table, plan, plan.summed)
     slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
     most = groups_wanted(
         declared_size=plan.declared_size,
-        noise_std=_noise_of_a_table(table, plan.anchor, pairs),
+        noise_std=_noise_of_a_table(table, plan.summed, pairs),
         columns=len(columns),
         slices=slices,
     )
-    return tuple(
-        np.arange(len(law))
-        if place == table.target_index
-        else group_codes(law, most=most, ordered=table.ordered[place], alone=table.alone[place])
-        for place, law in enumerate(_first_laws(columns, table, plan))
-    )
+    laws = _first_laws(columns, table, plan)
+
+    def merged(most: int) -> tuple[Groups, ...]:
+        return tuple(
+            np.arange(len(law))
+            if place == table.target_index
+            else group_codes(law, most=most, ordered=table.ordered[place], alone=table.alone[place])
+            for place, law in enumerate(laws)
+        )
+
+    groups = merged(most)
+    if isinstance(plan, MemberPlan):
+        # All members come to the same groups: the noisy sums are public.
+        while (
+            most > FEWEST_GROUPS
+            and BYTES_OF_COUNT * layout_of(groups, table, plan, pairs=pairs).released_cells > MOST_COUNT_BYTES
+        ):
+            most = max(FEWEST_GROUPS, most * 9 // 10)
+            groups = merged(most)
+    return groups
 
 
 def layout_of(
@@ -282,16 +360,16 @@ def layout_of(
     pairs: tuple[Pair, ...] | None = None,
 ) -> MomentLayout:
     """Tables that the second round of a plan's anchor counts; only public facts of the table are read."""
-    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
+    assert plan.summed is not None, "only an anchor of tables has a layout"
     kept = plan.kept_groups
     return MomentLayout(
         cardinalities=group_counts(groups),
         target_index=table.target_index,
-        by_class=_by_class(table, plan, plan.anchor) if kept is None else kept.by_class,
+        by_class=_by_class(table, plan, plan.summed) if kept is None else kept.by_class,
         pairs=pairs,
         squares=None
         if pairs is None
-        else (plan.anchor.table_sensitivity / counter_of(table).most_records) ** 2,
+        else (plan.summed.table_sensitivity / counter_of(table).most_records) ** 2,
     )
 
 

@@ -7,6 +7,7 @@ from core.plan.plan import Plan
 from models.counting.question import Counter
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages, PrivateTable
+from models.exchange import CountExchange
 from models.idpgan.image_training import ImageTraining
 from models.idpgan.training import Training
 from models.randomness import KeyedStreams
@@ -19,15 +20,30 @@ class IdpganSynthesizer(Synthesizer):
     Args:
         placement: where trainings run.
         earlier: counts of releases that the plan takes over, in its order.
+        exchange: adds the noisy counts of the other members of the plan's federation; None without one.
     """
 
-    def __init__(self, placement: Placement = HOST, *, earlier: Sequence[ReleasedCounts] = ()) -> None:
-        self._placement, self._earlier = placement, earlier
+    def __init__(
+        self,
+        placement: Placement = HOST,
+        *,
+        earlier: Sequence[ReleasedCounts] = (),
+        exchange: CountExchange | None = None,
+    ) -> None:
+        self._placement, self._earlier, self._exchange = placement, earlier, exchange
 
     def _fit_table(
         self, records: PrivateTable | Counter, plan: Plan, streams: KeyedStreams, host: TrainingHost
     ) -> TrainedGenerator:
-        return Training(records, plan, streams, host, placement=self._placement, earlier=self._earlier).run()
+        return Training(
+            records,
+            plan,
+            streams,
+            host,
+            placement=self._placement,
+            earlier=self._earlier,
+            exchange=self._exchange,
+        ).run()
 
     def _fit_images(
         self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost

@@ -6,11 +6,13 @@ import numpy as np
 from torch import Tensor, nn
 
 from core.artifacts.counts import ReleasedCounts
+from core.plan.member_plan import MemberPlan
 from core.plan.plan import Plan
 from models.counting.question import Counter
 from models.critic.network import Critic
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateTable, cells_of
+from models.exchange import CountExchange, public_streams
 from models.idpgan.counts import released_counts
 from models.idpgan.generator import make_generator
 from models.idpgan.loop import Loop
@@ -31,6 +33,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         host: durable progress and checkpoints.
         placement: where it runs.
         earlier: counts of the releases that the plan reuses, in its order.
+        exchange: adds the noisy counts of the other members of the plan's federation; None without one.
     """
 
     _refinement: Refinement | MixtureFit
@@ -44,6 +47,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         *,
         placement: Placement = HOST,
         earlier: Sequence[ReleasedCounts] = (),
+        exchange: CountExchange | None = None,
     ) -> None:
         network: Critic | None = None
         units = np.zeros(0, np.int64)
@@ -53,10 +57,10 @@ class Training(Loop[Measurement, TrainedGenerator]):
             widths = (plan.idpgan_options.critic_width,) * plan.idpgan_options.critic_layers
             network = Critic(inputs=table.cells, widths=widths).initialise(streams)
         super().__init__(units, network, plan, streams, host, placement)
-        self._table, self._earlier = table, earlier
+        self._table, self._earlier, self._exchange = table, earlier, exchange
 
     def _measure(self) -> Measurement:
-        return measure(self._table, self._plan, self._streams, earlier=self._earlier)
+        return measure(self._table, self._plan, self._streams, earlier=self._earlier, exchange=self._exchange)
 
     def _restored(self, tensors: dict[str, Tensor]) -> Measurement:
         return Measurement.restore(tensors, self._table)
@@ -67,6 +71,9 @@ class Training(Loop[Measurement, TrainedGenerator]):
             anchor = make_anchor(self._measured.counted, self._table, self._plan)
         self._law = self._measured.law if anchor is None else anchor.law
         self._variety = None if anchor is None else anchor.variety
+        # The members of a federation make one generator of one set of sums.
+        plan, streams = self._plan, self._streams
+        drawn = public_streams(plan.federation) if isinstance(plan, MemberPlan) else streams
         if self._options.generator == "mixture":
             assert anchor is not None, "a mixture is fitted to the counts of an anchor"
             mixture = Mixture(
@@ -74,14 +81,14 @@ class Training(Loop[Measurement, TrainedGenerator]):
                 target_index=self._table.target_index,
                 components=components_wanted(anchor.groups, declared_size=self._plan.declared_size),
             )
-            mixture.initialise(self._streams, anchor.targets.columns)
+            mixture.initialise(drawn, anchor.targets.columns)
             return MixtureFit(mixture=mixture, options=self._options, anchor=anchor)
         generator = make_generator(self._table, self._options, None if anchor is None else anchor.groups)
-        generator.initialise(self._streams, columns=None if anchor is None else anchor.targets.columns)
+        generator.initialise(drawn, columns=None if anchor is None else anchor.targets.columns)
         return Refinement(
             generator=generator,
             options=self._options,
-            streams=self._streams,
+            streams=drawn,
             cardinalities=self._table.cardinalities,
             law=self._law,
             anchor=anchor,

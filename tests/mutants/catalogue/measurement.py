@@ -6,6 +6,8 @@ ANCHOR = "models.anchor"
 COUNTING_RULES = "core.plan.counting_rules"
 LABELS = "models.idpgan.labels"
 MEASUREMENT = "models.idpgan.measurement"
+ROUNDS = "models.idpgan.count_rounds"
+EXCHANGED = "tests/models/idpgan/test_count_rounds.py"
 STAGES = "core.plan.stages"
 DEVIATION = "tests/models/test_anchor.py::test_the_noise_has_the_planned_deviation_on_every_column_and_table"
 SENSITIVITY = (
@@ -326,5 +328,45 @@ MUTANTS = (
         bug="whether counts are taken per class is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
         killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_counts_are_taken_per_class_where_the_declared_size_says_so",
+    ),
+    Mutant(
+        name="members-counts-without-noise-of-their-own",
+        module=ROUNDS,
+        function="CountRounds.summed",
+        before="round_streams(streams, number, begun)",
+        after='__import__("models.exchange").exchange.public_streams(self._federation)',
+        bug="the noise of a member's counts follows from the federation's id, so that everybody can subtract it",
+        source="one seed for all clients",
+        killed_by=f"{EXCHANGED}::test_no_noise_is_drawn_twice_of_different_questions",
+    ),
+    Mutant(
+        name="members-noise-repeats-on-other-questions",
+        module=ROUNDS,
+        function="CountRounds.summed",
+        before="round_streams(streams, number, begun)",
+        after='round_streams(streams, number, b"")',
+        bug="a member that is handed other sums after a crash answers other questions under the same noise",
+        source="noise addressed by round alone, under a board that lies to a resumed member",
+        killed_by=f"{EXCHANGED}::test_no_noise_is_drawn_twice_of_different_questions",
+    ),
+    Mutant(
+        name="members-second-round-begun-again",
+        module=ROUNDS,
+        function="CountRounds.load_checkpoint",
+        before="self._begun > len(self._sums) + 1",
+        after="False",
+        bug="a member whose checkpoint is lost counts a second round again, of questions that others may have changed",
+        source="resuming from the newest readable checkpoint",
+        killed_by=f"{EXCHANGED}::test_a_second_round_is_not_begun_again_without_its_checkpoint",
+    ),
+    Mutant(
+        name="members-share-one-noise",
+        module="core.plan.member_plan",
+        function="MemberPlan.summed",
+        before="copies * self.counts.noise_multiplier",
+        after="self.counts.noise_multiplier",
+        bug="sums of noisy counts are stated and used with the noise of one member",
+        source="an average of k noisy answers taken for one",
+        killed_by=f"{EXCHANGED}::test_all_members_hold_one_generator_of_sums_with_the_noise_of_each",
     ),
 )

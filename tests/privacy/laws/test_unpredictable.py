@@ -190,13 +190,13 @@ def test_no_source_makes_a_key_of_public_facts() -> None:
     paths = [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]
     checking = ROOT / "models" / "generator_check.py"
     wrong = {(path, found) for path in paths for found in wrong_sources(ast.parse(path.read_text()))}
-    averaging = ROOT / "models" / "classifier" / "averaging.py"
+    exchange = ROOT / "models" / "exchange.py"
     start = "KeyedStreams(hashlib.sha256(_PUBLIC_START + federation.federation_id.encode()).digest())"
-    of_round = "KeyedStreams(hashlib.sha256(_ROUND + secret + begun).digest(), releases=streams.releases)"
+    of_round = "KeyedStreams(hashlib.sha256(_ROUND + secret + digest).digest(), releases=streams.releases)"
     assert wrong == {
         (checking, "KeyedStreams(PUBLIC_KEY)"),  # the draws that look at a finished generator alone
-        (averaging, start),  # the weights that all members of a federation begin with
-        (averaging, of_round),  # from the job's key and the state that the round begins with
+        (exchange, start),  # what all members of a federation begin with
+        (exchange, of_round),  # from the job's key and the state that the round begins with
     }
     assert set(re.findall(r"Purpose\.(\w+)", checking.read_text())) <= {"GENERATOR_CHECK"}
     assert any("KeyedStreams(work.randomness_key" in path.read_text() for path in paths)

@@ -1,0 +1,140 @@
+"""The rounds in which the members of a federation add their noisy counts, and what makes each of them durable.
+
+    mark         the round begins; durable before a row is counted for it
+    count        the own rows exactly, and the whole noise that the own ledger is charged for
+    exchange     whole numbers of the public grid; every member adds all of them
+    checkpoint   the sums; durable before the next round is counted
+
+The questions of a round follow from the sums of the rounds before. A resumed member finds those sums in the checkpoint and hands in the
+same bytes again. If that checkpoint is lost, the job ends: the board might hand out other counts of the round before, and the
+next round would be released twice, of two questions.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from core.plan.federation import Federation
+from models.dp.count_noise import GRID
+from models.dp.errors import CheckpointLost, StateRefused
+from models.exchange import StateBoard, round_streams
+from models.idpgan.checkpoint import pack, unpack
+from models.randomness import KeyedStreams
+from models.synthesizer import TrainingHost
+
+MOST_COUNT: Final = 2**53
+"""Largest count that is taken from another member, in units of the grid. Sums of 32 members, and distances from products of
+their shares, stay far below 2^63."""
+_MEASURE: Final = "measure"
+_ROUNDS: Final = "rounds"
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class CountRounds:
+    """A `TrainingHost` that keeps the sums of every round, and the `CountExchange` that makes them.
+
+    Args:
+        host: of the attempt.
+        board: exchanges the counts.
+        federation: whose counts are added.
+        rounds: of the plan.
+        stage: of the last durable mark of earlier attempts; None before the first.
+        step: of that mark.
+    """
+
+    def __init__(
+        self,
+        host: TrainingHost,
+        board: StateBoard,
+        federation: Federation,
+        *,
+        rounds: int,
+        stage: str | None = None,
+        step: int = 0,
+    ) -> None:
+        self._host, self._board, self._federation, self._rounds = host, board, federation, rounds
+        self._begun = step if stage == _MEASURE else 0 if stage is None else rounds
+        self._sums: list[Integers] = []
+
+    def advance(self, *, stage: str, step: int, total: int) -> None:
+        """Mark progress; counting is marked by rounds, and never behind a round that has begun."""
+        if stage == _MEASURE:
+            step, total = min(len(self._sums) + 1, self._rounds), self._rounds
+        self._host.advance(stage=stage, step=step, total=total)
+
+    def load_checkpoint(self) -> bytes | None:
+        """Return the state of the training behind the rounds; the sums of rounds are kept here.
+
+        Raises:
+            CheckpointLost: a later round has begun than the sums lead to, and its questions are lost.
+        """
+        state = self._host.load_checkpoint()
+        if state is not None:
+            tensors, facts = unpack(state)
+            if _ROUNDS not in facts:
+                return state
+            self._sums = [tensors[str(number)].numpy() for number in range(int(facts[_ROUNDS]))]
+        if self._begun > len(self._sums) + 1:
+            raise CheckpointLost
+        return None
+
+    def checkpoint_due(self) -> bool:
+        """See `TrainingHost`."""
+        return self._host.checkpoint_due()
+
+    def save_checkpoint(self, state: bytes) -> None:
+        """See `TrainingHost`."""
+        self._host.save_checkpoint(state)
+
+    def summed(self, number: int, streams: KeyedStreams, counted: Callable[[KeyedStreams], Floats]) -> Floats:
+        """See `models.exchange.CountExchange`.
+
+        Raises:
+            StateRefused: another member's counts are not as many, or larger than any counts are.
+        """
+        if number == len(self._sums):
+            self.advance(stage=_MEASURE, step=number + 1, total=self._rounds)
+            begun = b"".join(one.tobytes() for one in self._sums)
+            own = packed_counts(counted(round_streams(streams, number, begun)))
+            self._sums.append(self._added(own, self._board.exchange(number, own)))
+            kept = {str(place): torch.from_numpy(sums) for place, sums in enumerate(self._sums)}
+            self._host.save_checkpoint(pack(kept, {_ROUNDS: len(self._sums)}))
+        return np.multiply(self._sums[number], GRID, dtype=np.float64)
+
+    def _added(self, own: bytes, answers: Sequence[bytes]) -> Integers:
+        counts = [
+            np.frombuffer(own, "<i8").astype(np.int64)
+            if place == self._federation.place
+            else opened_counts(answer, length=len(own))
+            for place, answer in enumerate(answers)
+        ]
+        return reduce(np.add, counts)
+
+
+def packed_counts(counts: Floats) -> bytes:
+    """Return noisy counts, which are on the grid, as whole numbers of it: eight bytes each, little endian."""
+    return np.rint(counts / GRID).astype("<i8").tobytes()
+
+
+def opened_counts(content: bytes, *, length: int) -> Integers:
+    """Read another member's counts, which nobody vouches for.
+
+    Args:
+        content: as `packed_counts` makes it.
+        length: of the own ones.
+
+    Raises:
+        StateRefused: there are more or fewer, or one is larger than any count is.
+    """
+    if len(content) != length:
+        raise StateRefused
+    counts = np.frombuffer(content, "<i8").astype(np.int64)
+    if len(counts) and not -MOST_COUNT <= int(counts.min()) <= int(counts.max()) <= MOST_COUNT:
+        raise StateRefused
+    return counts
