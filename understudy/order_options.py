@@ -156,3 +156,16 @@ def joined(url: str, token: str, membership: Json) -> dict[str, Any]:
     """
     names = ("federation_id", "member", "members", "domain_sha256", "plan_sha256")
     return {"url": url, "token": token} | dict(zip(names, take(membership, *names), strict=True))
+
+
+def terms_of(membership: Json) -> tuple[Json | None, Json | None]:
+    """Return what a member has to order: options of a model, or those of a generator; the other is None.
+
+    Args:
+        membership: what the board states.
+    """
+    if membership.get("generator") is None:
+        (model,) = take(membership, "model")
+        return model, None
+    (options,) = take(membership["generator"], "options")
+    return None, options

@@ -1,66 +1,33 @@
 """Training a private classifier in a training child, for one owner or several, or as a member of a federation.
 
-It is checked before the rows are opened, trained, and packed with its record.
-
-A member of a federation hands in the noisy state of each round, and reads those of the others. The board's address comes
-from an order, so it is treated as a webhook's is: only the public internet and networks that the operator allows, one
-checked address, no redirect, limits of time and size. Nothing that the board answers reaches a log.
-
-How long a round takes depends on rows. So a state leaves only at an edge of the job (core.jobs.coarse).
+It is checked before the rows are opened, trained, and packed with its record. A member of a federation exchanges the state of each
+round through a board (workers.federation_board).
 """
 
-import json
-import socket
-import ssl
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse
-from threading import Timer
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import core
 import models
 import workers
 from core.artifacts.execution import SCHEMA
 from core.artifacts.model_bundle import packed_model
-from core.clock import Clock, SystemClock
-from core.data.boards import Board
-from core.data.objects import is_out_of_memory
-from core.jobs.coarse import Edges
 from core.plan.errors import InvalidSpec
-from core.plan.federation import Federation, shared_digest
 from core.plan.model_plan import ModelPlan
 from core.plan.selection import OrderedPlan
-from core.platform.notifications.addresses import Network, Target, allowed_addresses, parse_target
-from core.platform.notifications.errors import TargetRefused
-from core.platform.notifications.webhook import Resolve, resolve
-from core.platform.settings import Settings
 from models.classifier.averaging import train_averaged
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import train_classifier
 from models.classifier.recorder import ModelRecorder, model_grids
 from models.classifier.registered import require_registered
 from models.coding import joined
-from models.dp.errors import CheckpointLost, StateRefused
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 from models.software import software_of
 from models.synthesizer import TrainingHost
 from workers.assignment import Assignment
 from workers.child import AttemptEnded, ExitCode, machinery
-
-CONNECT_SECONDS: Final = 10.0
-WHOLE_SECONDS: Final = 120.0
-"""Total time limit of one request, even if data keeps arriving."""
-POLL_SECONDS: Final = 2.0
-SILENCE_SECONDS: Final = 300.0
-"""How long a board that does not answer is asked again before the attempt ends; the next attempt resumes."""
-MOST_JSON_BYTES: Final = 1 << 20
-_AGENT: Final = "understudy-member/1"
-_PIECE: Final = 1 << 16
-_OK, _WRITTEN, _CONFLICT = 200, 204, 409
-_TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+from workers.federation_board import FederationBoard, exchanging
 
 
 def record_of_model(plan: OrderedPlan) -> ModelRecorder:
@@ -82,7 +49,7 @@ def classified(
     record: ModelRecorder,
     parts: Callable[[], Sequence[PrivateTable | PrivateImages]],
     host: TrainingHost,
-    board: "FederationBoard | None" = None,
+    board: FederationBoard | None = None,
 ) -> bytes:
     """Train, and return the staged bundle, the same bytes for every attempt of a job.
 
@@ -104,14 +71,10 @@ def classified(
         if board is not None:
             with machinery():
                 board.require_same()
-        try:
+        with exchanging():
             trained = train_averaged(
                 parts(), record.plan, streams, host, board, steps_begun=work.claim.steps_begun
             )
-        except StateRefused:
-            raise AttemptEnded(ExitCode.STATE_REFUSED) from None
-        except CheckpointLost:
-            raise AttemptEnded(ExitCode.CHECKPOINT_LOST) from None
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "job_id": str(work.claim.job_id),
@@ -123,278 +86,3 @@ def classified(
         "software": software_of(core, models, workers),
     }
     return packed_model(model_bundle(trained, record.plan, work.domain, certificate=report), readme="")
-
-
-def board_of(settings: Settings, work: Assignment, plan: ModelPlan) -> "FederationBoard | None":
-    """The board of the plan's federation; None without one.
-
-    Raises:
-        AttemptEnded: Its address may not be called.
-    """
-    if plan.federation is None:
-        return None
-    if work.board is None:
-        raise AttemptEnded(ExitCode.FEDERATION_DIFFERS)
-    connection = BoardConnection(
-        work.board, networks=settings.notify_networks, plain_allowed=settings.mode == "embedded"
-    )
-    edges = Edges(claimed_at=work.claim.claimed_at, seconds=settings.completion_seconds)
-    begun = work.claim.steps_begun > 0
-    return FederationBoard(connection, plan, begun=begun, edges=edges, clock=SystemClock())
-
-
-class BoardSilent(Exception):
-    """The board did not answer, or says that it cannot answer now."""
-
-
-class BoardAnswer:
-    """One answer.
-
-    Args:
-        status: Of HTTP.
-        body: At most as long as asked for.
-    """
-
-    def __init__(self, status: int, body: bytes) -> None:
-        self.status, self.body = status, body
-
-    def document(self) -> Mapping[str, Any]:
-        """The JSON object in the body.
-
-        Raises:
-            AttemptEnded: There is none: it is no board.
-        """
-        try:
-            document = json.loads(self.body)
-        except (ValueError, RecursionError):
-            document = None
-        if not isinstance(document, dict):
-            raise AttemptEnded(ExitCode.FEDERATION_DIFFERS)
-        return document
-
-
-class BoardConnection:
-    """Requests to one board, each on a connection of its own.
-
-    Args:
-        board: Address and token.
-        networks: Networks beyond the public internet that the operator allows.
-        plain_allowed: Whether http without TLS is accepted.
-        resolver: Finds the addresses of a name.
-        tls: How certificates are verified; with the system's authorities by default.
-    """
-
-    def __init__(
-        self,
-        board: Board,
-        *,
-        networks: Sequence[Network],
-        plain_allowed: bool,
-        resolver: Resolve = resolve,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
-        try:
-            self._target = parse_target(board.url, plain_allowed=plain_allowed)
-        except TargetRefused:
-            raise AttemptEnded(ExitCode.FEDERATION_DIFFERS) from None
-        if self._target.path != "/":
-            raise AttemptEnded(ExitCode.FEDERATION_DIFFERS)
-        self._token, self._networks, self._resolve, self._tls = board.token, networks, resolver, tls
-
-    def ask(
-        self, method: str, path: str, *, body: bytes = b"", most_bytes: int = MOST_JSON_BYTES
-    ) -> BoardAnswer:
-        """Send one request and read the answer.
-
-        Raises:
-            BoardSilent: There is none, or it is longer than `most_bytes`.
-            AttemptEnded: The board is at an address that the operator does not allow.
-        """
-        target = self._target
-        with _silence():
-            found = self._resolve(target.host, target.port)
-        usable = allowed_addresses(found, self._networks)
-        if not usable:
-            raise AttemptEnded(ExitCode.FEDERATION_DIFFERS)
-        with _silence():
-            raw = socket.create_connection((usable[0], target.port), timeout=CONNECT_SECONDS)
-        # Timeouts of single reads do not stop a board that answers one byte at a time.
-        handle = raw.dup()
-        guard = Timer(WHOLE_SECONDS, _break_off, [handle])
-        guard.daemon = True
-        guard.start()
-        try:
-            with closing(raw), _silence():
-                return self._exchange(raw, target, method, path, body, most_bytes)
-        finally:
-            guard.cancel()
-            handle.close()
-
-    def _exchange(
-        self, raw: socket.socket, target: Target, method: str, path: str, body: bytes, most_bytes: int
-    ) -> BoardAnswer:
-        raw.settimeout(WHOLE_SECONDS)
-        connection = HTTPConnection(target.host, target.port)
-        secured = self._secured(raw, target)
-        connection.sock = secured
-        headers = {
-            "Host": target.host_header,
-            "User-Agent": _AGENT,
-            "Authorization": f"Bearer {self._token}",
-            "Content-Type": "application/octet-stream",
-            "Content-Length": str(len(body)),
-        }
-        with closing(secured):
-            connection.request(method, path, body=body, headers=headers)
-            response = connection.getresponse()
-            return BoardAnswer(response.status, _read(response, most_bytes))
-
-    def _secured(self, raw: socket.socket, target: Target) -> socket.socket:
-        if not target.is_tls:
-            return raw
-        context = self._tls or ssl.create_default_context()
-        return context.wrap_socket(raw, server_hostname=target.host)
-
-
-class FederationBoard:
-    """A `StateBoard` over a connection (models.classifier.averaging).
-
-    Args:
-        connection: To the board.
-        plan: This member's plan.
-        begun: Whether an earlier attempt began a step.
-        edges: When a state may leave.
-        clock: Tells the time of the edges.
-        sleep: Waits for so many seconds.
-        monotonic: Measures elapsed seconds.
-    """
-
-    def __init__(
-        self,
-        connection: BoardConnection,
-        plan: ModelPlan,
-        *,
-        begun: bool,
-        edges: Edges,
-        clock: Clock,
-        sleep: Callable[[float], None] = time.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        assert plan.federation is not None, "a plan of a federation"
-        self._connection, self._plan = connection, plan
-        self._federation: Federation = plan.federation
-        self._begun = begun
-        self._edges, self._clock, self._sleep, self._monotonic = edges, clock, sleep, monotonic
-        self._path = f"/v1/federations/{plan.federation.federation_id}"
-
-    def require_same(self) -> None:
-        """Require that the board has this plan, before a row is opened.
-
-        Raises:
-            AttemptEnded: It has another one, is over, or does not answer.
-        """
-        answer = self._asked("GET", f"{self._path}/membership")
-        document = self._understood(answer, _OK).document()
-        wanted = (shared_digest(self._plan.to_json()), self._federation.member)
-        if (document.get("plan_sha256"), document.get("member")) != wanted:
-            raise AttemptEnded(ExitCode.FEDERATION_DIFFERS)
-        if document.get("state") not in {"open", "done"}:
-            raise self._over(document)
-
-    def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
-        """See `models.classifier.averaging.StateBoard`.
-
-        Raises:
-            AttemptEnded: The federation is over, the board does not answer, or answers something else.
-        """
-        self._begun = True
-        now = self._clock.now()
-        self._sleep(max(0.0, (self._edges.next(now) - now).total_seconds()))
-        path = f"{self._path}/rounds/{number}"
-        self._understood(self._asked("PUT", path, body=state), _WRITTEN)
-        while True:
-            listed = self._understood(self._asked("GET", path), _OK).document()
-            if listed.get("complete") is True:
-                break
-            self._sleep(POLL_SECONDS)
-        return [
-            state if place == self._federation.place else self._state(f"{path}/{one.name}", len(state))
-            for place, one in enumerate(self._federation.members)
-        ]
-
-    def _state(self, path: str, length: int) -> bytes:
-        """Another member's state: exactly as long as the own one, since names, shapes and types are the same."""
-        return self._understood(self._asked("GET", path, most_bytes=length), _OK).body
-
-    def _asked(
-        self, method: str, path: str, *, body: bytes = b"", most_bytes: int = MOST_JSON_BYTES
-    ) -> BoardAnswer:
-        """Ask until the board answers.
-
-        Raises:
-            AttemptEnded: It has been silent for too long.
-        """
-        until = self._monotonic() + SILENCE_SECONDS
-        while True:
-            with suppress(BoardSilent):
-                answer = self._connection.ask(method, path, body=body, most_bytes=most_bytes)
-                if answer.status not in _TRANSIENT:
-                    return answer
-            if self._monotonic() >= until:
-                raise AttemptEnded(ExitCode.MACHINERY)
-            self._sleep(POLL_SECONDS)
-
-    def _understood(self, answer: BoardAnswer, status: int) -> BoardAnswer:
-        if answer.status == status:
-            return answer
-        raise self._over(answer.document() if answer.status == _CONFLICT else {})
-
-    def _over(self, document: Mapping[str, Any]) -> AttemptEnded:
-        """How an attempt ends at a board whose federation is over; `differs` if it is not over and still refuses.
-
-        How long the own steps take depends on rows. So a member that has begun and is late itself is charged in full, as a training
-        that takes too long is.
-        """
-        stated = document.get("facts")  # of a problem document; a membership states it itself
-        facts = stated if isinstance(stated, dict) else document
-        match facts.get("state"):
-            case "failed" if self._begun and self._federation.member in str(facts.get("vanished")).split(
-                ", "
-            ):
-                return AttemptEnded(ExitCode.DATA)
-            case "failed":
-                return AttemptEnded(ExitCode.MEMBER_VANISHED)
-            case "ended":
-                return AttemptEnded(ExitCode.FEDERATION_ENDED)
-            case _:
-                return AttemptEnded(ExitCode.FEDERATION_DIFFERS)
-
-
-def _read(response: HTTPResponse, most_bytes: int) -> bytes:
-    """The body, if it is no longer than allowed.
-
-    Raises:
-        BoardSilent: It is longer.
-    """
-    found = bytearray()
-    while piece := response.read1(_PIECE):
-        found += piece
-        if len(found) > most_bytes:
-            raise BoardSilent
-    return bytes(found)
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Treat failures of name, network and protocol as silence; a lack of memory may be the rows' doing and passes."""
-    try:
-        yield
-    except (OSError, UnicodeError, HTTPException, ValueError) as error:
-        if isinstance(error, OSError) and is_out_of_memory(error):
-            raise
-        raise BoardSilent from None
-
-
-def _break_off(handle: socket.socket) -> None:
-    with suppress(OSError):  # it has ended already
-        handle.shutdown(socket.SHUT_RDWR)

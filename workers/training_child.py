@@ -37,6 +37,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import SynthesizerNotInstalled
 from core.plan.installed import require_installed
+from core.plan.member_plan import MemberPlan
 from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
@@ -51,8 +52,10 @@ from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
 from models.dp.errors import UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
+from models.exchange import CountExchange
 from models.generator_check import check_generator
 from models.grids import noise_grid
+from models.idpgan.count_rounds import CountRounds
 from models.idpgan.reuse import require_usable
 from models.learning import learnt_records
 from models.learnt_records import noise_of_learnt_records
@@ -61,12 +64,13 @@ from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder, SelectionRecord, record_of
 from models.selection.selecting import Selection
 from models.software import software_of
-from models.synthesizer import TrainedGenerator, TrainedImageGenerator
+from models.synthesizer import TrainedGenerator, TrainedImageGenerator, TrainingHost
 from workers import measuring
 from workers.assignment import Assignment, read_assignment
 from workers.checkpoints import Checkpoints, JobHost
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
-from workers.classifying import board_of, classified, record_of_model
+from workers.classifying import classified, record_of_model
+from workers.federation_board import board_of, exchanging
 from workers.shared_counting import Helpers
 from workers.stored_objects import bundle_key, measurement_key
 
@@ -167,10 +171,32 @@ def _bundle(
     settle(placement)
     record = record_of(plan)
     host = _host(settings, work, record, database=database, store=store)
+    rounds = _rounds(settings, work, plan, host)
     earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
-    domain, generator = _trained(settings, work, store, host, record, placement, earlier)
+    with exchanging():
+        domain, generator = _trained(
+            settings, work, store, rounds or host, record, placement, earlier, exchange=rounds
+        )
     report = _report_of(work, record, check_generator(generator, domain))
     return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
+
+
+def _rounds(
+    settings: Settings, work: Assignment, plan: Plan | SelectionPlan, host: JobHost
+) -> CountRounds | None:
+    """The rounds in which a member of a federation exchanges its counts; None without one. The board must have the plan.
+
+    Raises:
+        AttemptEnded: The board has another plan, is over, or does not answer. No row was opened.
+    """
+    if not isinstance(plan, MemberPlan):
+        return None
+    board = board_of(settings, work, plan)
+    assert board is not None, "a plan of a federation"
+    with machinery():
+        board.require_same()
+    claim = work.claim
+    return CountRounds(host, board, plan.federation, rounds=plan.rounds, stage=claim.stage, step=claim.step)
 
 
 def precise_enough(placement: Placement, plan: Plan | SelectionPlan) -> Placement:
@@ -257,14 +283,15 @@ def _trained(
     settings: Settings,
     work: Assignment,
     store: ObjectStore,
-    host: JobHost,
+    host: TrainingHost,
     record: CertificateRecorder | SelectionRecord,
     placement: Placement = HOST,
     earlier: Sequence[ReleasedCounts] = (),
+    exchange: CountExchange | None = None,
 ) -> tuple[Domain, TrainedGenerator | TrainedImageGenerator]:
     """Open the private records and run the plan, recording what is released. The returned domain is the learnt one."""
     plan, domain = _trained_plan(work), work.domain
-    make = partial(make_synthesizer, placement=placement, earlier=earlier)
+    make = partial(make_synthesizer, placement=placement, earlier=earlier, exchange=exchange)
     # In a selection every training has its own record.
     releases = None if isinstance(record, SelectionRecord) else record
     streams = KeyedStreams(work.randomness_key, releases=releases)

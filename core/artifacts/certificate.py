@@ -7,7 +7,7 @@ outside the service use `understudy verify`, which shares no code with this.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
 from core.artifacts import statements as say
@@ -15,6 +15,7 @@ from core.artifacts.certificate_form import SCHEMA, CertificateForm, Form
 from core.artifacts.errors import InvalidCertificate
 from core.artifacts.execution import Executed, multiplier_runs
 from core.artifacts.joint_form import JOINT_SCHEMA, JointCertificateForm
+from core.artifacts.member_form import MEMBER_SCHEMA, MemberCertificateForm
 from core.artifacts.owners_ledgers import Place, ledgers_of, require_owners
 from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
 from core.artifacts.signing.contexts import CERTIFICATE
@@ -25,6 +26,7 @@ from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
 from core.plan.joint_plan import JointPlan
+from core.plan.member_plan import MemberPlan
 from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
 from core.plan.selection import OrderedPlan
@@ -72,7 +74,7 @@ def make_certificate(
     unit = plan.privacy_unit.column
     place = Place(reserved=reserved, spent=spent)
     return {
-        "schema": JOINT_SCHEMA if isinstance(plan, JointPlan) else SCHEMA,
+        "schema": _schema(plan),
         "release_id": str(release_id),
         "job_id": str(job_id),
         "dataset_id": str(dataset_id),
@@ -99,7 +101,7 @@ def make_certificate(
         "unprotected_quantities": list(say.UNPROTECTED),
         "model": {
             "model_name": "Central",
-            "actors": say.JOINT_ACTORS if isinstance(plan, JointPlan) else say.ACTORS,
+            "actors": _actors(plan),
             "release_type": "One release",
             "data_source_type": "Static",
             "access_type": "Non-interactive",
@@ -127,9 +129,30 @@ def make_certificate(
     }
 
 
+_FORMS: Final[Mapping[object, type[CertificateForm]]] = {
+    SCHEMA: CertificateForm,
+    JOINT_SCHEMA: JointCertificateForm,
+    MEMBER_SCHEMA: MemberCertificateForm,
+}
+
+
+def _schema(plan: Plan) -> str:
+    if isinstance(plan, MemberPlan):
+        return MEMBER_SCHEMA
+    return JOINT_SCHEMA if isinstance(plan, JointPlan) else SCHEMA
+
+
+def _actors(plan: Plan) -> str:
+    if isinstance(plan, MemberPlan):
+        return say.MEMBER_COUNTS_ACTORS
+    return say.JOINT_ACTORS if isinstance(plan, JointPlan) else say.ACTORS
+
+
 def _composition(plan: Plan) -> dict[str, str]:
     if isinstance(plan, JointPlan):
         return {"within": say.JOINT_WITHIN, "across": say.FEDERATED_ACROSS}
+    if isinstance(plan, MemberPlan):
+        return {"within": say.MEMBER_COUNTS_WITHIN, "across": say.COMPOSITION_ACROSS}
     return {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS}
 
 
@@ -163,7 +186,7 @@ def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDo
 
 
 def _form(certificate: Mapping[str, Any]) -> type[CertificateForm]:
-    return JointCertificateForm if certificate.get("schema") == JOINT_SCHEMA else CertificateForm
+    return _FORMS.get(certificate.get("schema"), CertificateForm)
 
 
 def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
@@ -241,7 +264,7 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         InvalidCertificate: the schema is unknown, a member is missing or altered, the recorded releases are not
             the plan's, or their epsilon is above the stated or promised one.
     """
-    if certificate.get("schema") not in (SCHEMA, JOINT_SCHEMA):
+    if certificate.get("schema") not in _FORMS:
         raise InvalidCertificate(
             "the certificate's schema is not known", remedy="use the software that wrote it"
         )

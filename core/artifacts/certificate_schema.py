@@ -16,7 +16,7 @@ _PUBLISHED_AS: Final = {
     "ImageAnchorPlan": "ImageAnchorForm", "JointPlan": "JointPlanForm", "LabelPlan": "LabelForm", "LearningPlan": "LearningForm",
     "LearningRelease": "LearningReleaseForm", "MarginalsPlan": "MarginalsForm", "NoiseBlock": "BlockForm", "Plan": "PlanForm",
     "PoissonSampled": "PoissonSampledForm", "PrivacyGuarantee": "Parameters", "PrivacyUnit": "UnitColumn",
-    "ReportPlan": "ReportPlanForm", "ReusedCounts": "ReusedForm", "ReusedTables": "ReusedTablesForm",
+    "MemberPlan": "MemberPlanForm", "ReportPlan": "ReportPlanForm", "ReusedCounts": "ReusedForm", "ReusedTables": "ReusedTablesForm",
     "SelectionPlan": "SelectionPlanForm", "ModelPlan": "ModelPlanForm", "Threshold": "ThresholdForm",
 }  # fmt: skip
 """Names of definitions, by class: the published schemas are older than some names of classes."""

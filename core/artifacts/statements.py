@@ -198,6 +198,17 @@ MEMBER_WITHIN: Final = (
     "at most the clipping norm whatever the weights are. This owner's ledger is charged its own steps, composed with parameters fixed "
     "beforehand, by privacy loss distributions and by Renyi divergences; the smaller epsilon is reported."
 )
+MEMBER_COUNTS_ACTORS: Final = (
+    "The owner's records lie in a service of its own, which is trusted with them. The board that hands noisy counts from one owner to "
+    "the others, those owners, analysts and recipients of the generator are not trusted, even if all of them collude."
+)
+MEMBER_COUNTS_WITHIN: Final = (
+    "This owner's records are counted exactly, and the whole noise that 'mechanisms' states is added before the counts leave the service, "
+    "once a round. The next round's questions follow from sums of noisy counts of all owners, which may be anything: a record moves the "
+    "counts by at most the stated sensitivity whatever is asked. This owner's ledger is charged its own counts, composed with parameters "
+    "fixed beforehand, by privacy loss distributions and by Renyi divergences; the smaller epsilon is reported. The sums have one such "
+    "noise of every owner."
+)
 CIPHER: Final = "ChaCha20 (RFC 8439)"
 KEY: Final = "256 bits from the operating system for this job alone; destroyed when the release was published"
 ADDRESSING: Final = (

@@ -16,9 +16,17 @@ from core.db.tables.federation_member import FederationMember
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.errors import InvalidGuarantee, TargetOutOfReach
 from core.plan import federation as plans
-from core.plan.domain.declared import domain_from_json
+from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.errors import DomainInvalid
-from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
+from core.plan.domain.table import TableDomain
+from core.plan.errors import (
+    BoundNeedsAnchor,
+    InvalidPlan,
+    InvalidSpec,
+    TooManyCodes,
+    TooManyFreeSteps,
+)
+from core.plan.member_plan import MemberPlan, largest_counts
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import largest_state
 from core.platform.access.errors import RateExceeded
@@ -80,6 +88,8 @@ MemberName = Annotated[str, Path(pattern=plans.MEMBER_NAME)]
         InvalidSpec,
         InvalidPlan,
         BoundNeedsAnchor,
+        TooManyCodes,
+        TooManyFreeSteps,
         InvalidGuarantee,
         TargetOutOfReach,
         QuotaExceeded,
@@ -89,7 +99,7 @@ MemberName = Annotated[str, Path(pattern=plans.MEMBER_NAME)]
 def create_federation(
     order: FederationOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewFederation:
-    """Fix the public plan of federated averaging among owners that each train in a service of their own.
+    """Fix the public plan of a model or a generator that owners train in services of their own: weights are averaged, noisy counts added.
 
     This service becomes the board: it hands noisy states from one member to the others. Nothing is charged here; every member orders
     its own training with `understudy member`, and its own ledger pays. Only this response contains the members' tokens.
@@ -98,12 +108,12 @@ def create_federation(
     federation_id = uuid4()
     domain = domain_from_json(order.domain)
     plan = _planned(order, federation_id, context)
-    state_bytes = largest_state(plan, domain)
+    rounds, state_bytes = _exchanged(plan, domain)
     if state_bytes > MOST_STATE_BYTES:
         raise InvalidSpec(
-            f"a state would have more than {MOST_STATE_BYTES} bytes", remedy="choose a smaller network"
+            f"a state would have more than {MOST_STATE_BYTES} bytes",
+            remedy="choose a smaller network, or declare fewer columns or codes",
         )
-    assert plan.options.averaging_rounds is not None, "a plan of a federation averages"
     row = Federation(
         id=federation_id,
         name=order.name,
@@ -111,7 +121,7 @@ def create_federation(
         created_at=context.clock.now(),
         plan=plan.to_json(),
         domain_sha256=domain.digest(),
-        rounds=plan.options.averaging_rounds,
+        rounds=rounds,
         state_bytes=state_bytes,
         round_seconds=order.round_seconds,
         round=0,
@@ -306,7 +316,16 @@ def _over(row: Federation) -> FederationOver | None:
     return None
 
 
-def _planned(order: FederationOrder, federation_id: UUID, context: InjectedContext) -> ModelPlan:
+def _exchanged(plan: MemberPlan | ModelPlan, domain: Domain) -> tuple[int, int]:
+    """The rounds of a plan, and the bytes of the largest state of one member."""
+    if isinstance(plan, MemberPlan):
+        assert isinstance(domain, TableDomain), "only tables are counted"
+        return plan.rounds, largest_counts(domain)
+    assert plan.options.averaging_rounds is not None, "a plan of a federation averages"
+    return plan.options.averaging_rounds, largest_state(plan, domain)
+
+
+def _planned(order: FederationOrder, federation_id: UUID, context: InjectedContext) -> MemberPlan | ModelPlan:
     """The plan of the first member, made as an order over the datasets of all owners would be."""
     members = tuple(
         plans.FederationMember(name=one.name, declared_size=one.declared_size) for one in order.members
@@ -323,9 +342,14 @@ def _planned(order: FederationOrder, federation_id: UUID, context: InjectedConte
         ready=False,
         federation=federation,
     )
-    wanted = GeneratorOrder.model_validate(
-        {"dataset_id": federation_id, "epsilon": order.epsilon, "delta": order.delta, "model": order.model}
-    )
+    terms = {
+        "dataset_id": federation_id,
+        "epsilon": order.epsilon,
+        "delta": order.delta,
+        "model": order.model,
+        "options": {} if order.generator is None else order.generator.options,
+    }
+    wanted = GeneratorOrder.model_validate(terms)
     plan = context.planner.plan(wanted, facts, None)
-    assert isinstance(plan, ModelPlan), "the order is of a model"
+    assert isinstance(plan, MemberPlan | ModelPlan), "the facts are of a federation"
     return plan

@@ -5,12 +5,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.db.tables.federation import Federation
 from core.db.tables.federation_member import FederationMember
 from core.plan import federation as plans
+from core.plan.member_plan import KIND as MEMBER
 from core.plan.model_options import ModelRequest
+from core.plan.rules import WITHOUT_CRITIC
 from service.wire import Delta, Document, Epsilon, Name, coarse
 
 MOST_UNITS = 10**12
@@ -28,6 +30,17 @@ class DeclaredMember(BaseModel):
     name: MemberName = Field(description="Unique in the federation; certificates state it.")
     declared_size: Annotated[int, Field(ge=1, le=MOST_UNITS, strict=True)] = Field(
         description="The public number of privacy units that this owner declares for its dataset."
+    )
+
+
+class GeneratorTerms(BaseModel):
+    """A generator that the members of a federation train on sums of their noisy counts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    options: Document = Field(
+        default_factory=dict,
+        description="Options of the synthesizer `idpgan` without a critic. Others follow public rules.",
     )
 
 
@@ -59,8 +72,13 @@ class FederationOrder(BaseModel):
     )
     epsilon: Epsilon = Field(description="Epsilon of every member's ledger.")
     delta: Delta
-    model: ModelRequest = Field(
-        description="Options of the classifier, `averaging_rounds` among them. Others follow public rules."
+    model: ModelRequest | None = Field(
+        None,
+        description="Options of the classifier, `averaging_rounds` among them. Others follow public rules.",
+    )
+    generator: GeneratorTerms | None = Field(
+        None,
+        description="A generator of tables to train instead of a `model`, on noisy counts that are added.",
     )
     members: list[DeclaredMember] = Field(min_length=2, max_length=plans.MOST_MEMBERS)
     round_seconds: float = Field(
@@ -71,6 +89,12 @@ class FederationOrder(BaseModel):
         strict=True,
         description="How long a round may take from its first state, or from the end of the round before. Then the federation fails.",
     )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.model is None) == (self.generator is None):
+            raise ValueError("a federation trains either a model or a generator")
+        return self
 
 
 class MemberCertificate(BaseModel):
@@ -144,13 +168,19 @@ class Membership(BaseModel):
     round_seconds: float
     epsilon: float
     delta: float
-    model: ModelRequest = Field(description="The options of the planned model, as an order takes them.")
+    model: ModelRequest | None = Field(
+        description="The options of the planned model, as an order takes them; null for a generator."
+    )
+    generator: GeneratorTerms | None = Field(
+        description="The options of the planned generator, as an order takes them; null for a model."
+    )
     domain_sha256: str
     plan_sha256: str
 
     @classmethod
     def of(cls, row: Federation, member: FederationMember) -> Self:
         """Show a row to a member."""
+        options, counted = row.plan["options"], row.plan["kind"] == MEMBER
         return cls(
             federation_id=row.id,
             member=member.name,
@@ -161,9 +191,14 @@ class Membership(BaseModel):
             round_seconds=row.round_seconds,
             epsilon=row.plan["guarantee"]["epsilon"],
             delta=row.plan["guarantee"]["delta"],
-            model=ModelRequest(
-                **{name: value for name, value in row.plan["options"].items() if value or name not in _ABSENT}
+            model=None
+            if counted
+            else ModelRequest(
+                **{name: value for name, value in options.items() if value or name not in _ABSENT}
             ),
+            generator=GeneratorTerms(options={name: options[name] for name in sorted(WITHOUT_CRITIC)})
+            if counted
+            else None,
             domain_sha256=row.domain_sha256,
             plan_sha256=plans.shared_digest(row.plan),
         )

@@ -108,7 +108,9 @@ def _planned_steps(job: ShownJob) -> tuple[int, int]:
 
 
 def _measurements(job: ShownJob) -> int:
-    """Number of measurement marks: one per measurement of a graphical model, one for every other plan."""
+    """Number of measurement marks: one per measurement of a graphical model, one per round of a federation's generator, one for every other plan."""
+    if job.plan.get("kind") == "member":
+        return len(job.plan["mechanism"]["parts"])
     return 1 + 2 * int(job.plan.get("options", {}).get("rounds", 0))
 
 

@@ -189,8 +189,9 @@ class GeneratorOrder(BaseModel):
     )
     federation: FederationJoin | None = Field(
         None,
-        description="The federation in which a `model` is trained: on the rows of this dataset alone, with weights that are averaged with "
-        "those of owners in services of their own. `model` names the options that the board's plan was made from.",
+        description="The federation in which a `model` or a generator is trained: on the rows of this dataset alone, with weights that are averaged "
+        "with those of owners in services of their own, or with noisy counts that are added to theirs. `model` or `options` are those that "
+        "the board states. A generator is of a table, without a critic, and reuses no counts.",
     )
     reuse: bool = Field(
         default=True,
@@ -215,8 +216,9 @@ class GeneratorOrder(BaseModel):
             raise ValueError("a model has its own options, and neither candidates nor a report")
         if self.further_datasets and (self.selection is not None or self.report is not None):
             raise ValueError("a selection and a report are over one dataset")
-        if self.federation is not None and (self.model is None or self.further_datasets):
-            raise ValueError("a federation trains a model on one dataset of this service")
+        elsewhere = self.selection is not None or self.report is not None or self.further_datasets
+        if self.federation is not None and elsewhere:
+            raise ValueError("a federation trains a model or a generator on one dataset of this service")
         on_cpu = self.model is not None or self.report is not None
         on_cpu |= self.selection is None and self.synthesizer in GRAPHICAL
         if self.device == "gpu" and on_cpu:

@@ -16,6 +16,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.errors import BudgetNotSet
 from core.plan.errors import SynthesizerNotInstalled
 from core.plan.joint_plan import joint_plan
+from core.plan.member_plan import make_member_plan
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan, make_model_quote
 from core.plan.plan import make_plan
@@ -168,6 +169,8 @@ def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> Or
         return make_report_plan(report=spec, **public)
     if isinstance(spec, ModelSpec):
         return make_model_plan(model=spec, owners=facts.owners or None, federation=facts.federation, **public)
+    if facts.federation is not None:
+        return make_member_plan(spec=spec, federation=facts.federation, **public)
     plan = make_plan(spec=spec, **public)
     return joint_plan(plan, facts.owners) if facts.owners else plan
 

@@ -18,6 +18,7 @@ from core.data.objects import ObjectStore
 from core.db.tables.release import Release
 from core.errors import UnderstudyError
 from core.plan.domain.table import TableDomain
+from core.plan.member_plan import MemberPlan
 from core.plan.plan import Plan
 from core.plan.reusing import EarlierCounts, may_reuse, with_reuse
 from core.plan.selection import OrderedPlan
@@ -83,7 +84,8 @@ def reusing(
         facts: The facts of its dataset.
         store: The store of the bundles.
     """
-    if not isinstance(plan, Plan) or not isinstance(facts.domain, TableDomain):
+    of_others = isinstance(plan, MemberPlan)  # whose counts are added to those of other rows
+    if of_others or not isinstance(plan, Plan) or not isinstance(facts.domain, TableDomain):
         return plan
     share_ordered = order.options.get("anchor_screening_share") is not None
     left = {one.counts.release_id: one for one in stored}

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from core.artifacts.certificate_form import SCHEMA
 from core.artifacts.joint_form import JOINT_SCHEMA
+from core.artifacts.member_form import MEMBER_SCHEMA
 from core.errors import UnderstudyError
 from core.plan.plan import Plan
 from core.plan.quote import expected_error_in
@@ -30,7 +31,7 @@ def expected_error_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> di
 def _plan_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> Plan | None:
     try:
         if (
-            certificate["schema"] not in (SCHEMA, JOINT_SCHEMA)
+            certificate["schema"] not in (SCHEMA, JOINT_SCHEMA, MEMBER_SCHEMA)
             or certificate["data_domain"]["sha256"] != facts.domain.digest()
         ):
             return None

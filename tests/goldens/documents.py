@@ -16,6 +16,7 @@ from core.artifacts.certificate_schema import schema_text
 from core.artifacts.execution import Executed
 from core.artifacts.joint_form import joint_schema_text
 from core.artifacts.manifest import ImageManifest, TableManifest
+from core.artifacts.member_form import member_counts_schema_text
 from core.artifacts.model_certificate import (
     Trained,
     make_model_certificate,
@@ -36,11 +37,14 @@ from core.artifacts.selection_certificate import of_selection, sign_selection_ce
 from core.artifacts.selection_execution import SelectionExecuted
 from core.artifacts.selection_form import selection_schema_text
 from core.artifacts.signing import contexts
+from core.dp.adjacency import Adjacency
+from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.hash_chain import Head
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.federation import Federation, FederationMember
 from core.plan.joint_plan import JointPlan, joint_plan
+from core.plan.member_plan import MemberPlan, make_member_plan
 from core.plan.model_plan import ModelPlan
 from core.plan.owners import DataOwner
 from core.plan.plan import Plan
@@ -110,6 +114,7 @@ def ordered_plans() -> dict[str, object]:
         "images with a critic": plans.image_plan({"critic": True}),
         "linear model": plans.model_plan(),
         "counts of two owners": _joint(),
+        "counts of a federation's member": _member(),
         "model on components": plans.model_plan({"network": "mlp", "components": 3, "accuracy_share": 0.1}),
     }
     members: dict[str, object] = {}
@@ -144,12 +149,10 @@ def certificates() -> dict[str, object]:
     members["private model of two owners"] = _private_model(replace(plan, owners=_owners(plan.declared_size)))
     averaged = plans.model_plan({"averaging_rounds": 20}, owners=_owners(plan.declared_size))
     members["averaged model of two owners"] = _private_model(averaged)
-    sizes = (
-        FederationMember(name="north", declared_size=20_000),
-        FederationMember(name="south", declared_size=30_000),
-    )
-    federation = Federation(federation_id=str(UUID(int=9)), member="south", members=sizes)
-    federated = plans.model_plan({"averaging_rounds": 20}, federation=federation)
+    stated = _statement(_member()) | _artefacts(("counts.bin", *_TABLE_FILES))
+    signed = sign_certificate(stated, SIGNER).to_json()
+    members["generator of a federation's member"] = _stable(signed, contexts.CERTIFICATE)
+    federated = plans.model_plan({"averaging_rounds": 20}, federation=_federation())
     members["model of a federation's member"] = _private_model(federated)
     return members
 
@@ -207,6 +210,26 @@ def _owners(declared_size: int) -> tuple[DataOwner, DataOwner]:
 def _joint() -> JointPlan:
     plan = plans.table_plan({"critic": False})
     return joint_plan(plan, _owners(plan.declared_size))
+
+
+def _federation() -> Federation:
+    sizes = (
+        FederationMember(name="north", declared_size=20_000),
+        FederationMember(name="south", declared_size=30_000),
+    )
+    return Federation(federation_id=str(UUID(int=9)), member="south", members=sizes)
+
+
+def _member() -> MemberPlan:
+    return make_member_plan(
+        spec=plans.spec(),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=plans.DELTA),
+        declared_size=50_000,
+        domain=TableDomain.from_json(plans.DOMAIN),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=plans.RECORD,
+        federation=_federation(),
+    )
 
 
 def _private_model(plan: ModelPlan) -> dict[str, Any]:
@@ -291,6 +314,7 @@ def schemas() -> dict[str, object]:
         "federated-model": federated_schema_text(),
         "averaged-model": averaged_schema_text(),
         "member-model": member_schema_text(),
+        "member": member_counts_schema_text(),
     }
     members: dict[str, object] = {}
     for name, text in texts.items():

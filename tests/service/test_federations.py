@@ -7,17 +7,22 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partialmethod
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import httpx
 import pytest
 
 from core.data.boards import Board
+from core.data.objects import ObjectStore
 from core.db.tables import Dataset, Job
+from core.plan.selection import ordered_plan_from_json
 from core.platform.access.roles import Role
 from service.app import STATES_AT_ONCE, STATES_OF_ONE
 from service.edge.body_stream import BodyStream
+from service.planning.facts import DatasetFacts
+from service.planning.orders import GeneratorOrder
+from service.quotes.reuse import StoredCounts, reusing
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.serving import Served, eventually
 from tests.service.test_obtaining import Bridge, everybody
@@ -174,6 +179,9 @@ def test_certificates_of_the_members_plans_are_kept_once(world: World, board: Bo
         ({"members": [ORDER["members"][0]] * 2}, "invalid-plan"),
         ({"members": ORDER["members"][:1]}, "invalid-input"),
         ({"domain": {}}, "domain-invalid"),
+        ({"generator": {}}, "invalid-input"),
+        ({"model": None}, "invalid-input"),
+        ({"model": None, "generator": {"options": {"critic": True}}}, "invalid-spec"),
     ],
 )
 def test_a_federation_that_cannot_train_is_not_created(world: World, changes: Any, code: str) -> None:
@@ -234,6 +242,7 @@ def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
         (_joined(board, "north", dataset_id, domain_sha256="0" * 64), "domain"),
         (_joined(board, "north", dataset_id, federation_id=str(uuid4())), "plan"),
         (_joined(board, "north", dataset_id) | {"epsilon": 2.0}, "plan"),
+        (_joined(board, "north", dataset_id) | {"model": None}, "plan"),
         (_joined(board, "north", dataset_id) | {"model": {"steps": 40, "averaging_rounds": 2}}, "plan"),
     ]
     for order, what in refused:
@@ -242,7 +251,7 @@ def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
             problem = require_problem(answer, status=409, code="federation-differs")
             assert problem["facts"] == {"what": what}
     for changes in (
-        {"model": None},
+        {"model": None, "report": {"release_id": str(uuid4())}},
         {"further_datasets": [{"dataset_id": dataset_id}]},
         {"federation": _joined(board, "north", dataset_id)["federation"] | {"url": "http://10.0.0.1/v1?x"}},
         {"federation": _joined(board, "north", dataset_id)["federation"] | {"member": "west"}},
@@ -250,6 +259,42 @@ def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
         answer = world.analyst.post("/v1/quotes", _joined(board, "north", dataset_id) | changes)
         assert answer.status_code == 422, answer.text
     assert world.movements(dataset_id) == []
+
+
+COUNTED: dict[str, Any] = {name: value for name, value in ORDER.items() if name != "model"} | {
+    "generator": {"options": {"pretraining_steps": 20}}
+}
+
+
+def test_a_member_orders_a_generator_from_noisy_counts(world: World) -> None:
+    board = BoardOf(world, world.analyst.post("/v1/federations", COUNTED).json())
+    plan = board.made["plan"]
+    assert (board.made["rounds"], plan["kind"], plan["options"]["anchor_screening_share"]) == (
+        2,
+        "member",
+        0.0,
+    )
+    dataset_id = world.ready()
+    membership = board.send("north", "GET", "membership").json()
+    assert membership["model"] is None
+    assert membership["generator"]["options"]["pretraining_steps"] == 20
+    order = _joined(board, "north", dataset_id) | {"options": membership["generator"]["options"]}
+    quote = world.analyst.post("/v1/quotes", order).json()
+    assert (quote["fits"], quote["declared_size"], quote.get("reused")) == (True, 1500, None)
+    answer = world.analyst.post("/v1/jobs", order, headers={"Idempotency-Key": "north"})
+    assert answer.status_code == 202, answer.text
+    (entry,) = world.movements(dataset_id)
+    assert (entry["kind"], entry["mechanism"]) == ("RESERVED", plan["mechanism"])
+    for changes in ({"options": {}}, {"options": order["options"] | {"pretraining_steps": 21}}):
+        other = world.analyst.post("/v1/quotes", order | changes)
+        problem = require_problem(other, status=409, code="federation-differs")
+        assert problem["facts"] == {"what": "plan"}
+    bound = board.send("north", "PUT", "rounds/0", content=bytes(10**6))
+    require_problem(bound, status=413, code="upload-too-large")
+    member = ordered_plan_from_json(plan)
+    earlier, facts = [cast("StoredCounts", None)], cast("DatasetFacts", None)
+    wanted = GeneratorOrder.model_validate(order)
+    assert reusing(member, earlier, wanted, facts, cast("ObjectStore", None)) is member, "of other rows"
 
 
 def test_the_command_quotes_and_orders_in_the_members_own_service(
@@ -292,3 +337,7 @@ def test_the_command_quotes_and_orders_in_the_members_own_service(
         assert set(made["tokens"]) == {"north", "south"}
         assert client.federations.read(made["id"])["state"] == "open"
         assert client.federations.end(made["id"])["state"] == "ended"
+    counted = BoardOf(world, world.analyst.post("/v1/federations", COUNTED).json())
+    monkeypatch.setenv("UNDERSTUDY_FEDERATION_TOKEN", counted.made["tokens"]["north"])
+    assert run(dataset_id, "--join", f"https://board.example.org{counted.path}", "--dry-run") == 0
+    assert json.loads(capsys.readouterr().out)["expected_error"]["measured"]

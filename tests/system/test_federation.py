@@ -1,4 +1,4 @@
-"""Two owners with a stack each: own database, own key, own ledger. One model, and rows that never leave; and an owner that freezes."""
+"""Two owners with a stack each: own database, own key, own ledger. One model, one generator, and rows that never leave; and an owner that freezes."""
 
 import json
 import os
@@ -62,10 +62,10 @@ class Federation:
             self.domain.pop("declared_size", None)
             self.datasets[name] = _ready(stacks[name].connection, rows, declared, size)
 
-    def create(self, **model: int) -> None:
+    def create(self, **terms: dict[str, Any]) -> None:
         with self.stacks["north"].connection.client("analyst") as analyst:
             self.made = analyst.federations.create(
-                "readmissions", domain=self.domain, epsilon=2.0, delta=1e-6, members=SIZES, model=model, round_seconds=120.0
+                "readmissions", domain=self.domain, epsilon=2.0, delta=1e-6, members=SIZES, round_seconds=120.0, **terms
             )  # fmt: skip
 
     def member(self, name: str) -> subprocess.CompletedProcess[str]:
@@ -90,28 +90,40 @@ class Federation:
 
 def test_two_owners_with_a_stack_each_hold_one_model(stacks: dict[str, Up], tmp_path: Path) -> None:
     federation = Federation(stacks, tmp_path)
-    federation.create(steps=40, averaging_rounds=4)
+    federation.create(model={"steps": 40, "averaging_rounds": 4})
+    _require_one_release(federation, tmp_path)
+    _require_that_a_frozen_owner_is_refused(federation)
+
+
+def test_two_owners_with_a_stack_each_hold_one_generator(stacks: dict[str, Up], tmp_path: Path) -> None:
+    federation = Federation(stacks, tmp_path)
+    federation.create(generator={})
+    certificates = _require_one_release(federation, tmp_path)
+    counts = {one["artefacts"]["counts.bin"]["sha256"] for one in certificates}
+    assert len(counts) == 1, "one set of sums"
+
+
+def _require_one_release(federation: Federation, folder: Path) -> list[dict[str, Any]]:
+    """Run both members to their end, and verify what each holds."""
     with ThreadPoolExecutor(2) as threads:
         for finished in threads.map(federation.member, SIZES):
             assert finished.returncode == 0, finished.stderr
-
     found = federation.shown()
     assert found["state"] == "done"
     certificates = {one["name"]: one["certificate"] for one in found["members"]}
     places = {name: certificate["ledger"] for name, certificate in certificates.items()}
     assert places["north"] != places["south"], "each ledger is its own"
     for name in SIZES:
-        listed = understudy("signing-keys", "--data-folder", stacks[name].data_folder, "--json")
-        (tmp_path / "keys.json").write_text(listed.stdout)
-        verified = understudy("verify", tmp_path / f"{name}.zip", "--keys", tmp_path / "keys.json")
+        listed = understudy("signing-keys", "--data-folder", federation.stacks[name].data_folder, "--json")
+        (folder / "keys.json").write_text(listed.stdout)
+        verified = understudy("verify", folder / f"{name}.zip", "--keys", folder / "keys.json")
         assert verified.returncode == 0, verified.stdout + verified.stderr
-
-    _require_that_a_frozen_owner_is_refused(federation)
+    return list(certificates.values())
 
 
 def _require_that_a_frozen_owner_is_refused(federation: Federation) -> None:
     """Stop everything that trains at south in the middle of a round, until north has given up."""
-    federation.create(steps=400, averaging_rounds=40)
+    federation.create(model={"steps": 400, "averaging_rounds": 40})
     with ThreadPoolExecutor(2) as threads:
         running = {name: threads.submit(federation.member, name) for name in SIZES}
         assert wait_until(lambda: federation.shown()["rounds_done"] >= 1, seconds=300)

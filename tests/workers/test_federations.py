@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -16,6 +17,9 @@ from uuid import UUID
 import httpx
 import pytest
 
+from core.artifacts.bundle import unpack
+from core.artifacts.certificate import verify_certificate
+from core.artifacts.counts import ReleasedCounts
 from core.artifacts.errors import InvalidCertificate
 from core.artifacts.model_certificate import verify_model_certificate
 from core.artifacts.signing import keyring
@@ -25,8 +29,10 @@ from core.db.tables import Federation, FederationState
 from core.dp.charge import charge_of
 from core.jobs.coarse import Edges, charged_steps
 from core.ledger.reservation import EntryKind
-from core.plan.federation import shared_digest
+from core.plan.federation import FederationMember, shared_digest
+from core.plan.member_plan import MemberPlan
 from core.plan.model_plan import ModelPlan
+from core.plan.selection import ordered_plan_from_json
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import pepper_from
 from core.platform.access.roles import Role
@@ -34,10 +40,12 @@ from core.platform.settings import Settings
 from service.app import create_app
 from tests.service.serving import Served, eventually, serving
 from tests.workers.support import DOCUMENT, ROWS, Workshop
-from understudy.verifying import private_models
+from understudy.verifying import federations, private_models
+from understudy.verifying.bundle_file import open_bundle
+from understudy.verifying.counts import count_problems
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers.child import AttemptEnded, ExitCode
-from workers.classifying import BoardAnswer, BoardConnection, BoardSilent, FederationBoard
+from workers.federation_board import BoardAnswer, BoardConnection, BoardSilent, FederationBoard
 
 LOOPBACK = (IPv4Network("127.0.0.0/8"),)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -84,9 +92,11 @@ class Federated:
         headers = {"Authorization": f"Bearer {token or self.key}"}
         return httpx.request(method, f"{self.served.url}/v1/federations{path}", headers=headers, **options)
 
-    def plan(self, name: str) -> ModelPlan:
+    def plan(self, name: str) -> MemberPlan | ModelPlan:
         plan = self.made["plan"]
-        return ModelPlan.from_json(plan | {"federation": plan["federation"] | {"member": name}})
+        made = ordered_plan_from_json(plan | {"federation": plan["federation"] | {"member": name}})
+        assert isinstance(made, MemberPlan | ModelPlan)
+        return made
 
     def order(self, name: str, shop: Workshop, *, token: str | None = None) -> UUID:
         board = Board(url=self.served.url, token=token or self.made["tokens"][name])
@@ -159,6 +169,110 @@ def test_two_owners_hold_one_model_although_one_was_killed(
     _require_no_other_certificate(certificates["north"])
 
 
+def test_two_owners_hold_one_generator_although_one_was_killed(
+    workshop: Workshop, served: Served, tmp_path: Path
+) -> None:
+    federated = Federated(workshop, served, model=None, generator={"options": {"pretraining_steps": 20}})
+    shops = {"north": workshop, "south": workshop.neighbour(colours=("red", "green"))}
+    jobs = {name: federated.order(name, shop) for name, shop in shops.items()}
+    with ThreadPoolExecutor(2) as threads:
+        ended = {name: threads.submit(shops[name].train, jobs[name]) for name in shops}
+        # North has begun the second round, whose counts wait for an edge of the job, and dies there.
+        assert eventually(
+            lambda: (workshop.job(jobs["north"]).stage, workshop.job(jobs["north"]).step) == ("measure", 2)
+        )
+        child = _child_of(jobs["north"])
+        assert child is not None
+        os.kill(child, signal.SIGKILL)
+        ended["north"].result()
+        assert workshop.job(jobs["north"]).state == "queued"
+        handed_in = federated.states()
+        workshop.train(jobs["north"])
+        ended["south"].result()
+    assert handed_in.items() <= federated.states().items(), "the same bytes were handed in again"
+    assert len(federated.states()) == 4, "two rounds"
+    weights, certificates = set(), {}
+    for name, job_id in jobs.items():
+        shop, plan = shops[name], federated.plan(name)
+        job, release = shop.job(job_id), shop.release(job_id)
+        assert (job.state, job.failure_code, job.sealed_federation) == ("succeeded", None, None)
+        assert release is not None
+        assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+        assert shop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
+        path = tmp_path / f"{name}.zip"
+        path.write_bytes(shop.store.get_bytes(release.bundle_key))
+        with shop.database.read_only() as session:
+            keys = keyring.public_keys(session)
+            kept = [one for (one,) in session.query(FederationState.content) if one is not None]
+        report = verify_bundle(path, public_keys=keys.values())
+        assert report.outcome is Outcome.VERIFIED, report.refusals
+        assert f"member {name} of 2" in next(one.detail for one in report.checks if one.name == "federation")
+        certificates[name] = release.certificate
+        weights.add(release.certificate["artefacts"]["counts.bin"]["sha256"])
+        weights.add(release.certificate["artefacts"]["generator.safetensors"]["sha256"])
+        path_of, token = f"/{federated.id}/certificate", federated.made["tokens"][name]
+        assert federated.send("PUT", path_of, token=token, json=release.certificate).status_code == 204
+    assert len(weights) == 2, "all members hold one generator and one set of sums"
+    released = ReleasedCounts.from_bytes(unpack(path.read_bytes()).counts or b"")
+    cells = sum(one.cells.size for one in released.tables if len(one.columns) > 1)
+    assert [len(one) for one in kept] == [8 * cells] * 2, "what leaves is one whole number for each cell"
+    _require_no_other_counts(certificates["north"], tmp_path / "north.zip")
+
+
+def _require_no_other_counts(certificate: dict[str, Any], path: Path) -> None:
+    assert certificate["schema"] == "understudy.member-certificate/1"
+    assert certificate["executed"]["releases"]["anchor"] == [[0, 1, 2]], "the own counts"
+    plan = certificate["plan"]
+    own = [row["noise_std"] for row in certificate["mechanisms"]]
+    assert own == [plan["anchor"]["noise_multiplier"] * plan["anchor"]["sensitivity"]] * 2
+    assert verify_certificate(certificate)
+    alone = {name: value for name, value in plan.items() if name not in {"federation", "kind"}}
+    members = plan["federation"]["members"]
+    fewer = plan["federation"] | {"members": members[:1]}
+    more = plan["federation"] | {"members": [*members, {"name": "east", "declared_size": 1}]}
+    quieter = plan["anchor"] | {"noise_multiplier": plan["anchor"]["noise_multiplier"] / 2}
+    for altered in (
+        {"schema": "understudy.certificate/2"},
+        {"declared_size": ROWS},
+        {"plan": alone},
+        {"plan": plan | {"federation": fewer}},
+        {"plan": plan | {"anchor": quieter}},
+        {"mechanisms": certificate["mechanisms"][:1]},
+        {"charge": certificate["charge"] | {"epsilon_micros": 1}},
+        {"ledgers": []},
+    ):
+        with pytest.raises(InvalidCertificate):
+            verify_certificate(certificate | altered)
+    for changed in (
+        alone, plan | {"federation": fewer}, plan | {"declared_size": ROWS}, plan | {"steps": 1},
+        plan | {"anchor": None}, plan | {"reused": []},
+    ):  # fmt: skip
+        assert [*federations.counts_problems(certificate | {"plan": changed})]
+    opened = open_bundle(path)
+    assert not [*count_problems(opened, plan)]
+    for changed in (alone, plan | {"federation": more}, plan | {"anchor": quieter}):
+        assert "standard deviation" in next(count_problems(opened, changed)), "of the noise of all members"
+
+
+@pytest.mark.long
+def test_a_member_that_vanishes_leaves_the_others_charged_for_their_counts(
+    workshop: Workshop, served: Served
+) -> None:
+    federated = Federated(workshop, served, model=None, generator={})
+    job_id = federated.order("north", workshop)
+    with ThreadPoolExecutor(1) as threads:
+        ended = threads.submit(workshop.train, job_id)
+        assert eventually(lambda: (0, 0) in federated.states())
+        with workshop.database.transaction() as session:
+            session.get_one(Federation, federated.id).round_seconds = 0.1
+        ended.result()
+    job, kept = workshop.job(job_id), workshop.reservation(job_id)
+    assert (job.state, job.failure_code) == ("failed", "member-vanished")
+    assert federated.send("GET", f"/{federated.id}").json()["vanished"] == "south"
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
+    assert kept.in_force == kept.reserved, "what was handed in stays charged, and so does the second round"
+
+
 def _require_no_other_certificate(certificate: dict[str, Any]) -> None:
     assert certificate["schema"] == "understudy.member-model-certificate/1"
     assert certificate["executed"]["releases"]["gradients"] == [[0, 1, 60]], "the own steps"
@@ -176,7 +290,7 @@ def _require_no_other_certificate(certificate: dict[str, Any]) -> None:
         with pytest.raises(InvalidCertificate):
             verify_model_certificate(certificate | altered)
     for changed in (alone, plan | {"federation": fewer}, plan | {"declared_size": ROWS}):
-        assert [*private_models.federation_problems(certificate | {"plan": changed})]
+        assert [*federations.problems(certificate | {"plan": changed})]
     assert [*private_models.plan_problems(plan, averaged=True)]
     assert not [*private_models.plan_problems(plan, averaged=True, member=True)]
 
@@ -214,7 +328,7 @@ def test_a_member_that_freezes_in_a_round_is_refused_when_it_thaws(
     _require_charged_for_what_had_begun(workshop, jobs["north"], federated.plan("north"))
 
 
-def _require_charged_for_what_had_begun(shop: Workshop, job_id: UUID, plan: ModelPlan) -> None:
+def _require_charged_for_what_had_begun(shop: Workshop, job_id: UUID, plan: MemberPlan | ModelPlan) -> None:
     job = shop.job(job_id)
     assert (job.state, job.failure_code, job.steps_begun) == ("failed", "member-vanished", 40)
     assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
@@ -240,7 +354,7 @@ class Scripted:
 
 
 def _board(
-    federated: ModelPlan, connection: Scripted, waited: list[float], *, begun: bool = False
+    federated: MemberPlan | ModelPlan, connection: Scripted, waited: list[float], *, begun: bool = False
 ) -> FederationBoard:
     return FederationBoard(
         cast("BoardConnection", connection),
@@ -253,14 +367,19 @@ def _board(
     )
 
 
-@pytest.fixture(scope="module")
-def plan() -> ModelPlan:
+@pytest.fixture(scope="module", params=["weights", "counts"])
+def plan(request: pytest.FixtureRequest) -> MemberPlan | ModelPlan:
     from tests.models.classifier.test_federation import plan_for
+    from tests.models.idpgan import test_count_rounds as counting
 
-    return plan_for("south")
+    if request.param == "weights":
+        return plan_for("south")
+    made = counting.plan_for("south")
+    north = FederationMember(name="north", declared_size=made.declared_size - made.local_size)
+    return replace(made, federation=replace(made.federation, members=(north, counting.MEMBERS[1])))
 
 
-def test_a_state_leaves_at_an_edge_and_every_other_one_is_read(plan: ModelPlan) -> None:
+def test_a_state_leaves_at_an_edge_and_every_other_one_is_read(plan: MemberPlan | ModelPlan) -> None:
     ok = BoardAnswer(200, b'{"complete": false}')
     connection = Scripted(
         BoardSilent, BoardAnswer(503, b""), BoardAnswer(204, b""), ok, BoardAnswer(200, b'{"complete": true}'),
@@ -291,7 +410,7 @@ def test_a_state_leaves_at_an_edge_and_every_other_one_is_read(plan: ModelPlan) 
     ],
 )
 def test_what_the_board_answers_ends_the_job_with_a_code(
-    plan: ModelPlan, answer: BoardAnswer, code: ExitCode
+    plan: MemberPlan | ModelPlan, answer: BoardAnswer, code: ExitCode
 ) -> None:
     with pytest.raises(AttemptEnded) as ended:
         _board(plan, Scripted(answer), []).exchange(0, b"own")
@@ -300,7 +419,7 @@ def test_what_the_board_answers_ends_the_job_with_a_code(
 
 @pytest.mark.parametrize(("begun", "code"), [(False, ExitCode.MEMBER_VANISHED), (True, ExitCode.DATA)])
 def test_a_member_that_was_late_itself_is_charged_in_full_once_it_has_begun(
-    plan: ModelPlan, begun: bool, code: ExitCode
+    plan: MemberPlan | ModelPlan, begun: bool, code: ExitCode
 ) -> None:
     late = BoardAnswer(200, json.dumps({
         "plan_sha256": shared_digest(plan.to_json()), "member": "south", "state": "failed", "vanished": "south"
@@ -310,14 +429,14 @@ def test_a_member_that_was_late_itself_is_charged_in_full_once_it_has_begun(
     assert ended.value.code is code
 
 
-def test_another_plan_at_the_board_ends_the_job_before_rows_are_opened(plan: ModelPlan) -> None:
+def test_another_plan_at_the_board_ends_the_job_before_rows_are_opened(plan: MemberPlan | ModelPlan) -> None:
     for body in (b"{}", b"[]", b'{"plan_sha256": "0", "member": "south", "state": "open"}'):
         with pytest.raises(AttemptEnded) as ended:
             _board(plan, Scripted(BoardAnswer(200, body)), []).require_same()
         assert ended.value.code is ExitCode.FEDERATION_DIFFERS
 
 
-def test_a_silent_board_is_given_time_and_then_another_attempt(plan: ModelPlan) -> None:
+def test_a_silent_board_is_given_time_and_then_another_attempt(plan: MemberPlan | ModelPlan) -> None:
     waited: list[float] = []
     with pytest.raises(AttemptEnded) as ended:
         _board(plan, Scripted(*[BoardSilent] * 1000), waited).require_same()

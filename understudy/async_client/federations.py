@@ -1,4 +1,4 @@
-"""``client.federations``: averaging with owners that train in services of their own. This service is the board, or the member's own."""
+"""``client.federations``: models and generators with owners that train in services of their own. This service is the board, or the member's own."""
 
 from collections.abc import Mapping
 
@@ -20,8 +20,9 @@ class AsyncFederations:
         domain: Json,
         epsilon: float,
         delta: float,
-        model: Json,
+        model: Json | None = None,
         members: Mapping[str, int],
+        generator: Json | None = None,
         round_seconds: float | None = None,
     ) -> Json:
         """Create a federation (analyst); nothing is charged. Only this answer holds the `tokens` of the members.
@@ -33,6 +34,7 @@ class AsyncFederations:
             delta: of every member's ledger.
             model: options of the classifier, ``averaging_rounds`` among them.
             members: declared size of every owner by its name.
+            generator: ``options`` of a generator of tables, instead of a `model`; empty for the public rules.
             round_seconds: how long a round may take; by default an hour.
         """
         sizes = [{"name": each, "declared_size": size} for each, size in members.items()]
@@ -42,6 +44,7 @@ class AsyncFederations:
             "epsilon": epsilon,
             "delta": delta,
             "model": model,
+            "generator": generator,
             "members": sizes,
             "round_seconds": round_seconds,
         }

@@ -45,7 +45,7 @@ class AsyncJobs(AsyncSession):
             grant_id: the grant that pays; by default the only open one.
             further: datasets of other owners, with the same domain, to train a `model`, or a generator from counts, on together; the
                 only open grant on each pays for it. Every ledger is charged the whole job, or none is.
-            federation: the board, token and plan of a federation in which a `model` is trained (`understudy member`).
+            federation: the board, token and plan of a federation in which a `model` or a generator is trained (`understudy member`).
             reuse: whether the job takes over counts of earlier releases.
             device: kind of device to train on, "cpu" or "gpu"; "auto" leaves it to the service's public rule.
         """

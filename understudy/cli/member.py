@@ -1,4 +1,4 @@
-"""``understudy member``: train on the rows of one service as a member of a federation."""
+"""``understudy member``: train a model or a generator on the rows of one service as a member of a federation."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from understudy.cli.options import AsJson
 from understudy.cli.service import Service
 from understudy.client import Client
 from understudy.documents import take
-from understudy.order_options import joined, parse_federation
+from understudy.order_options import joined, parse_federation, terms_of
 from understudy.quote_labels import quote_lines
 
 
@@ -29,7 +29,7 @@ def member(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Wait for the model, write its bundle to this file, and hand in its certificate."
+            "--out", help="Wait for the release, write its bundle to this file, and hand in its certificate."
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the quote and order nothing.")] = False,
@@ -37,19 +37,25 @@ def member(
     *,
     service: Service,
 ) -> None:
-    """Average a model with owners that train in services of their own (analyst, with a grant on the dataset).
+    """Train a model or a generator with owners that train in services of their own (analyst, with a grant on the dataset).
 
-    Rows stay in the member's service; weights with noise leave it once a round. Its ledger is charged for its own steps alone. The same
-    command given again goes on with the same order.
+    Rows stay in the member's service; weights or counts with noise leave it once a round. Its ledger is charged for its own noise alone. The
+    same command given again goes on with the same order.
     """
     url, federation_id = parse_federation(join)
     with Client(url, key=token) as board, service.client("analyst") as client:
         membership = board.federations.read_membership(federation_id)
-        epsilon, delta, model, name = take(membership, "epsilon", "delta", "model", "member")
+        epsilon, delta, name = take(membership, "epsilon", "delta", "member")
+        model, options = terms_of(membership)
         federation = joined(url, token, membership)
         if dry_run:
             quote = client.ask_quote(
-                dataset, epsilon=epsilon, delta=delta, model=model, federation=federation
+                dataset,
+                epsilon=epsilon,
+                delta=delta,
+                model=model,
+                options=options,
+                federation=federation,
             )
             tell(quote.document, quote_lines(quote), as_json=as_json)
             return
@@ -58,6 +64,7 @@ def member(
             epsilon=epsilon,
             delta=delta,
             model=model,
+            options=options,
             federation=federation,
             idempotency_key=f"federation-{federation_id}-{name}",
         )

@@ -13,6 +13,7 @@ from understudy.errors import NotABundle
 from understudy.verifying.anchors import has_rounds, is_of_images, screening_sensitivity
 from understudy.verifying.bundle_file import COUNTS, Opened
 from understudy.verifying.closeness import close
+from understudy.verifying.federations import summed
 from understudy.verifying.learning import learns_records
 from understudy.verifying.marginals import counted, is_of_marginals
 from understudy.verifying.records import described
@@ -68,7 +69,8 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
 
 
 def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
-    anchor, most_records = combined(plan), plan["privacy_unit"].get("records") or 1
+    anchor = summed(plan, combined(plan))
+    most_records = plan["privacy_unit"].get("records") or 1
     cells, stated = head["cardinalities"], _stated(head["groups"])
     if is_of_marginals(anchor):
         yield from _marginal_problems(opened, cells, head["merged"], stated, anchor)

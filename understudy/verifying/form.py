@@ -39,7 +39,7 @@ _ELSEWHERE: Final = frozenset({
 
 @cache
 def schema(kind: str = "certificate") -> Mapping[str, Any]:
-    """The JSON Schema of a certificate, or of a "selection"'s, a "model"'s, a "federated" one's, a "federated-model"'s, an "averaged-model"'s, a "member-model"'s, a "local" or a "local-model" one, as this version of the client ships it."""
+    """The JSON Schema of a certificate, or of a "selection"'s, a "model"'s, a "federated" one's, a "federated-model"'s, an "averaged-model"'s, a "member-model"'s, a "member"'s, a "local" or a "local-model" one, as this version of the client ships it."""
     if kind in {"local", "local-model"}:
         return local_schema(schema("certificate" if kind == "local" else "model"))
     text = files(__package__).joinpath(f"{kind}.schema.json").read_text("utf-8")

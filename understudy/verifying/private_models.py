@@ -207,20 +207,6 @@ def owners_problems(certificate: Json) -> Iterator[str]:
     yield from owners.problems(certificate, _parts(certificate["plan"]))
 
 
-def federation_problems(certificate: Json) -> Iterator[str]:
-    """Report where the plan's federation is none, or its declared sizes do not add up to the plan's."""
-    federation = certificate["plan"].get("federation")
-    if federation is None:
-        yield "plan/federation is missing"
-        return
-    members = federation["members"]
-    names = [one["name"] for one in members]
-    if len(names) < 2 or len(set(names)) < len(names) or federation["member"] not in names:  # noqa: PLR2004 - one owner has an ordinary certificate
-        yield "plan/federation does not name two or more members, and this one among them"
-    if sum(one["declared_size"] for one in members) != certificate["plan"]["declared_size"]:
-        yield "plan/federation: the declared sizes do not add up to the plan's"
-
-
 def _parts(plan: Json) -> tuple[Part, ...]:
     once = [plan[name] for name in ("pca_noise_multiplier", "accuracy_noise_multiplier")]
     steps = Part(

@@ -15,6 +15,7 @@ from understudy.verifying import (
     accounting,
     contents,
     counts,
+    federations,
     form,
     learning,
     local_form,
@@ -32,6 +33,9 @@ from understudy.verifying.executed import executed_problems
 
 SCHEMA: Final = "understudy.certificate/2"
 JOINT_SCHEMA: Final = "understudy.federated-certificate/1"
+MEMBER_SCHEMA: Final = "understudy.member-certificate/1"
+_MEMBER: Final = "member"
+"""Kind of a certificate of a generator that one member of a federation trained."""
 _JOINT: Final = "federated"
 """Kind of a certificate of a generator over the datasets of several owners."""
 _OF_OWNERS: Final = {
@@ -147,6 +151,9 @@ def verify_opened(
     elif opened.certificate.get("schema") == JOINT_SCHEMA:
         keys = list(public_keys)
         checks += _checks(opened, kind=_JOINT, signature=lambda stated: _signature(stated, keys))
+    elif opened.certificate.get("schema") == MEMBER_SCHEMA:
+        keys = list(public_keys)
+        checks += _checks(opened, kind=_MEMBER, signature=lambda stated: _signature(stated, keys))
     elif opened.certificate.get("schema") == local_form.SCHEMA:
         checks += _checks(
             opened, kind="local", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
@@ -226,6 +233,13 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
     )
     if kind == _JOINT:
         yield _owners(certificate, owners.joint_problems(certificate, tuple(planned.parts_of(plan))))
+    if kind == _MEMBER:
+        federation = plan["federation"]
+        good = (
+            f"member {federation['member']} of {len(federation['members'])}; its own ledger was charged its own counts with the whole noise, "
+            "whatever the board and the other members did"
+        )
+        yield _decided("federation", federations.counts_problems(certificate), good)
     yield from _counts(opened, plan)
     yield from _figures(certificate)
 
@@ -319,7 +333,7 @@ def _model_checks(
             f"member {federation.get('member')} of {len(federation.get('members', ()))}; its own ledger was charged its own steps, "
             "whatever the board and the other members did"
         )
-        yield _decided("federation", private_models.federation_problems(certificate), good)
+        yield _decided("federation", federations.problems(certificate), good)
     yield _epsilon(certificate, private_models.recompute(certificate))
     yield _decided(
         "charge", private_models.charge_problems(certificate), "what the mechanism costs, rounded up"
