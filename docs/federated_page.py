@@ -15,7 +15,7 @@ before one noise is added, so the noise per record is smaller by the number of o
 the model under a noise of its own, and the copies are averaged.
 
 This is *trust in the service*: the rows of all owners lie in one service, sealed under a key for each dataset. Where owners may not hand in their rows,
-[every owner trains in a service of its own](#rows-that-never-leave): weights with noise leave it, rows do not.
+[every owner trains in a service of its own](#rows-that-never-leave): weights or counts with noise leave it, rows do not.
 
 ## For the lawyers of a consortium: who sees what
 
@@ -112,23 +112,23 @@ silent for `lease_seconds` loses the job: another one resumes it, or a person ca
 
 ## Rows that never leave
 
-In a *federation* each owner runs a service of its own, with its own database, master key, caps and ledger. One service, of an owner or of anybody else, is the *board*: it hands the noisy
-weights of one member to the others. Only models with averaged weights are trained so, and the figures are those of [averaged weights](#averaged-weights). Why it is built so is a
-[decision](decisions/owner-side-training.md).
+In a *federation* each owner runs a service of its own, with its own database, master key, caps and ledger. One service, of an owner or of anybody else, is the *board*: it hands what one member
+hands in to the others. A federation trains a model with averaged weights, at the figures of [averaged weights](#averaged-weights), or [a generator from counts](#a-generator-from-counts-that-never-leave-without-noise).
+Why it is built so is a [decision](decisions/owner-side-training.md).
 
 | party | sees | does not see |
 |---|---|---|
-| an owner and its service | its own rows, as for ordinary jobs; noisy weights of every member in every round | rows, ledgers, grants and intake reports of other owners |
-| the board and its analyst | the plan, names and declared sizes of members, their noisy weights, when they arrive, and the certificates that members hand in | rows; ledgers and keys of any member |
-| a recipient of the model | the model and the certificate of the member who hands it on | rows of anyone |
+| an owner and its service | its own rows, as for ordinary jobs; noisy weights or counts of every member in every round | rows, ledgers, grants and intake reports of other owners |
+| the board and its analyst | the plan, names and declared sizes of members, their noisy weights or counts, when they arrive, and the certificates that members hand in | rows; ledgers and keys of any member |
+| a recipient of the model or generator | it and the certificate of the member who hands it on | rows of anyone |
 
-**For the lawyer.** What leaves an owner's premises is, once a round, weights and the state of an optimizer. They are a function of sums with noise and of what others sent. By the certificate that the owner's own service signs,
+**For the lawyer.** What leaves an owner's premises is, once a round, weights and the state of an optimizer, or a list of whole numbers, each a count with noise. They are a function of sums with noise and of what others sent. By the certificate that the owner's own service signs,
 everything that left together is (epsilon, delta)-differentially private for a unit of that owner. This holds against the board, the other owners and recipients, even if all collude or send
-whatever they like: a record moves a sum by at most the clipping norm from any weights. It does not hold against the owner's own service and those who run it. The names and declared sizes of members are public.
+whatever they like: a record moves a sum by at most the clipping norm from any weights, and counts by at most their sensitivity whatever is asked. It does not hold against the owner's own service and those who run it. The names and declared sizes of members are public.
 An owner withdraws by cancelling its job: what has left cannot be recalled, and the steps that began stay charged. Then the others' trainings end after the deadline of a round.
 A person who is a unit of j owners is protected by the bound on j units, as [above](#what-is-promised); here no certificate states it. The board may learn how long a round took, in steps of `completion_seconds`.
 
-The analyst writes `federation.json` (`name`, `domain`, `epsilon`, `delta`, `model` with `averaging_rounds`, `members` with `name` and `declared_size`), creates the federation on the board, and hands each owner the token of its member over a private channel:
+The analyst writes `federation.json` (`name`, `domain`, `epsilon`, `delta`, `model` with `averaging_rounds` or `generator`, `members` with `name` and `declared_size`), creates the federation on the board, and hands each owner the token of its member over a private channel:
 
 <!-- not run: needs a board and two services; tests/workers/test_federations.py does it -->
 ```sh
@@ -165,6 +165,28 @@ A member's declared size is not checked by the others: a false one harms the mod
 The drill is `tests/workers/test_federations.py`: one member killed in a round hands in the same bytes again, and both hold one model; one stopped in a round is named by the board and refused when it thaws. There both datasets and the board share one database.
 `tests/system/test_federation.py` gives each owner a whole stack on one machine, with a database, key and ledger of its own, and the commands above. Two machines have not been tried.
 
+### A generator from counts that never leave without noise
+
+With `"generator": {}` in place of `model` the members train a generator of tables. Each counts its own rows, adds the whole noise that its own ledger is charged for, and hands in the noisy counts,
+which are whole numbers of a public grid of 2<sup>-20</sup> records. Every member adds all of them and fits the generator itself; all hold the same one.
+
+| | |
+|---|---|
+| rounds | counts of every column; of wide tables one distance from independence for each pair of columns; then counts of pairs of columns in groups of codes. Which pairs and groups are asked follows from the noisy sums of the rounds before, so every member asks the same without another word |
+| each ledger | its own counts under the whole noise, as if it had trained alone: independent of the number of members and of what they do |
+| noise of the sums | one noise of each member: with k members, the root of k times the standard deviation of a [generator with all rows in one service](#a-generator). Groups, shrinkage, expected errors, `counts.bin` and intervals state and use that noise |
+| replay | a member killed in a round hands in the same bytes again. The sums of a round are in its checkpoint before the next round is counted; without it the job ends (`federation-checkpoint-lost`), because another board's answer would make a second release of other questions |
+| counts of others | as many as the own ones, and none above 2<sup>33</sup> records; else `federation-state-refused`. Within that they may be anything: wrong ones harm the generator alone |
+| ends the job | what ends a model's job. Once the first count has begun, the whole job stays charged, also where the last round never came |
+| refused | a critic, images, learnt domains, graphical models, a selection. No counts of earlier releases are reused, and no later order reuses these |
+| distances from independence | each member's own, against the columns of all; their sum is at least that of all rows together. Where owners differ, a pair may be counted in vain; none is left out for it |
+| on the wire | eight bytes for each cell, at most 32 MiB a round, once up and once down for every other member. Where noisy counts would ask for more, codes are merged into fewer groups |
+| certificate | `understudy.member-certificate/1`, signed by the member's own service: its own noise (`mechanisms`), charge and ledger; the federation with members and declared sizes in `plan`. `understudy verify` recomputes epsilon and the charge, and that `counts.bin` states the noise of all members together |
+| owner report | compares the release with the rows of the own dataset, for its owner alone |
+
+The option `options` of `generator` takes those of `idpgan` without a critic. The dashboard has no form for it. Tested in `tests/models/idpgan/test_count_rounds.py` (sums and their noise, lies, replay, what a unit moves) and
+`tests/workers/test_federations.py` (two members with a process each, one killed in a round; falsified certificates).
+
 ## What it reaches
 
 Four owners, by the public rules, delta 1e-5, one seed, scored once on the published test records (`python -m benchmarks.several_owners`). *Together* is the job over the four datasets; *one dataset* has the same rows in their original
@@ -175,8 +197,8 @@ order, so that the two differ by chance alone. *Averaged* has the owners' weight
 ### Generators
 
 Generators over the training rows of Adult, delta 1e-6, one seed: the mean total variation distance of synthetic rows from the rows of all owners, over columns, pairs and 200 triples (smaller is better;
-`python -m benchmarks.several_owners_tables`). *Noise of each owner* is what could be had without trust in the service: every owner adds the noise that its ledger is charged for, and the noisy
-counts are added. It is not built; here it is one plan of the public rules with twice the noise, which four such owners give.
+`python -m benchmarks.several_owners_tables`). *Noise of each* is the [federation](#a-generator-from-counts-that-never-leave-without-noise): every owner adds the noise that its ledger is charged for, and the noisy
+counts are added. Here its members are threads of one process.
 
 {generators}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from core.artifacts.certificate_schema import schema_text
 from core.artifacts.joint_form import joint_schema_text
+from core.artifacts.member_form import member_counts_schema_text
 from core.artifacts.model_form import (
     averaged_schema_text,
     federated_schema_text,
@@ -64,6 +65,7 @@ SCHEMAS = {
     "understudy/verifying/federated-model.schema.json": federated_schema_text,
     "understudy/verifying/averaged-model.schema.json": averaged_schema_text,
     "understudy/verifying/member-model.schema.json": member_schema_text,
+    "understudy/verifying/member.schema.json": member_counts_schema_text,
     "understudy/verifying/selection.schema.json": selection_schema_text,
 }
 

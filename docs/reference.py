@@ -20,6 +20,7 @@ import service
 import workers
 from core.artifacts.certificate_schema import schema_text
 from core.artifacts.joint_form import joint_schema_text
+from core.artifacts.member_form import member_counts_schema_text
 from core.artifacts.model_form import (
     averaged_schema_text,
     federated_schema_text,
@@ -152,6 +153,7 @@ REFERENCE: Final[Mapping[str, Callable[[], str]]] = {
     "federated-model.schema.json": federated_schema_text,
     "averaged-model.schema.json": averaged_schema_text,
     "member-model.schema.json": member_schema_text,
+    "member.schema.json": member_counts_schema_text,
     "selection.schema.json": selection_schema_text,
 }
 """Every file of the site's folder `reference`, and what writes it."""

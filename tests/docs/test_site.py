@@ -81,7 +81,7 @@ def test_the_search_works_from_the_disk(site: Path) -> None:
 
 def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
     documents = [name for name in REFERENCE if name.endswith(".json")]
-    assert len(documents) == 9
+    assert len(documents) == 10
     for name in documents:
         assert (site / "reference" / name).read_text() == REFERENCE[name]()
 
