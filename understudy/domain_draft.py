@@ -19,7 +19,13 @@ from typing import Any
 
 from understudy.code_forms import CodeForm, PublicBook
 from understudy.draft_bounds import BINS, FEWEST_TO_LEARN, choose_bounds
-from understudy.draft_numbers import MOST_INTEGER_CODES, are_codes, bounds_note, numbers
+from understudy.draft_numbers import (
+    FEWEST_ROWS_OF_A_WORD,
+    MOST_INTEGER_CODES,
+    are_codes,
+    bounds_note,
+    numbers,
+)
 from understudy.draft_words import (
     are_keys,
     code_book,
@@ -46,11 +52,11 @@ _MOST_CATEGORIES = 200
 _MOST_LEARNT = 64
 _SHORT_LIST = 10
 _FEWEST_ROWS_FOR_IDS = 20
-_FEWEST_ROWS_OF_A_WORD = 10
 _ROWS_PER_FREE_TEXT = 5
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit; else ignore it, unless its values may be released."
+DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _CODES = "Numbers named or spread like codes; if they count or grade something, make the column numeric or ordinal."
 _EPOCH = date(1970, 1, 1).toordinal()
 _TRUE_WORDS = {"true", "yes", "y", "t"}
@@ -152,6 +158,8 @@ def _codes_of(column: dict[str, Any]) -> int:
         codes = listed + bool(column.get("other"))
     elif "edges" in column:
         codes = len(column["edges"]) - 1 + len(column.get("specials", ()))
+    elif column.get("bins") == 1:
+        codes = 1 + len(column["specials"])
     elif column["kind"] == "numeric" and (column["type"] == "integer" or "decimals" in column):
         points = (column["upper"] - column["lower"]) * 10 ** column.get("decimals", 0) + 1
         codes = min(BINS, math.ceil(points)) + len(column.get("specials", ()))
@@ -176,7 +184,7 @@ def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> di
     target = _target(columns)
     draft: dict[str, Any] = {
         "schema": SCHEMA,
-        NOTE: f"A draft: `understudy domain confirm` asks about every value listed under {MARK}. {why}",
+        NOTE: f"{DRAFT} {why}",
         "target": target,
         "privacy_unit": unit,
         "declared_size": nice_size(rows if unit is None else facts[unit].distinct),
@@ -371,7 +379,7 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     counts = {word: count for word, count in fact.values.items() if word not in odd}
     if len(counts) == 2 and not codes and (boolean := _boolean(counts)) is not None:  # noqa: PLR2004
         return boolean
-    fewest = min(_FEWEST_ROWS_OF_A_WORD, fact.rows // 100)
+    fewest = min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100)
     kept = [word for word, count in counts.items() if count >= fewest]
     form = code_form(name, counts)
     shortened = None if form is None else form.book_of(counts)

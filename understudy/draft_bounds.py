@@ -20,6 +20,9 @@ _SPIKE_SHARE = 0.2
 _SENTINEL_SHARE = 0.01
 _SENTINELS = frozenset({-999.0, -99.0, -9.0, -8.0, -1.0, 99.0, 999.0, 9999.0, 99999.0})
 _MOST_SPECIALS = 3
+_MOST_FEW = 10
+"""Values up to which a column has few. Each is a group of its own in counts of pairs, so more would cost precision."""
+_SHARE_OF_FEW = 0.99
 TOLERATED_SHIFT = 0.15
 FEWEST_TO_LEARN = 2000
 """Rows below which so few stand out of the noise that learnt bins are worse than declared ones."""
@@ -104,6 +107,26 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
         if len(inside) + len(beyond) < len(values)
         else ((), ())
     )
+
+
+def few_values(
+    exact: Spread, spread: Spread, *, fewest: int, beyond: Sequence[float] = ()
+) -> tuple[float, ...]:
+    """All values of a column that has few of them, such as prices; empty where it has many, or where each has a bin of its own.
+
+    Args:
+        exact: Counts of unrounded numbers.
+        spread: Counts of all numbers, which may be rounded.
+        fewest: Rows that a value needs; values of fewer rows are left out and may be 1 % of the rows.
+        beyond: Values that stand for something else, which are not counted.
+    """
+    spread = {value: count for value, count in spread.items() if value not in beyond}
+    values = sorted(spread)
+    each_has_a_bin = all(value.is_integer() for value in values) and values[-1] - values[0] < BINS
+    if len(values) > _MOST_FEW or each_has_a_bin:
+        return ()
+    kept = tuple(value for value in sorted(exact) if exact[value] >= fewest and value not in beyond)
+    return kept if sum(exact[value] for value in kept) >= _SHARE_OF_FEW * sum(spread.values()) else ()
 
 
 def choose_bounds(

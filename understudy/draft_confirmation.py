@@ -159,7 +159,7 @@ def _ask_together(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say
         said = ", ".join(_shown(mark) for mark in group)
         say(f"  {said}" if column is None else f"  {column}: {said}")
     while True:
-        match _answer(ask, "  [a]ccept all, [o]ne by one, [?] explain, [q]uit: "):
+        match _answer(ask, "  [Enter] accept all, [o]ne by one, [?] explain, [q]uit: "):
             case "" | "a" | "y":
                 for mark in marks:
                     mark.accept()
@@ -170,7 +170,7 @@ def _ask_together(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say
             case "?":
                 say(f"  {_MEANING[kind]}")
             case _:
-                say("  Answer a, o, ? or q.")
+                say("  Answer with Enter, o, ? or q.")
 
 
 def _ask_each(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Say) -> None:
@@ -238,7 +238,7 @@ def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -
         if (
             mark.key in {"lower", "upper"}
             and mark.holder["kind"] == "numeric"
-            and mark.holder.get("bins") != "learn"
+            and "bins" not in mark.holder
             and "edges" not in mark.holder
         ):
             width = (mark.holder["upper"] - mark.holder["lower"]) / 32
@@ -463,8 +463,14 @@ def _shown(mark: Mark) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, list):
-        shown = ", ".join(str(item) if item != "" else '""' for item in value[:_LONG])
+        shown = ", ".join(_quoted(item) for item in value[:_LONG])
         return f"{shown} ... ({len(value)} in all)" if len(value) > _LONG else shown
     if isinstance(value, bool | None):
         return {True: "yes", False: "no", None: "none"}[value]
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else _quoted(value)
+
+
+def _quoted(value: object) -> str:
+    """A value, in quotes where it would not be seen without: an empty text, blanks at its ends, a comma."""
+    text = str(value)
+    return f'"{text}"' if text != text.strip() or text in {"", ","} else text

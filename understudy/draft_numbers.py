@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from understudy.draft_bounds import TOLERATED_SHIFT, Bounds, choose_bounds, special_values
+from understudy.draft_bounds import TOLERATED_SHIFT, Bounds, choose_bounds, few_values, special_values
 from understudy.draft_words import (
     code_book,
     code_form,
@@ -21,6 +21,8 @@ from understudy.draft_words import (
 from understudy.table_facts import Facts
 
 MOST_INTEGER_CODES: Final = 60
+FEWEST_ROWS_OF_A_WORD: Final = 10
+"""Rows below which a word, or one of few numbers, is left out of a draft."""
 _FEW_INTEGERS, _THREE = 2, 3
 _ROWS_A_CODE = 5
 _SPARSE = 1000
@@ -68,7 +70,11 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     # More digits are measurements, not a format.
     decimals = fact.decimals if not fact.whole and fact.decimals <= 4 else None  # noqa: PLR2004
     unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
-    found = choose_bounds(fact.spread, unit=unit, inside=inside, beyond=beyond, natural=natural_scale(name))
+    fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
+    few = few_values(_exact(fact), fact.spread, fewest=fewest, beyond=beyond)
+    found = choose_bounds(
+        fact.spread, unit=unit, inside=few or inside, beyond=beyond, natural=natural_scale(name)
+    )
     column: dict[str, Any] = {
         "kind": "numeric",
         "type": "integer" if fact.whole else "real",
@@ -79,6 +85,11 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
         column["decimals"] = decimals
     if found.specials:
         column["specials"] = [_plain(value) for value in found.specials]
+    if few:
+        return column | {
+            "bins": 1,
+            "_note": "Few values, each with a code of its own; any other number shares one bin.",
+        }
     column |= {"log": {"spacing": "log"}, "learn": {"bins": "learn"}}.get(found.bins, {})
     return column | {"_note": bounds_note(found)}
 

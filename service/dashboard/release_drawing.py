@@ -17,7 +17,6 @@ from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import encode
 from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
 from core.plan.domain.images import ImageDomain
-from core.plan.domain.table import TableDomain
 
 ROWS: Final = 2000
 OF_A_LABEL: Final = 8
@@ -90,12 +89,11 @@ class Pictures:
         return _SIZE.unpack_from(self.sheet, _SIZE_AT)
 
 
-def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
+def draw(samples: Samples) -> Pictures:
     """Draw the preview of an opened generator.
 
     Args:
-        samples: The generator.
-        domain: The dataset's declared domain.
+        samples: The generator. Its own domain names bins and words: of a learnt column the declared one has none.
     """
     if isinstance(samples, ImageSamples):
         declared = samples.sampler.domain
@@ -109,7 +107,7 @@ def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
             formats=tuple(samples.MEDIA_TYPES),
         )
     assert isinstance(samples, TableSamples)
-    table = TableDomain.from_json(domain)
+    table = samples.sampler.domain
     codes = encode(table, next(iter(samples.sampler.batches(ROWS))))
     shown = list(zip(table.coded, codes.T, strict=True))[:COLUMNS]
     return Pictures(

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
-from sqlalchemy.orm import Session
 
 from core.artifacts.asking.question import LONGEST
 from core.artifacts.bundle import COUNTS
@@ -197,11 +196,8 @@ def sheet(release_id: UUID, visit: CurrentVisit) -> Response:
 
 
 def _pictures(visit: Visit, release_id: UUID) -> Pictures:
-    def found(session: Session) -> tuple[str, UUID]:
-        release = repository.visible(session, release_id, visit.principal)
-        return release.bundle_key, release.dataset_id
-
-    bundle_key, dataset_id = visit.read(found)
-    domain = visit.ask(read_dataset, dataset_id=dataset_id).domain
+    bundle_key = visit.read(
+        lambda session: repository.visible(session, release_id, visit.principal).bundle_key
+    )
     kept: PictureCache = visit.request.app.state.pictures
-    return kept.get(visit.context, release_id, bundle_key=bundle_key, domain=domain)
+    return kept.get(visit.context, release_id, bundle_key=bundle_key)

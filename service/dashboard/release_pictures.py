@@ -30,9 +30,7 @@ class PictureCache:
             _AT_ONCE, what="pictures of releases", patience_seconds=_PATIENCE_SECONDS
         )
 
-    def get(
-        self, context: AppContext, release_id: UUID, *, bundle_key: str, domain: dict[str, object]
-    ) -> Pictures:
+    def get(self, context: AppContext, release_id: UUID, *, bundle_key: str) -> Pictures:
         """The preview of a release. The caller must already have checked the right to sample from it.
 
         Raises:
@@ -45,7 +43,7 @@ class PictureCache:
                 return self._kept[release_id]
         with self._limit.hold():
             samples = context.sampling.samplers.get(release_id, lambda: _open(context, bundle_key))
-            drawn = draw(samples, domain)
+            drawn = draw(samples)
         with self._lock:
             self._kept[release_id] = drawn
             while len(self._kept) > self._capacity:

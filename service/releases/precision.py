@@ -7,6 +7,8 @@ from core.artifacts.certificate_form import SCHEMA
 from core.artifacts.joint_form import JOINT_SCHEMA
 from core.artifacts.member_form import MEMBER_SCHEMA
 from core.errors import UnderstudyError
+from core.plan.domain.declared import Domain
+from core.plan.learning import learning_of
 from core.plan.plan import Plan
 from core.plan.quote import expected_error_in
 from core.plan.selection import SelectionPlan, ordered_plan_from_json
@@ -18,8 +20,8 @@ UNKNOWN_PLAN: Final = "unknown-plan"
 def expected_error_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> dict[str, Any]:
     """The members `expected_error` and `expected_error_missing`; the latter says why there is no error.
 
-    The error of a selection is that of its winner's training. A certificate of another format or domain has a plan
-    that is not known here.
+    The error of a selection is that of its winner's training. Of a domain that the training learnt in part it is the quote's,
+    for the most codes that it may have. A certificate of another format or domain has a plan that is not known here.
     """
     plan = _plan_of(certificate, facts)
     error = UNKNOWN_PLAN if plan is None else expected_error_in(plan, facts.domain)
@@ -30,14 +32,20 @@ def expected_error_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> di
 
 def _plan_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> Plan | None:
     try:
-        if (
-            certificate["schema"] not in (SCHEMA, JOINT_SCHEMA, MEMBER_SCHEMA)
-            or certificate["data_domain"]["sha256"] != facts.domain.digest()
-        ):
+        if certificate["schema"] not in (SCHEMA, JOINT_SCHEMA, MEMBER_SCHEMA):
             return None
         plan = ordered_plan_from_json(certificate["plan"])
         if isinstance(plan, SelectionPlan):
             plan = plan.finals[certificate["executed"]["winner"]]
+        if not isinstance(plan, Plan):
+            return None
+        # A certificate states the domain as it was learnt, which no declaration hashes to.
+        is_of_declared = certificate["data_domain"]["sha256"] == facts.domain.digest()
+        return plan if is_of_declared or _learns(plan, facts.domain) else None
     except (KeyError, IndexError, TypeError, UnderstudyError):
         return None
-    return plan if isinstance(plan, Plan) else None
+
+
+def _learns(plan: Plan, domain: Domain) -> bool:
+    """Whether the plan learns parts of a domain, those that this one leaves open."""
+    return plan.learning is not None and plan.learning.releases == learning_of(domain).releases

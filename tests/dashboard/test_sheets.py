@@ -40,7 +40,7 @@ def test_a_sheet_is_easily_looked_at(side: int, labels: int, images: int, grid: 
 @pytest.mark.parametrize("labels", [image_stand_in.LABELS, ()], ids=["labels", "none"])
 def test_a_sheet_says_what_its_rows_are_of(labels: tuple[str, ...]) -> None:
     content = image_stand_in.bundle() if labels else image_stand_in.unlabelled()
-    drawn = draw(open_samples(pack(content, readme="")), image_stand_in.domain(labels=labels))
+    drawn = draw(open_samples(pack(content, readme="")))
     assert drawn.sheet is not None
     assert drawn.images == 8 * (len(labels) or 8)
     assert tuple(drawn.labels) == labels

@@ -1,8 +1,18 @@
 """A dataset whose domain is learnt, at the service's edge: taken in as it comes, quoted, ordered and charged."""
 
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
+from core.artifacts.certificate_form import SCHEMA
+from core.db.tables import Dataset
 from core.dp.charge import UNBOUNDED_MICROS
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
+from service.planning.facts import DatasetFacts
+from service.releases.precision import expected_error_of
 from tests.service.test_upload import rows_in_store
 from tests.service.world import World, require_problem
 
@@ -58,6 +68,26 @@ def test_a_quote_tells_of_learning_and_an_order_is_charged_for_it(world: World) 
     # All further orders are admitted by basic composition alone: 1.0 and 1.1 are above the cap of 2.
     assert world.analyst.post("/v1/quotes", body_of(dataset_id, epsilon=1.1)).json()["fits"] is False
     assert world.analyst.post("/v1/quotes", body_of(dataset_id, epsilon=0.9)).json()["fits"] is True
+
+
+def test_a_release_of_a_learnt_domain_has_the_expected_error_of_its_quote(world: World) -> None:
+    dataset_id = world.declare(domain=DOMAIN)
+    world.set_budget(dataset_id)
+    quote = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()
+    with world.database.read_only() as session:
+        facts = DatasetFacts.of(session.get_one(Dataset, UUID(dataset_id)))
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=facts.declared_size,
+        domain=facts.domain,
+        adjacency=facts.adjacency,
+        privacy_unit=facts.privacy_unit,
+    )
+    learnt = {"schema": SCHEMA, "data_domain": {"sha256": "0" * 64}, "plan": plan.to_json()}
+    assert expected_error_of(learnt, facts)["expected_error"] == quote["expected_error"]
+    declared = replace(facts, domain=TableDomain.from_json(DOMAIN | {"columns": DOMAIN["columns"][3:]}))
+    assert expected_error_of(learnt, declared)["expected_error_missing"] == "unknown-plan"
 
 
 def test_a_declaration_that_cannot_be_learnt_is_refused_with_its_place(world: World) -> None:

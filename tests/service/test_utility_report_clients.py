@@ -21,8 +21,10 @@ from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World
 from understudy import AsyncClient, Client, InputUnusable, JobCancelled, JobFailed, dummy
 from understudy.cli import main
+from understudy.cli.utility_report_labels import quote_lines
 from understudy.client.handles import ReportJob
 from understudy.errors import Refused
+from understudy.results.jobs import Quote
 from understudy.verifying.utility import verify_report
 from understudy.verifying.verification import Outcome
 
@@ -139,6 +141,9 @@ def test_the_command_quotes_orders_lists_shows_and_verifies(
     assert "fits into the budget: NO. It costs epsilon 0.25, and your grant of epsilon 0.3 has 0.0" in said
     assert "ask for more: `understudy budget request`, or the dataset's page" in said
     assert "grant-refused" not in said
+    assert run("quality", "quote", *terms, "--grant", second, "--json") == 0
+    quote = Quote(document=json.loads(capsys.readouterr().out))
+    assert quote_lines(quote, requests_grant=True)[-1] == "  fits under the cap: yes, with a grant of its own"
 
     report_id, file = charged_report(world, release_id), tmp_path / "report.json"
     assert run("quality", "list", release_id) == 0

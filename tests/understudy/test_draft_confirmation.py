@@ -193,3 +193,18 @@ def test_whole_numbers_become_codes_levels_or_a_quantity(draft: Path) -> None:
         change(document, of_age, "categorical")
     status, said = confirm(draft, answers="\n\n\n\no\n" + "e\nignored\n" + "\n" * 30)
     assert status == 0, said
+
+
+def test_signs_that_are_not_seen_stand_in_quotes_and_dates_in_an_order_are_asked_about(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        f"2020-01-{1 + n % 28:02},2020-02-{1 + n % 28:02},{'AB'[n % 2] if n % 7 else ''}" for n in range(200)
+    ]
+    (tmp_path / "rows.csv").write_text("came,left,ward\n" + "\n".join(rows) + "\n")
+    file = tmp_path / "domain.json"
+    file.write_text(render_draft(draft_domain(tmp_path / "rows.csv")))
+    status, said = confirm(file, answers="\n" * 30)
+    assert status == 0, said
+    assert 'delimiter ",", header yes, null_values "", strip_spaces no' in said
+    assert "If one of came, left is never after another, declare it" in said

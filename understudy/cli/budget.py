@@ -79,7 +79,11 @@ def request(
     """
     with service.client("analyst") as client:
         filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)
-    tell(filed.document, [request_line(filed)], as_json=as_json)
+    tell(
+        filed.document,
+        [request_line(filed), f"Next, the owner or an admin: understudy budget approve {filed.id}"],
+        as_json=as_json,
+    )
 
 
 @app.command("requests")

@@ -10,7 +10,7 @@ from understudy.cli.answers import tell
 from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
-from understudy.domain_draft import MARK, MOST_CODES, NOTE, codes_at_most, draft_domain, render_draft
+from understudy.domain_draft import DRAFT, MARK, MOST_CODES, NOTE, codes_at_most, draft_domain, render_draft
 from understudy.draft_confirmation import KINDS, Quit, accept_kinds, marks_of, walk
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
@@ -65,10 +65,7 @@ def draft(
     lines = [
         *choices,
         f"Draft: {out.resolve()}",
-        (
-            f"Values listed under {MARK!r} come from the rows, and a domain is public. Review them and delete the marks with: "
-            f"understudy domain confirm {out}"
-        ),
+        f"It quotes the rows, and a domain is public. Go through the quoted values with: understudy domain confirm {out}",
     ]
     if codes > MOST_CODES:
         lines.append(
@@ -115,7 +112,10 @@ def confirm(
     lines = (
         [f"{len(left)} values are left to confirm. Go on with: understudy domain confirm {file}"]
         if left
-        else [f"Confirmed: {file}. Look at fakes of it: understudy dummy --domain {file} --rows 1000"]
+        else [
+            *_advice(document),
+            f"Confirmed: {file}. Look at fakes of it: understudy dummy --domain {file} --rows 1000",
+        ]
     )
     tell({"file": str(file.resolve()), "left": found}, lines, as_json=as_json)
     if left:
@@ -128,7 +128,25 @@ def _choices(drafted: dict[str, Any]) -> list[str]:
         f"{column['name']}: {column['kind']}. {column.get(NOTE, '')}".rstrip()
         for column in drafted["columns"]
     ]
-    return [*lines, str(drafted[NOTE])]
+    target = drafted["target"]
+    return [
+        *lines,
+        "",
+        str(drafted[NOTE]).removeprefix(DRAFT).strip(),
+        f"Target: {'none' if target is None else target}. Declared size: {drafted['declared_size']:,}.",
+    ]
+
+
+def _advice(document: dict[str, Any]) -> list[str]:
+    """What a person knows and a draft cannot: which of several dates or times comes first."""
+    columns = document.get("columns", ())
+    for kind in ("date", "datetime"):
+        names = [column["name"] for column in columns if column["kind"] == kind]
+        if len(names) > 1 and not document.get("rules"):
+            rule = '"rules": [{"kind": "at_most", "columns": [FIRST, LAST]}] (docs/domain.md#rules-between-columns)'
+            named = f"If one of {', '.join(names)} is never after another"
+            return [f"{named}, declare it, or synthetic rows mix their order: {rule}"]
+    return []
 
 
 def _ask_on(screen: Any) -> Any:  # noqa: ANN401 - a text stream, and a function of it

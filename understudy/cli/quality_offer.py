@@ -98,7 +98,7 @@ def _offered(
 ) -> Published:
     guarantee = published.certificate["privacy_parameters"]
     epsilon, delta = report_part(order, guarantee["epsilon"], guarantee["delta"])
-    command = f"understudy quality order {published.release_id} --epsilon {epsilon:g}"
+    command = f"understudy quality order {published.release_id} --epsilon {epsilon:g} --delta {delta:g}"
     with connection.client("analyst") as analyst:
         ask = partial(analyst.quote_charged_report, published.release_id, epsilon=epsilon, delta=delta)
         quote = ask()
@@ -107,13 +107,19 @@ def _offered(
                 f"The cap leaves nothing for a utility report of epsilon {epsilon:g} [{quote.refusal}]; an admin can raise it with a reason."
             )
             return published
-        for line in quote_lines(quote):
+        for line in quote_lines(quote, requests_grant=True):
             screen.say(line)
         if order.utility_report is None and not (
             may_ask
             and typer.confirm(f"Measure this release now, for epsilon {epsilon:g} of the budget?", err=True)
         ):
-            screen.say(f"Nothing was spent on it. Later: {command}")
+            screen.say("Nothing was spent on it. Later, with the id that the first command prints:")
+            screen.say(
+                f"  understudy budget request {published.dataset.id} --epsilon {epsilon:g} --delta {2 * delta:g}"
+                ' --purpose "Measure the release"'
+            )
+            screen.say("  understudy budget approve REQUEST")
+            screen.say(f"  {command}")
             return published
         try:
             grant_id = obtain_grant(

@@ -9,11 +9,18 @@ from understudy.results.utility_reports import Measured, UtilityReport
 
 _BAR: Final = 20
 _SHOWN_PAIRS: Final = 10
+GRANT_MISSING: Final = frozenset({"no-grant", "grant-refused"})
+"""Refusals that a new grant lifts: the cap admits the job."""
 _KINDS: Final = {"columns": "errors of columns", "pairs": "errors of pairs", "score": "score"}
 
 
-def quote_lines(quote: Quote) -> list[str]:
-    """Format the price and the precision of a report."""
+def quote_lines(quote: Quote, *, requests_grant: bool = False) -> list[str]:
+    """Format the price and the precision of a report.
+
+    Args:
+        quote: the quote.
+        requests_grant: whether the caller requests a grant for the report; that none covers it yet is then no obstacle.
+    """
     guarantee, epsilon, report, grant = take(quote.document, "guarantee", "epsilon", "report", "grant")
     lines = [
         (
@@ -28,6 +35,8 @@ def quote_lines(quote: Quote) -> list[str]:
         )
     if any(part["half_width_95"] > 0.5 for part in report["parts"].values()):  # noqa: PLR2004 - half of all there is
         lines.append("  too imprecise to be useful: measure fewer columns or spend more epsilon")
+    if requests_grant and quote.refusal in GRANT_MISSING:
+        return [*lines, "  fits under the cap: yes, with a grant of its own"]
     lines += room_lines(quote)
     if grant is None and quote.fits:
         lines.append("  none of your open grants covers it yet")

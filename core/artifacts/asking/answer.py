@@ -44,6 +44,7 @@ from core.artifacts.errors import BundleInvalid
 from core.plan.domain.columns import Modelled, NumericColumn
 from core.plan.domain.images import SCHEMA as IMAGES
 from core.plan.domain.table import TableDomain
+from core.plan.near_names import nearest
 
 MOST_ROWS: Final = 10_000
 _NAMED: Final = 20
@@ -379,8 +380,10 @@ class _Asked:
         if name not in names:
             few = names[:_NAMED]
             more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""
+            near = nearest(name, names)
             raise QuestionInvalid(
                 f"A column of the question is not among the modelled ones: {', '.join(few)}{more}.",
+                remedy=f"Did you mean '{near}'? {QuestionInvalid.standing_remedy}" if near else None,
                 columns=few,
             )
         return names.index(name)

@@ -11,6 +11,7 @@ from core.artifacts.asking.question import Condition
 from core.plan.domain.calendar import day_number, day_text, second_number, second_text
 from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
+from core.plan.near_names import nearest
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -136,9 +137,11 @@ def _word(column: LabelColumn, value: str) -> int:
         return column.words.index(value)
     if value.lower() in _MISSING_WORDS and column.null_code is not None:
         return column.null_code
+    near = nearest(value, column.words)
     raise QuestionInvalid(
         f"A value of the question is not declared for '{column.name}'.",
-        remedy="Write it exactly as the domain does; `missing` selects missing values.",
+        remedy=(f"Did you mean '{near}'? " if near else "")
+        + "Write it exactly as the domain does; `missing` selects missing values.",
         column=column.name,
     )
 

@@ -124,7 +124,11 @@ def _look_at(contents: ImageReportContents) -> Iterator[str]:
     if pixels.synthetic_spread < _LITTLE_SPREAD * pixels.real_spread:
         yield "Synthetic images vary less than real ones: look whether they are all alike."
     if learning is not None and learning.from_synthetic[0].accuracy <= learning.majority:
-        yield "What was learnt from synthetic images is no better than the most frequent label: what tells the labels apart is lost."
+        yield (
+            "What was learnt from synthetic images is no better than the most frequent label: what tells the labels apart is lost."
+            if learning.from_real[0].accuracy > learning.majority
+            else "Even real images teach no more than the most frequent label: the classifiers do not tell how good synthetic images are."
+        )
     if near is not None and near.synthetic.standing_out > near.others.standing_out + NO_LEAK:
         yield "More synthetic images than images of other people are much nearer to one real image than to any other: check for memorised images."
     if near is not None and near.synthetic.copies > near.others.copies:

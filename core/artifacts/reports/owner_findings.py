@@ -65,7 +65,11 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
         yield f"Look first at {named}{more}: over {STANDS_OUT:.0f} times as far from the real rows as by chance."
     learning = contents.learning
     if learning is not None and learning.from_synthetic[0].accuracy <= learning.majority:
-        yield "What was learnt from synthetic rows is no better than the most frequent answer: the target's dependence is lost."
+        yield (
+            "What was learnt from synthetic rows is no better than the most frequent answer: the target's dependence is lost."
+            if learning.from_real[0].accuracy > learning.majority
+            else "Even real rows teach no more than the most frequent answer: the classifiers do not tell how good synthetic rows are."
+        )
     attacks = contents.attacks
     if attacks is None:
         return

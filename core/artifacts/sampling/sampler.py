@@ -69,6 +69,11 @@ class Sampler:
         self._threads = threads
         self._source = row_source(network, self._manifest)
 
+    @property
+    def domain(self) -> TableDomain:
+        """The domain of the rows. Where the training learnt parts of it, they are those of the release."""
+        return self._domain
+
     def batches(self, rows: int, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield ``rows`` synthetic rows as record batches with the domain's modelled columns.
 

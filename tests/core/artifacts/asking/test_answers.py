@@ -311,6 +311,15 @@ def test_what_cannot_be_read_is_refused_with_the_place(question, word):
     assert not {"maybe", "many", "drop"} & set(str(refused.value).split()), "what was typed is not repeated"
 
 
+@pytest.mark.parametrize(
+    ("question", "near"), [("region where region = nort", "north"), ("regoin", "region")]
+)
+def test_a_name_or_value_that_is_nearly_declared_is_named(question, near):
+    with pytest.raises(QuestionInvalid) as refused:
+        EXACT.answer(question)
+    assert refused.value.remedy.startswith(f"Did you mean '{near}'? ")
+
+
 def test_more_than_three_columns_are_refused_with_what_was_counted():
     with pytest.raises(NotCounted) as refused:
         EXACT.answer("region by age by visits by sick")

@@ -1,6 +1,7 @@
 """The file: complete, marked everywhere, needs nothing from anywhere, and makes hostile names harmless."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from uuid import UUID
 
@@ -9,8 +10,10 @@ import pytest
 
 from core.artifacts.reports import owner_contents
 from core.artifacts.reports.columns import columns_of, target_note
+from core.artifacts.reports.learning import Learning, Score
 from core.artifacts.reports.owner_contents import OwnerReportContents, measure
 from core.artifacts.reports.owner_files import STEP_BYTES, report_key, write_report
+from core.artifacts.reports.owner_findings import summarise
 from core.artifacts.reports.owner_page import (
     FAILED,
     MAPPED,
@@ -137,6 +140,21 @@ def test_a_wide_table_maps_the_columns_with_the_largest_errors(monkeypatch):
     assert "<\u202f" not in html
     assert f"the {MAPPED} of {MAPPED + 5} columns" in html
     assert html.count("<figure") == MAPPED + 5, "every column has its plot"
+
+
+@pytest.mark.parametrize(
+    ("real", "said"), [(0.9, "dependence is lost"), (0.6, "Even real rows teach no more")]
+)
+def test_a_classifier_is_blamed_only_where_real_rows_teach_more(real: float, said: str):
+    def scores(accuracy: float) -> tuple[Score, ...]:
+        return (Score(model="m", accuracy=accuracy, balanced_accuracy=0.5, auroc=None),)
+
+    learning = Learning(
+        question="", answers=("no", "yes"), trained_rows=9, tested_rows=9, majority=0.6,
+        from_synthetic=scores(0.6), from_real=scores(real),
+    )  # fmt: skip
+    contents = replace(contents_of(domain_of(2), rows=60), learning=learning)
+    assert any(said in sentence for sentence in summarise(contents).look_at)
 
 
 def test_one_column_and_one_unit_are_reported_without_what_they_cannot_have():
