@@ -126,22 +126,33 @@ class Fitted:
             "save() writes the bundle, which may be passed on; this object also holds what its owner alone may know"
         )
 
-    def report(self, frame: object, target_file: Path | str, *, target: str | None = None) -> Path:
-        """Compare the generator with the rows, for their owner alone: NOT differentially private, do not share it.
+    def report(
+        self,
+        frame: object,
+        target_file: Path | str,
+        *,
+        target: str | None = None,
+        labels: object | None = None,
+        units: object | None = None,
+    ) -> Path:
+        """Compare the generator with the rows or images, for their owner alone: NOT differentially private, do not share it.
 
         Args:
-            frame: the rows that it was trained on.
+            frame: the rows or images that it was trained on.
             target_file: the HTML file; only this user can read it.
-            target: the column to predict from the others; else the domain's target, or the last of those with the fewest declared values.
+            target: of tables, the column to predict from the others; else the domain's target, or the last of those with the fewest
+                declared values.
+            labels: of images whose domain declares labels, as for `understudy.local.fit`.
+            units: of images whose domain declares a privacy unit.
 
         Raises:
-            InvalidInput: no modelled column is called so, or the generator is one of images.
-            InputUnusable: the frame cannot be used.
+            InvalidInput: no modelled column is called so.
+            InputUnusable: rows or images cannot be used, or an argument is for the other kind.
         """
         from understudy.local.reporting import write_report
 
         file = Path(target_file)
-        write_report(self.bundle, frame, file, target=target)
+        write_report(self.bundle, frame, file, target=target, labels=labels, units=units)
         return file
 
     def plot_marginals(self, columns: Sequence[str] | None = None, *, real: object | None = None) -> "Plot":

@@ -1,21 +1,27 @@
-"""An owner report of a training on this machine: what the service makes for owners, from the frame that they hold."""
+"""An owner report of a training on this machine: what the service makes for owners, from the rows or images that they hold."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
-from core.artifacts.bundle import unpack
+from core.artifacts.bundle import Bundle, unpack
 from core.artifacts.reports.columns import columns_of, target_note, target_of
-from core.artifacts.reports.errors import ReportForTablesOnly
+from core.artifacts.reports.image_contents import measure_images, real_images
+from core.artifacts.reports.image_page import render_images
 from core.artifacts.reports.owner_contents import measure
 from core.artifacts.reports.owner_page import Subject, render
+from core.artifacts.sampling.image_sampler import ImageSampler
 from core.artifacts.sampling.sampler import Sampler
+from core.data.intake.clean_rows import CleanBlock
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from models.encoding import PrivateTable
+from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
 from understudy.local.frames import clean_frame
 from understudy.local.intake import taken_in
+from understudy.local.pictures import clean_images
 
 
 def owner_records(frame: object, domain: TableDomain) -> PrivateTable:
@@ -33,24 +39,59 @@ def owner_records(frame: object, domain: TableDomain) -> PrivateTable:
     return rows
 
 
-def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None) -> None:
-    """Compare a generator with rows, and write the report where only this user reads it.
+def write_report(
+    bundle: bytes,
+    frame: object,
+    file: Path,
+    *,
+    target: str | None,
+    labels: object | None = None,
+    units: object | None = None,
+) -> None:
+    """Compare a generator with rows or images, and write the report where only this user reads it.
 
     Args:
         bundle: the generator.
-        frame: the rows; see `understudy.local.fit`.
+        frame: the rows or images; see `understudy.local.fit`.
         file: the HTML file.
-        target: the column to predict from the others; None for the domain's target, else the last of those with the fewest declared values.
+        target: of tables, the column to predict from the others; None for the domain's target, else the last of those with the fewest
+            declared values.
+        labels: of images whose domain declares labels.
+        units: of images whose domain declares a privacy unit.
 
     Raises:
-        InvalidInput: no modelled column is called so, or the generator is one of images.
-        InputUnusable: the frame cannot be used.
+        InvalidInput: no modelled column is called so.
+        InputUnusable: rows or images cannot be used, or an argument is for the other kind.
     """
     opened = unpack(bundle)
+    domain = domain_from_json(opened.domain)
+    if isinstance(domain, ImageDomain):
+        if target is not None:
+            raise InputUnusable("a report of images predicts their label; leave target out")
+        html = _of_images(opened, clean_images(frame, labels, units, domain), domain)
+    elif labels is not None or units is not None:
+        raise InputUnusable("labels and units are arguments for images only; a table has them in its columns")
+    else:
+        html = _of_rows(opened, frame, domain, target)
+    partial = file.with_name(f"{file.name}.part")
+    # A file or link that lies there already would keep its owner and rights.
+    partial.unlink(missing_ok=True)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        out.write(html)
+    partial.replace(file)
+
+
+def _of_images(opened: Bundle, blocks: Iterable[CleanBlock], domain: ImageDomain) -> str:
     with answered():
-        domain = domain_from_json(opened.domain)
-        if isinstance(domain, ImageDomain):
-            raise ReportForTablesOnly
+        intake = taken_in(blocks, domain, declared_size=None)
+    contents = measure_images(real_images(intake.batches, domain), ImageSampler(opened))
+    subject = Subject(title="your images and this generator", facts=(_guarantee(opened),))
+    return render_images(subject, contents, domain)
+
+
+def _of_rows(opened: Bundle, frame: object, domain: TableDomain, target: str | None) -> str:
+    with answered():
         chosen = target_of(domain, target)
         rows = owner_records(frame, domain)
     contents = measure(
@@ -61,16 +102,10 @@ def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None
         target=chosen,
         target_note=target_note(domain, chosen),
     )
+    facts = (_guarantee(opened), ("Predicted column", chosen))
+    return render(Subject(title="your rows and this generator", facts=facts), contents)
+
+
+def _guarantee(opened: Bundle) -> tuple[str, str]:
     promised = opened.certificate["privacy_parameters"]
-    facts = (
-        ("Guarantee of the generator", f"ε {promised['epsilon']}, δ {promised['delta']}"),
-        ("Predicted column", chosen),
-    )
-    partial = file.with_name(f"{file.name}.part")
-    html = render(Subject(title="your rows and this generator", facts=facts), contents)
-    # A file or link that lies there already would keep its owner and rights.
-    partial.unlink(missing_ok=True)
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        out.write(html)
-    partial.replace(file)
+    return "Guarantee of the generator", f"ε {promised['epsilon']}, δ {promised['delta']}"

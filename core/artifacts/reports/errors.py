@@ -3,7 +3,7 @@
 UnderstudyError
   * InvalidInput
     x ReportTargetUnknown       422  the named column is not modelled
-    x ReportForTablesOnly       422  the local library's generator is one of images
+    x ReportForTablesOnly       422  the generator whose plot is asked for makes images
     x ReportNotForModels        422  the release is a private model
 """
 
@@ -22,15 +22,15 @@ class ReportTargetUnknown(InvalidInput):
 
 
 class ReportForTablesOnly(InvalidInput):
-    """The generator makes images; reports and plots of the local library compare tables."""
+    """The generator makes images; plots of the local library show tables."""
 
     code = "report-for-tables-only"
-    title = "The local library compares tables only"
+    title = "Plots show tables only"
     standing_remedy = "Draw images and look at them; a service makes owner reports of images, too."
 
     def __init__(self) -> None:
         super().__init__(
-            "Reports and plots of the local library compare the columns of tables; this generator makes images."
+            "Plots of the local library show the columns of tables; this generator makes images."
         )
 
 

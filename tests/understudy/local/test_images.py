@@ -79,8 +79,23 @@ def test_the_bundle_verifies_and_says_what_was_paid(fitted: Fitted, ledgers: Pat
 
 def test_what_the_owner_alone_is_told_is_counted(fitted: Fitted, tmp_path: Path) -> None:
     assert (fitted.rows_refused, fitted.refusals) == (1, {"label: unknown-label": 1})
-    with pytest.raises(InvalidInput, match="tables"):
-        fitted.report(pictures(), tmp_path / "report.html")
+    with pytest.raises(InputUnusable, match="label; leave target out"):
+        fitted.report(pictures(), tmp_path / "report.html", target="label", labels=LABELS)
+    with pytest.raises(InputUnusable, match="as many labels"):
+        fitted.report(pictures(), tmp_path / "report.html", labels=LABELS[:-1])
+
+
+def test_the_owner_sees_real_images_beside_synthetic_ones(fitted: Fitted, tmp_path: Path) -> None:
+    file = fitted.report(pictures(), tmp_path / "report.html", labels=LABELS)
+    text = file.read_text()
+    assert "your images and this generator" in text
+    assert f"{COUNT}" in text
+    assert all(label in text for label in ("dark", "light"))
+    assert text.count("data:image/png;base64,") > 6
+    assert "The labels’ shares are" in text
+    assert file.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(InvalidInput, match="Plots"):
+        fitted.plot_marginals()
 
 
 def test_a_second_training_is_refused(fitted: Fitted, ledgers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
