@@ -91,9 +91,9 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         may_set=visit.may(set_budget),
         may_freeze=visit.may(freeze_dataset),
         may_unfreeze=visit.may(unfreeze_dataset),
-        may_ask=visit.may(ask_what_if),
-        may_file=visit.may(file_budget_request) and dataset.deleted_at is None,
-        may_order=visit.may(create_job) and dataset.deleted_at is None,
+        may_ask=visit.may(ask_what_if) and dataset.deleted_at is None and budget.frozen_at is None,
+        may_file=visit.may(file_budget_request) and dataset.deleted_at is None and budget.frozen_at is None,
+        may_order=visit.may(create_job) and dataset.deleted_at is None and budget.frozen_at is None,
         may_upload=visit.may(upload_rows) and dataset.state == "declared",
         typical=_typical_orders(visit, dataset) if budget.cap else [],
     )

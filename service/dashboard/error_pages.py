@@ -6,6 +6,7 @@ session, or with an expired one, is redirected to the sign-in form and returns f
 
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, cast
@@ -17,7 +18,8 @@ from starlette.types import Scope
 from core.errors import UnderstudyError
 from service.auth.cookie import SAFE_METHODS, presented_cookie
 from service.dashboard.entrance import HOME, own_path, way_in
-from service.dashboard.rendering import open_page, sent_on
+from service.dashboard.rendering import open_page, page, sent_on
+from service.dashboard.visit import begin_visit, visit_begun
 from service.dependencies import context_of
 from service.problem import document_of, response_to
 
@@ -40,6 +42,10 @@ async def _shown(handler: Handler, request: Request, error: Exception) -> Respon
     answer = await handler(request, error)
     if not _is_for_people(request) or answer.media_type != "application/problem+json":
         return answer
+    if answer.status_code == HTTPStatus.NOT_FOUND and visit_begun(request) is None:
+        # No page has this address, so nobody asked who is there.
+        with suppress(UnderstudyError):
+            await begin_visit(request)
     return as_page(request, json.loads(bytes(answer.body)), answer)
 
 
@@ -59,12 +65,13 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
         return Response(status_code=answer.status_code, headers={"HX-Redirect": way})
     if "/v1" in problem["remedy"]:
         problem["remedy"] = IN_WORDS
+    problem["detail"] = _in_words(request, problem)
     kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
     if is_fragment:
         kept |= {"HX-Retarget": NOTICE, "HX-Reswap": "innerHTML"}
+    visit = visit_begun(request)
     signed_in = presented_cookie(request, context_of(request).settings) is not None
-    shown = open_page(
-        request,
+    shown = (partial(open_page, request) if visit is None else partial(page, visit))(
         "problem.html" if is_fragment else "problem_page.html",
         status=answer.status_code,
         problem=problem,
@@ -73,6 +80,16 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
     )
     shown.headers.update(kept)
     return shown
+
+
+def _in_words(request: Request, problem: dict[str, Any]) -> str:
+    """The detail of a problem, without the API's words where a person opened a page."""
+    if request.method not in SAFE_METHODS:
+        return str(problem["detail"])
+    detail = str(problem["detail"])
+    if problem["code"] == "not-found" or "its schema at path." in detail:
+        return "There is no page at this address."
+    return detail.replace("This endpoint is", "This page is")
 
 
 def _once_more(request: Request) -> Response | None:

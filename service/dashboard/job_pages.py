@@ -77,6 +77,7 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         people=visit.names_of([job.ordered_by]),
         may_read_note=visit.may(read_failure_note),
         may_cancel=live and visit.may(cancel_job) and not job.cancel_requested,
+        may_order_again=job.state in {"failed", "cancelled"} and visit.may(create_job),
     )
 
 

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Response
 from service.budgets.endpoints import set_budget
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
-from service.datasets.endpoints import create_dataset, list_datasets
+from service.datasets.endpoints import create_dataset, list_datasets, upload_rows
 from service.datasets.repository import names_of
 from service.diagnosis.endpoints import only_one, read_health_report
 from service.jobs.endpoints import create_job
 from service.overview.endpoints import read_overview
 from service.principals.enrolment_endpoints import list_enrolments
+from service.principals.people_endpoints import create_person
 from service.principals.people_schemas import EnrolmentView
 from service.requests.endpoints import approve_budget_request, file_budget_request
 from service.wire import Before
@@ -54,6 +55,8 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         may_file=visit.may(file_budget_request),
         may_order=visit.may(create_job),
         may_set=visit.may(set_budget),
+        may_upload=visit.may(upload_rows),
+        may_create_people=visit.may(create_person),
         may_examine=visit.may(read_health_report),
     )
 

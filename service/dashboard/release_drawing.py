@@ -72,7 +72,6 @@ class Pictures:
         sheet: PNG of images; None for rows.
         images: Number of images on the sheet.
         labels: Labels of the sheet's rows from the top; empty if images have no labels.
-        formats: Sample formats, the default first.
     """
 
     plots: Sequence[Plot]
@@ -80,7 +79,6 @@ class Pictures:
     sheet: bytes | None
     images: int
     labels: Sequence[str]
-    formats: Sequence[str]
 
     @property
     def sheet_size(self) -> tuple[int, int]:
@@ -104,7 +102,6 @@ def draw(samples: Samples) -> Pictures:
             sheet=b"".join(samples.write(images, "png")),
             images=images,
             labels=declared.labels[:images],
-            formats=tuple(samples.MEDIA_TYPES),
         )
     assert isinstance(samples, TableSamples)
     table = samples.sampler.domain
@@ -116,7 +113,6 @@ def draw(samples: Samples) -> Pictures:
         sheet=None,
         images=0,
         labels=(),
-        formats=tuple(samples.MEDIA_TYPES),
     )
 
 

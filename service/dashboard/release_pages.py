@@ -11,7 +11,9 @@ from core.artifacts.asking.question import LONGEST
 from core.artifacts.bundle import COUNTS
 from core.artifacts.model_form import SCHEMA as MODEL
 from core.artifacts.sampling.generator_check import MEMBER
+from core.artifacts.sampling.samples import ImageSamples, TableSamples
 from core.errors import Conflict, InvalidInput, UnderstudyError
+from core.plan.domain.images import SCHEMA as IMAGES
 from service.dashboard.overview import dataset_names
 from service.dashboard.owner_report_pages import owner_part
 from service.dashboard.release_drawing import ROWS, Pictures
@@ -63,9 +65,16 @@ def releases_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: B
 
 @router.get("/releases/{release_id}")
 def release_page(
-    release_id: UUID, visit: CurrentVisit, question: Annotated[str, Query(max_length=LONGEST)] = ""
+    release_id: UUID,
+    visit: CurrentVisit,
+    question: Annotated[str, Query(max_length=LONGEST)] = "",
+    preview: bool = False,
 ) -> Response:
-    """Show one release, with the answer to a question if one was asked."""
+    """Show one release, with the answer to a question if one was asked.
+
+    The first preview opens the generator and draws, which takes longer than a page may: the page fetches it afterwards, unless
+    `preview` asks for it here.
+    """
     release = visit.ask(read_release, release_id=release_id)
     visit.require(read_certificate)
     certificate = visit.read(
@@ -74,7 +83,11 @@ def release_page(
     dataset = visit.ask(read_dataset, dataset_id=release.dataset_id) if visit.may(read_dataset) else None
     is_model = certificate.get("schema") == MODEL
     draws = visit.may(draw_samples) and not is_model
-    pictures = _pictures(visit, release_id) if draws and dataset is not None else None
+    shows = draws and dataset is not None
+    kept: PictureCache = visit.request.app.state.pictures
+    pictures = (_pictures(visit, release_id) if preview else kept.find(release_id)) if shows else None
+    is_of_images = dataset is not None and dataset.domain.get("schema") == IMAGES
+    formats = ImageSamples.MEDIA_TYPES if is_of_images else TableSamples.MEDIA_TYPES
     return page(
         visit,
         "release.html",
@@ -85,12 +98,16 @@ def release_page(
         dataset=dataset,
         precision=visit.ask(read_precision, release_id=release_id) if visit.may(read_precision) else None,
         pictures=pictures,
+        is_drawn_later=shows and pictures is None,
+        is_of_images=is_of_images,
+        columns=None if dataset is None else _modelled(dataset.domain),
         warning=JobWarning.of(certificate.get(MEMBER)),
         asked=_asked(visit, release_id, certificate, question),
         checked=_checked(visit, release_id, certificate, dataset),
         charged=utility_part(visit, release_id, dataset),
         sealed=None if is_model else owner_part(visit, release_id, dataset),
         rows=ROWS,
+        release_id=release_id,
         answer_rows=ANSWER_ROWS,
         sentences=certificate_text.in_words(certificate),
         mechanisms=certificate_text.mechanisms(certificate),
@@ -98,7 +115,7 @@ def release_page(
         may_download=visit.may(download_bundle),
         may_draw=draws,
         may_see_job=visit.may(read_job),
-        formats=() if pictures is None else pictures.formats,
+        formats=tuple(formats) if shows else (),
     )
 
 
@@ -181,6 +198,19 @@ def _checked(
     )
 
 
+@router.get("/releases/{release_id}/preview")
+def preview_fragment(release_id: UUID, visit: CurrentVisit) -> Response:
+    """Draw the preview of a release.
+
+    Raises:
+        ReleaseNotFound: No such release, or not visible to this visitor.
+        ServiceBusy: Too many previews are being drawn.
+    """
+    visit.require(draw_samples)
+    drawn = _pictures(visit, release_id)
+    return page(visit, "preview.html", pictures=drawn, rows=ROWS, release_id=release_id)
+
+
 @router.get("/releases/{release_id}/sheet.png")
 def sheet(release_id: UUID, visit: CurrentVisit) -> Response:
     """Serve the sheet of synthetic images.
@@ -193,6 +223,11 @@ def sheet(release_id: UUID, visit: CurrentVisit) -> Response:
     if drawn is None:
         raise ReleaseNotFound
     return Response(drawn, media_type="image/png", headers=dict(PAGE_HEADERS))
+
+
+def _modelled(domain: Mapping[str, Any]) -> int:
+    """Number of columns of synthetic rows; 0 of images."""
+    return sum(column["kind"] not in {"ignored", "unit"} for column in domain.get("columns", ()))
 
 
 def _pictures(visit: Visit, release_id: UUID) -> Pictures:

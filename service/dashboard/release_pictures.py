@@ -30,6 +30,13 @@ class PictureCache:
             _AT_ONCE, what="pictures of releases", patience_seconds=_PATIENCE_SECONDS
         )
 
+    def find(self, release_id: UUID) -> Pictures | None:
+        """The preview if it was drawn before."""
+        with self._lock:
+            if release_id in self._kept:
+                self._kept.move_to_end(release_id)
+            return self._kept.get(release_id)
+
     def get(self, context: AppContext, release_id: UUID, *, bundle_key: str) -> Pictures:
         """The preview of a release. The caller must already have checked the right to sample from it.
 
@@ -37,10 +44,9 @@ class PictureCache:
             ServiceBusy: Too many previews are being drawn.
             BundleInvalid: The bundle is damaged.
         """
-        with self._lock:
-            if release_id in self._kept:
-                self._kept.move_to_end(release_id)
-                return self._kept[release_id]
+        known = self.find(release_id)
+        if known is not None:
+            return known
         with self._limit.hold():
             samples = context.sampling.samplers.get(release_id, lambda: _open(context, bundle_key))
             drawn = draw(samples)

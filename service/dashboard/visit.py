@@ -123,14 +123,13 @@ async def _visit(request: Request) -> Visit:
         CsrfRefused: The request may come from another site.
     """
     context = context_of(request)
-    cookie, principal = await _recognised(request)
-    form = Form({})
+    cookie, visit = await begin_visit(request)
     if request.method not in SAFE_METHODS:
         require_proof_of_origin(request, context.settings)
-        form = await read_form(request)
-        if not context.access.sessions.proves(form.text(TOKEN_FIELD) or "", cookie=cookie):
+        visit.form = await read_form(request)
+        if not context.access.sessions.proves(visit.form.text(TOKEN_FIELD) or "", cookie=cookie):
             raise CsrfRefused
-    return Visit(request, principal, csrf_token=context.access.sessions.csrf_token(cookie), form=form)
+    return visit
 
 
 async def _streaming_visit(request: Request) -> Visit:
@@ -139,18 +138,34 @@ async def _streaming_visit(request: Request) -> Visit:
     Raises:
         KeyMissing, SessionRefused, RateExceeded, CsrfRefused: As for `_visit`.
     """
-    context = context_of(request)
-    cookie, principal = await _recognised(request)
-    require_proof_of_origin(request, context.settings)
-    return Visit(request, principal, csrf_token=context.access.sessions.csrf_token(cookie), form=Form({}))
+    _, visit = await begin_visit(request)
+    require_proof_of_origin(request, context_of(request).settings)
+    return visit
 
 
-async def _recognised(request: Request) -> tuple[str, Principal]:
+async def begin_visit(request: Request) -> tuple[str, Visit]:
+    """Authenticate the visitor by session cookie, without a look at the form. Error pages of this request have its menu.
+
+    Returns:
+        The cookie, and the visit with an empty form.
+
+    Raises:
+        KeyMissing, SessionRefused: No valid session.
+        RateExceeded: The key has sent too many requests.
+    """
     context = context_of(request)
     cookie = presented_cookie(request, context.settings)
     if cookie is None:
         raise KeyMissing
-    return cookie, await recognise(context, Proof(cookie, is_cookie=True))
+    principal = await recognise(context, Proof(cookie, is_cookie=True))
+    visit = Visit(request, principal, csrf_token=context.access.sessions.csrf_token(cookie), form=Form({}))
+    request.state.visit = visit
+    return cookie, visit
+
+
+def visit_begun(request: Request) -> Visit | None:
+    """The visit that `begin_visit` began for this request, if it did."""
+    return getattr(request.state, "visit", None)
 
 
 CurrentVisit = Annotated[Visit, Depends(_visit)]

@@ -62,6 +62,7 @@ PAGES: Final[Mapping[str, tuple[str | None, str]]] = {
 COMPUTED: Final[Mapping[str, tuple[str, str]]] = {
     "findings": ("admin", "/overview/findings"),
     "examination": ("admin", "/system/findings"),
+    "preview": ("analyst", "/releases/{release_id}/preview"),
     "ledger-verification": ("auditor", "/datasets/{dataset_id}/ledger/verification"),
     "audit-verification": ("auditor", "/audit/verification"),
 }

@@ -151,7 +151,9 @@ def test_pages_and_journeys(here: tuple[World, Scene, Newer, str, Any], tmp_path
 
 def _pages_of(role: str) -> list[str]:
     """All pages that are looked at with a role's key; those for nobody with the auditor's."""
-    whole = {name: at for name, at in {**PAGES, **COMPUTED}.items() if name != "findings"}  # a fragment
+    whole = {
+        name: at for name, at in {**PAGES, **COMPUTED}.items() if name not in {"findings", "preview"}
+    }  # fragments
     if files():
         del whole["documentation"]  # the site itself, which is not ours
     return [path for looks, path in whole.values() if (looks or "auditor") == role]

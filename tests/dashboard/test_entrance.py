@@ -1,6 +1,7 @@
 import re
 from collections.abc import Callable
 from urllib.parse import quote
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
@@ -173,6 +174,20 @@ def test_what_nobody_expected_is_a_page_too(
     text = sign_in("owner").page("/overview", 500)
     assert "internal-error" in text
     assert "4711" not in text
+    assert '<a href="/jobs"' in text, "the menu of who is signed in"
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "status"),
+    [("owner", "/nowhere", 404), ("owner", f"/jobs/{UUID(int=7)}", 404), ("analyst", "/audit", 403)],
+)
+def test_an_error_page_has_the_menu_of_who_is_signed_in(
+    sign_in: Callable[..., Visitor], role: str, path: str, status: int
+) -> None:
+    text = sign_in(role).page(path, status)
+    assert '<a href="/jobs"' in text
+    assert ('<a href="/audit"' in text) is False
+    assert "Sign out" in text
 
 
 def test_no_page_is_part_of_the_described_interface(world: World) -> None:

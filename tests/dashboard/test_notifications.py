@@ -11,7 +11,7 @@ HOSTILE = "https://example.org/hook?a=%3Cscript%3E&b='x"
 
 def test_a_webhook_from_the_form_to_its_removal(world: World, sign_in: Callable[..., Visitor]) -> None:
     owner = sign_in("owner")
-    assert "No notifications yet." in owner.page("/notifications")
+    assert "No endpoints yet. Add one below." in owner.page("/notifications")
     assert "sends no e-mail" in owner.page("/notifications")
     refused = owner.send("/notifications", channel="webhook", target="ftp://example.org/")
     assert refused.status_code == 422

@@ -113,7 +113,7 @@ def _what_is_not_ones_own_does_not_exist(world: World, scene: Scene, sign_in: Ca
     for visitor in (sign_in("stranger"), enter(world, world.caller(Role.ANALYST))):
         for path in ("/datasets/{dataset_id}", "/datasets/{dataset_id}/ledger", "/datasets/{dataset_id}/ledger.csv",
                      "/datasets/{dataset_id}/people", "/requests/{request_id}", "/jobs/{running_id}",
-                     "/releases/{release_id}", "/releases/{pictures_id}/sheet.png"):  # fmt: skip
+                     "/releases/{release_id}", "/releases/{release_id}/preview", "/releases/{pictures_id}/sheet.png"):  # fmt: skip
             hidden = visitor.get(path.format_map(vars(scene)))
             nothing = visitor.get(path.format_map(ids))
             assert (hidden.status_code, nothing.status_code) == (404, 404), path
@@ -127,12 +127,17 @@ def _an_auditor_sees_no_synthetic_row(world: World, scene: Scene, sign_in: Calla
     assert "Synthetic data preview" not in page
     assert "Download samples" not in page
     assert "every outcome at most" in page
-    assert auditor.get(f"/releases/{scene.pictures_id}/sheet.png").status_code == 403
+    for part in ("sheet.png", "preview"):
+        assert auditor.get(f"/releases/{scene.pictures_id}/{part}").status_code == 403
 
 
 def _pictures_of_a_release(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:
     analyst = sign_in("analyst")
-    rows = analyst.page(f"/releases/{scene.release_id}")
+    place = f"/releases/{scene.release_id}"
+    assert f'hx-get="{place}/preview"' in analyst.page(place), "drawn after the page is there"
+    assert f'href="{place}?preview=true#pictures"' in analyst.page(place), "without scripts"
+    rows = analyst.page(f"{place}/preview")
+    assert "<figcaption>ward</figcaption>" in analyst.page(place), "drawn once"
     assert all(f"<figcaption>{name}</figcaption>" in rows for name in ("ward", "age", "sick", "seen"))
     assert "2020-01-01" in rows
     sheet = analyst.get(f"/releases/{scene.pictures_id}/sheet.png")
