@@ -20,13 +20,12 @@ answers no other. An order is planned, quoted, reserved, spent and certified as 
 understudy publish digits.npz --domain digits.json --epsilon 3 --delta 1e-5 --out folder --model --set accuracy_share=0.02
 ```
 
-<!-- not run: needs a frame of the reader; tests/understudy/local/test_classifying.py runs these calls -->
 ```python
 from understudy.local import fit_classifier, set_cap
 
 set_cap("admissions", epsilon=4.0, delta=1e-5)
 fitted = fit_classifier(frame, domain, (1.0, 1e-6), dataset="admissions", declared_size=50_000)
-fitted.predict(other_frame)
+fitted.predict(frame)  # of these rows, or of any others
 fitted.save("bundle.zip")
 ```
 

@@ -20,8 +20,7 @@ NOT_RUN = {
     "docs/federated.md": 3,
     "docs/image-releases.md": 1,
     "docs/mechanisms/graphical.md": 1,
-    "docs/private-models.md": 2,
-    "docs/sign-in.md": 1,
+    "docs/private-models.md": 1,
     "docs/start.md": 4,
     "docs/tutorials/operator.md": 2,
 }

@@ -1,11 +1,13 @@
 """The command as words in and words out; what needs a service is in tests/system."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 from understudy.cli import app, main
 from understudy.extras import how_to_install
@@ -61,6 +63,18 @@ def test_the_commands_are_the_promised_ones() -> None:
         assert undescribed == [], name
 
 
+@pytest.mark.parametrize("words", [["--help"], ["budget", "--help"], ["domain", "--help"]])
+def test_help_lists_every_command_once_and_cuts_no_sentence(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words).output
+    assert "..." not in said.partition("\n\n")[2]
+    assert "Others:" not in said, "every command has a section"
+    shown = re.findall(r"^  ([a-z][a-z-]+)  ", said, re.MULTILINE)
+    assert len(shown) == len(set(shown))
+    if words == ["--help"]:
+        assert set(shown) == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+        assert shown[0] == "domain", "what a newcomer begins with"
+
+
 def test_what_can_be_sent_is_said_where_rows_are_asked_for() -> None:
     command = typer.main.get_command(app)
     domain = command.commands["domain"]  # type: ignore[attr-defined]
@@ -89,7 +103,7 @@ def test_a_draft_is_written_once_and_must_be_confirmed(
     assert draft.stat().st_mode & 0o777 == 0o600, "it lists values of the rows"
     names = [column["name"] for column in json.loads(draft.read_text())["columns"]]
     assert names == ["age", "sick"]
-    assert "delete the marks" in capsys.readouterr().out
+    assert "Go through the quoted values with" in capsys.readouterr().out
     assert run(monkeypatch, "domain", "draft", rows, "--out", draft) == 1
     assert run(monkeypatch, "domain", "draft", rows, "--out", draft, "--force") == 0
     capsys.readouterr()

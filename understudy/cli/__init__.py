@@ -25,6 +25,7 @@ from understudy.cli.overview import overview
 from understudy.cli.people import app as people_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
+from understudy.cli.sections import Sections
 from understudy.cli.service import Commands
 from understudy.cli.signing_keys import signing_keys
 from understudy.cli.verify import verify
@@ -35,6 +36,7 @@ app = Commands(
     name="understudy",
     help="Publish an understudy of the data, never the data: differentially private synthetic tables and images. Begin with your own "
     "table: `domain draft`, `domain confirm`, `publish` (docs/start.md).",
+    cls=Sections,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
 from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.sections import WholeSentences
 from understudy.client import Client
 from understudy.connection import Connection, find_connection
 
@@ -59,6 +61,9 @@ OPTIONS = [
 
 class Commands(typer.Typer):
     """A group of commands. One that declares ``service: Service`` gets ``--url``, ``--key`` and ``--data-folder``."""
+
+    def __init__(self, *, cls: type[TyperGroup] = WholeSentences, **settings: Any) -> None:  # noqa: ANN401 - typer's
+        super().__init__(cls=cls, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:  # noqa: ANN401 - typer's
         """Register a command; as `typer.Typer.command`."""
