@@ -1,9 +1,8 @@
 """Lists of commands in help: each with its whole first sentence, those of ``understudy`` by what a person wants to do."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-import click
 from typer.core import TyperGroup
 
 SECTIONS: Final = {
@@ -24,7 +23,7 @@ class WholeSentences(TyperGroup):
 
     sections: Mapping[str, Sequence[str]] = {}
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - of click, which typer brings
         """Write the commands under their headings, and those without one at the end."""
         known = self.list_commands(ctx)
         sections = {

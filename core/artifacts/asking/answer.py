@@ -383,7 +383,7 @@ class _Asked:
             near = nearest(name, names)
             raise QuestionInvalid(
                 f"A column of the question is not among the modelled ones: {', '.join(few)}{more}.",
-                remedy=f"Did you mean '{near}'? {QuestionInvalid.standing_remedy}" if near else None,
+                remedy=f"Did you mean '{near}'? {QuestionInvalid.standing_remedy}" if near else "",
                 columns=few,
             )
         return names.index(name)
