@@ -229,7 +229,7 @@ def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     # `wait_for_function` polls with eval, which the pages' policy forbids, wherever its first look is too early.
     expect(tab.locator("#declared_size")).to_have_value("7000", timeout=30_000)
     tab.get_by_role("link", name="Overview", exact=True).first.click()
-    tab.get_by_role("link", name="Ward surveys").click()
+    tab.get_by_role("link", name="Ward surveys", exact=True).click()
     tab.get_by_role("link", name="Upload rows").click()
     rows = tmp_path / "rows.csv"
     rows.write_bytes(CSV)
