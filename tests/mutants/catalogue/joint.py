@@ -161,7 +161,7 @@ MUTANTS = (
     Mutant(
         name="several-owners-certified-as-one",
         module="core.artifacts.certificate",
-        function="make_certificate",
+        function="_schema",
         before="JOINT_SCHEMA if isinstance(plan, JointPlan) else SCHEMA",
         after="SCHEMA",
         bug="readers that know one ledger accept the certificate and overlook the others",
