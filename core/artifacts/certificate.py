@@ -129,7 +129,7 @@ def make_certificate(
     }
 
 
-_FORMS: Final[Mapping[object, type[CertificateForm]]] = {
+_FORMS: Final[Mapping[str, type[CertificateForm]]] = {
     SCHEMA: CertificateForm,
     JOINT_SCHEMA: JointCertificateForm,
     MEMBER_SCHEMA: MemberCertificateForm,
@@ -186,7 +186,7 @@ def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDo
 
 
 def _form(certificate: Mapping[str, Any]) -> type[CertificateForm]:
-    return _FORMS.get(certificate.get("schema"), CertificateForm)
+    return _FORMS.get(str(certificate.get("schema")), CertificateForm)
 
 
 def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
@@ -264,7 +264,7 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         InvalidCertificate: the schema is unknown, a member is missing or altered, the recorded releases are not
             the plan's, or their epsilon is above the stated or promised one.
     """
-    if certificate.get("schema") not in _FORMS:
+    if str(certificate.get("schema")) not in _FORMS:
         raise InvalidCertificate(
             "the certificate's schema is not known", remedy="use the software that wrote it"
         )

@@ -226,9 +226,9 @@ except MemoryError:
 
 def test_a_refused_system_call_is_an_error_and_not_silence():
     script = """
-from workers import supervision
+from workers import child
 try:
-    supervision._prctl(-1, 0)
+    child._prctl(-1, 0)
 except OSError as error:
     print(type(error).__name__)
 """

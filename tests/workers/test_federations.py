@@ -130,7 +130,7 @@ def test_two_owners_hold_one_model_although_one_was_killed(
     shops = {"north": workshop, "south": workshop.neighbour(colours=("red", "green"))}
     jobs = {name: federated.order(name, shop) for name, shop in shops.items()}
     with ThreadPoolExecutor(2) as threads:
-        north = threads.submit(shops["north"].train, jobs["north"])
+        north = threads.submit(shops["north"].train, jobs["north"], in_child=True)
         # North waits for south with its state of the first round on the board, and dies there.
         assert eventually(lambda: (0, 0) in federated.states())
         child = _child_of(jobs["north"])
@@ -139,8 +139,8 @@ def test_two_owners_hold_one_model_although_one_was_killed(
         north.result()
         assert workshop.job(jobs["north"]).state == "queued"
         handed_in = federated.states()
-        again = threads.submit(shops["north"].train, jobs["north"])
-        shops["south"].train(jobs["south"])
+        again = threads.submit(shops["north"].train, jobs["north"], in_child=True)
+        shops["south"].train(jobs["south"], in_child=True)
         again.result()
     assert handed_in.items() <= federated.states().items(), "the same bytes were handed in again"
     assert len(federated.states()) == 6
@@ -176,7 +176,7 @@ def test_two_owners_hold_one_generator_although_one_was_killed(
     shops = {"north": workshop, "south": workshop.neighbour(colours=("red", "green"))}
     jobs = {name: federated.order(name, shop) for name, shop in shops.items()}
     with ThreadPoolExecutor(2) as threads:
-        ended = {name: threads.submit(shops[name].train, jobs[name]) for name in shops}
+        ended = {name: threads.submit(shops[name].train, jobs[name], in_child=True) for name in shops}
         # North has begun the second round, whose counts wait for an edge of the job, and dies there.
         assert eventually(
             lambda: (workshop.job(jobs["north"]).stage, workshop.job(jobs["north"]).step) == ("measure", 2)
@@ -187,7 +187,7 @@ def test_two_owners_hold_one_generator_although_one_was_killed(
         ended["north"].result()
         assert workshop.job(jobs["north"]).state == "queued"
         handed_in = federated.states()
-        workshop.train(jobs["north"])
+        workshop.train(jobs["north"], in_child=True)
         ended["south"].result()
     assert handed_in.items() <= federated.states().items(), "the same bytes were handed in again"
     assert len(federated.states()) == 4, "two rounds"
@@ -261,7 +261,7 @@ def test_a_member_that_vanishes_leaves_the_others_charged_for_their_counts(
     federated = Federated(workshop, served, model=None, generator={})
     job_id = federated.order("north", workshop)
     with ThreadPoolExecutor(1) as threads:
-        ended = threads.submit(workshop.train, job_id)
+        ended = threads.submit(workshop.train, job_id, in_child=True)
         assert eventually(lambda: (0, 0) in federated.states())
         with workshop.database.transaction() as session:
             session.get_one(Federation, federated.id).round_seconds = 0.1
@@ -301,7 +301,7 @@ def test_a_member_that_freezes_in_a_round_is_refused_when_it_thaws(
     shops = {"north": workshop, "south": workshop.neighbour(colours=("red", "green"))}
     jobs = {name: federated.order(name, shop) for name, shop in shops.items()}
     with ThreadPoolExecutor(2) as threads:
-        ended = {name: threads.submit(shops[name].train, jobs[name]) for name in shops}
+        ended = {name: threads.submit(shops[name].train, jobs[name], in_child=True) for name in shops}
         # South has begun its second round, whose state waits for an edge of the job.
         assert eventually(lambda: shops["south"].job(jobs["south"]).steps_begun == 40)
         child = _child_of(jobs["south"])

@@ -154,7 +154,7 @@ def refusal(workshop: Workshop, job_id: UUID, fence: int) -> ExitCode:
 
 @pytest.mark.parametrize("error", [OtherDevice, DeviceDiffers, UnevenRounding])
 def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypatch, error):
-    def refused(*_):
+    def refused(*_, **__):
         raise error
 
     monkeypatch.setattr(training_child, "_trained", refused)
