@@ -124,6 +124,29 @@ def _child_of(job_id: UUID) -> int | None:
     return None
 
 
+def _certified(federated: Federated, shop: Workshop, name: str, job_id: UUID, path: Path) -> dict[str, Any]:
+    """The certificate of a member's job that succeeded, whose bundle is verified at a path; it is handed in."""
+    job, release = shop.job(job_id), shop.release(job_id)
+    assert (job.state, job.failure_code, job.sealed_federation) == ("succeeded", None, None)
+    assert release is not None
+    assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    assert shop.reservation(job_id).reserved == charge_of(federated.plan(name).mechanism, delta=1e-6)
+    path.write_bytes(shop.store.get_bytes(release.bundle_key))
+    with shop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    report = verify_bundle(path, public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert f"member {name} of 2" in next(one.detail for one in report.checks if one.name == "federation")
+    sent = federated.send(
+        "PUT",
+        f"/{federated.id}/certificate",
+        token=federated.made["tokens"][name],
+        json=release.certificate,
+    )
+    assert sent.status_code == 204
+    return release.certificate
+
+
 def test_two_owners_hold_one_model_although_one_was_killed(
     workshop: Workshop, federated: Federated, tmp_path: Path
 ) -> None:
@@ -146,23 +169,8 @@ def test_two_owners_hold_one_model_although_one_was_killed(
     assert len(federated.states()) == 6
     weights, certificates = set(), {}
     for name, job_id in jobs.items():
-        shop, plan = shops[name], federated.plan(name)
-        job, release = shop.job(job_id), shop.release(job_id)
-        assert (job.state, job.failure_code, job.sealed_federation) == ("succeeded", None, None)
-        assert release is not None
-        assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
-        assert shop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
-        path = tmp_path / f"{name}.zip"
-        path.write_bytes(shop.store.get_bytes(release.bundle_key))
-        with shop.database.read_only() as session:
-            keys = keyring.public_keys(session)
-        report = verify_bundle(path, public_keys=keys.values())
-        assert report.outcome is Outcome.VERIFIED, report.refusals
-        assert f"member {name} of 2" in next(one.detail for one in report.checks if one.name == "federation")
-        certificates[name] = release.certificate
-        weights.add(release.certificate["artefacts"]["weights.safetensors"]["sha256"])
-        path_of, token = f"/{federated.id}/certificate", federated.made["tokens"][name]
-        assert federated.send("PUT", path_of, token=token, json=release.certificate).status_code == 204
+        certificates[name] = _certified(federated, shops[name], name, job_id, tmp_path / f"{name}.zip")
+        weights.add(certificates[name]["artefacts"]["weights.safetensors"]["sha256"])
     assert len(weights) == 1, "all members hold one network"
     shown = federated.send("GET", f"/{federated.id}").json()
     assert [one["certificate"] for one in shown["members"]] == list(certificates.values())
@@ -193,27 +201,13 @@ def test_two_owners_hold_one_generator_although_one_was_killed(
     assert len(federated.states()) == 4, "two rounds"
     weights, certificates = set(), {}
     for name, job_id in jobs.items():
-        shop, plan = shops[name], federated.plan(name)
-        job, release = shop.job(job_id), shop.release(job_id)
-        assert (job.state, job.failure_code, job.sealed_federation) == ("succeeded", None, None)
-        assert release is not None
-        assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
-        assert shop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
-        path = tmp_path / f"{name}.zip"
-        path.write_bytes(shop.store.get_bytes(release.bundle_key))
-        with shop.database.read_only() as session:
-            keys = keyring.public_keys(session)
-            kept = [one for (one,) in session.query(FederationState.content) if one is not None]
-        report = verify_bundle(path, public_keys=keys.values())
-        assert report.outcome is Outcome.VERIFIED, report.refusals
-        assert f"member {name} of 2" in next(one.detail for one in report.checks if one.name == "federation")
-        certificates[name] = release.certificate
-        weights.add(release.certificate["artefacts"]["counts.bin"]["sha256"])
-        weights.add(release.certificate["artefacts"]["generator.safetensors"]["sha256"])
-        path_of, token = f"/{federated.id}/certificate", federated.made["tokens"][name]
-        assert federated.send("PUT", path_of, token=token, json=release.certificate).status_code == 204
+        certificates[name] = _certified(federated, shops[name], name, job_id, tmp_path / f"{name}.zip")
+        weights.add(certificates[name]["artefacts"]["counts.bin"]["sha256"])
+        weights.add(certificates[name]["artefacts"]["generator.safetensors"]["sha256"])
     assert len(weights) == 2, "all members hold one generator and one set of sums"
-    released = ReleasedCounts.from_bytes(unpack(path.read_bytes()).counts or b"")
+    released = ReleasedCounts.from_bytes(unpack((tmp_path / "south.zip").read_bytes()).counts or b"")
+    with shops["south"].database.read_only() as session:
+        kept = [one for (one,) in session.query(FederationState.content) if one is not None]
     cells = sum(one.cells.size for one in released.tables if len(one.columns) > 1)
     assert [len(one) for one in kept] == [8 * cells] * 2, "what leaves is one whole number for each cell"
     _require_no_other_counts(certificates["north"], tmp_path / "north.zip")
