@@ -42,7 +42,7 @@ def _settings(result: Mapping[str, Any]) -> Iterable[str]:
         "",
         "`python -m benchmarks.published_sgd`, MNIST, delta 1e-5, one seed. Document 000 trains 1,000 rectified units on 60 noisy principal components, with lots of 600",
         "and gradients clipped to 4, and prints three levels of noise. Steps are those that epsilon allows at its multipliers, by this service's accountant. The",
-        "document's rate falls in 10 epochs and then stays, without momentum; here a tenth of it falls over the whole training, with momentum .9.",
+        "document's rate falls in 10 epochs and then stays, without momentum; here a tenth of it falls over the whole training, with momentum .9, and the last weights are averaged.",
         "",
         *table(["noise", "multipliers of steps, components", "epsilon", "steps", "accuracy, test", "accuracy, training", "document"], rows),
         "",
