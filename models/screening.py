@@ -37,6 +37,9 @@ RECORDS_PER_CELL = 8.0
 FEWEST_GROUPS, MOST_GROUPS = 4, 64
 MOST_CELLS = 2**25
 """Cells of all pairs together, which are held in memory at eight bytes each."""
+MOST_EXPECTED = 2.0**32
+"""Records that are expected in all, at most: distances are exact up to twice as many. Members of a federation may hand in counts of any
+number of records, and integers that overflow or floats that round would let one record move a distance by more than one."""
 WORTH = 1.0
 """Least distance, as a share of all records, of a pair that is counted, over the root of the noise of a cell as a share of them.
 Groups grow with the root of the signal (`models.grouping`), so what counting a pair leaves wrong falls with that root."""
@@ -83,18 +86,21 @@ def exact_distances(
         records: the rows, or a counter that reads them.
         laws: of every column (codes,) noisy shares.
         groups: of every column (codes,) the group of each code.
-        size: records that are expected in all.
+        size: records that are expected in all; of more than `MOST_EXPECTED`, so many.
 
     Returns:
         (pairs,) distances in records.
+
+    Raises:
+        ValueError: expected records are not finite.
     """
     counter = counter_of(records)
     pairs = pairs_of_columns(len(laws))
     counted = counter.count(questions_of(pairs, counter, groups))
     merged = _of_groups(laws, groups)
-    expected = [_expected(pair, merged, size) for pair in pairs]
-    # Other members of a federation have a part in the laws, and what is not a number would overflow below.
-    assert all(np.isfinite(product).all() for product in expected), "shares are finite"
+    expected = [_expected(pair, merged, min(size, MOST_EXPECTED)) for pair in pairs]
+    if not all(np.isfinite(product).all() for product in expected):
+        raise ValueError("the expected records are not numbers")
     distances = [
         int(np.abs(table - np.rint(product / GRID).astype(np.int64)).sum())
         for table, product in zip(counted, expected, strict=True)

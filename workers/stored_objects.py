@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 from core.artifacts.reports.owner_orders import QUEUED, RUNNING
 from core.clock import Clock
 from core.data.failure_notes import failure_note_key
-from core.data.objects import ObjectStore
+from core.data.objects import ObjectStore, delete_each
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
@@ -162,7 +162,7 @@ def sweep_orphans(database: Database, store: ObjectStore, *, clock: Clock) -> in
         for batch in _batches(_matching(form, old)):
             with database.read_only() as session:
                 kept = wanted(session, batch)
-            removed += _delete(store, batch.keys() - kept)
+            removed += delete_each(store, batch.keys() - kept, failed="orphan-not-removed")
     return removed
 
 
@@ -242,15 +242,3 @@ def _bundles_wanted(session: Session, objects: dict[str, UUID], *, store: Object
         and (released or not store.exists(publication_key(population_id, job_id)))
     }
     return {key for key, release_id in objects.items() if key in named or release_id not in left}
-
-
-def _delete(store: ObjectStore, keys: Iterable[str]) -> int:
-    removed = 0
-    for key in keys:
-        try:
-            store.delete(key)
-        except (StoreError, OSError):
-            get_logger().warning("orphan-not-removed", exc_info=True)
-        else:
-            removed += 1
-    return removed

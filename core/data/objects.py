@@ -10,7 +10,7 @@ the folders above it are synced; a bucket promises the same).
 
 import errno
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing_extensions import Buffer
 
 from core.data.durable_files import DurableFolder
 from core.data.errors import ObjectMissing, StorageUnavailable
+from core.logs import get_logger
 
 _S3_KEYS: Final = {"endpoint", "region", "virtual_hosted_style_request"}
 _READ_AHEAD_BYTES: Final = 1 << 20
@@ -196,3 +197,22 @@ def open_store(url: str) -> ObjectStore:
         )
     message = "a storage URL begins with file:///, s3:// or memory://"
     raise ValueError(message)
+
+
+def delete_each(store: ObjectStore, keys: Iterable[str], *, failed: str) -> int:
+    """Delete objects as far as the store lets, and return how many; what is left is for a later sweep.
+
+    Args:
+        store: where they are.
+        keys: their keys.
+        failed: name of the event in the log for an object that is left.
+    """
+    removed = 0
+    for key in keys:
+        try:
+            store.delete(key)
+        except (StoreError, OSError):
+            get_logger().warning(failed, exc_info=True)
+        else:
+            removed += 1
+    return removed

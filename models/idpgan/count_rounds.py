@@ -27,8 +27,7 @@ from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 
 MOST_COUNT: Final = 2**53
-"""Largest count that is taken from another member, in units of the grid. Sums of 32 members, and distances from products of
-their shares, stay far below 2^63."""
+"""Largest count that is taken from another member, in units of the grid: the sum of a cell over 32 members stays far below 2^63."""
 _MEASURE: Final = "measure"
 _ROUNDS: Final = "rounds"
 

@@ -12,6 +12,8 @@ from sqlalchemy import Row
 from core.db.tables.job import Job
 from core.dp.accountant import epsilons
 from core.jobs.coarse import charged_steps, shown_steps
+from core.plan.member_plan import KIND as MEMBER
+from core.plan.report_plan import KIND as REPORT
 from core.plan.selection import ordered_plan_from_json
 
 ShownJob = Job | Row[*tuple[Any, ...]]
@@ -100,7 +102,7 @@ def _planned_steps(job: ShownJob) -> tuple[int, int]:
     """Steps against the moments only, and noisy critic steps: both public numbers of the plan."""
     # For a selection, the longest final plan: which candidate wins is not revealed before the end.
     # A report has no steps.
-    if job.plan.get("kind") == "report":
+    if job.plan.get("kind") == REPORT:
         return 0, 0
     plans = job.plan.get("finals", [job.plan])
     pretraining = max(int(plan["options"].get("pretraining_steps", 0)) for plan in plans)
@@ -109,7 +111,7 @@ def _planned_steps(job: ShownJob) -> tuple[int, int]:
 
 def _measurements(job: ShownJob) -> int:
     """Number of measurement marks: one per measurement of a graphical model, one per round of a federation's generator, one for every other plan."""
-    if job.plan.get("kind") == "member":
+    if job.plan.get("kind") == MEMBER:
         return len(job.plan["mechanism"]["parts"])
     return 1 + 2 * int(job.plan.get("options", {}).get("rounds", 0))
 

@@ -106,6 +106,19 @@ def test_a_unit_moves_every_distance_by_at_most_its_records(units, bound, most):
     assert most * math.sqrt(len(whole)) / std == pytest.approx(paid, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [2.0**43, 2.0**70, 1e300], ids=["integers", "floats", "beyond"])
+def test_a_record_moves_every_distance_by_at_most_one_whatever_is_expected(size):
+    """Other members of a federation have a part in what is expected, and may hand in any counts."""
+    table = table_of(30)
+    laws, groups = even_laws(table), codes_themselves(table)
+    laws[0] = np.eye(6)[table.codes[29, 0]]
+    laws[1] = np.eye(6)[table.codes[29, 1]]
+    table.codes[:29, 0] = (table.codes[29, 0] + 1) % 6
+    distances = [exact_distances(each, laws, groups, size=size) for each in (table, without_unit(table, 29))]
+    assert np.abs(np.subtract(*distances)).max() <= 1.0
+    assert min(each.min() for each in distances) >= 0.0
+
+
 def test_distances_are_sums_of_absolute_differences_on_the_grid():
     table = table_of(500)
     laws, groups = even_laws(table), codes_themselves(table)

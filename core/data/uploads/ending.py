@@ -5,26 +5,24 @@ is gone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from obstore.exceptions import BaseError as StoreError
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.data.objects import ObjectStore, StoredObject
+from core.data.objects import ObjectStore, StoredObject, delete_each
 from core.data.upload_parts import FOLDER
 from core.data.uploads import repository
 from core.data.uploads.repository import UPLOADS
 from core.db.session import Database
 from core.db.tables.upload import Upload
-from core.logs import get_logger
 
 # An object of a live upload without a row belongs to a part that is still arriving, or whose sender has died.
 ARRIVING: Final = timedelta(days=1)
 REMEMBERED: Final = timedelta(days=7)
+NOT_REMOVED: Final = "upload-part-not-removed"
 
 
 def end(
@@ -54,7 +52,11 @@ def end_all_of(session: Session, dataset_id: UUID, *, clock: Clock) -> int:
 
 def erase_parts(store: ObjectStore, upload_id: UUID) -> None:
     """Delete the objects of an ended upload; the sweep retries what cannot be deleted now."""
-    _delete(store, (found.key for found in list(store.list(f"{FOLDER}/{upload_id}"))))
+    delete_each(
+        store,
+        (found.key for found in list(store.list(f"{FOLDER}/{upload_id}"))),
+        failed=NOT_REMOVED,
+    )
 
 
 def sweep_uploads(database: Database, store: ObjectStore, *, clock: Clock) -> int:
@@ -94,7 +96,7 @@ def _remove_leftovers(database: Database, store: ObjectStore, *, clock: Clock) -
         live = repository.live_among(session, objects)
         named = repository.named_objects(session, live)
     arriving_since = clock.now() - ARRIVING
-    return _delete(
+    return delete_each(
         store,
         (
             found.key
@@ -102,6 +104,7 @@ def _remove_leftovers(database: Database, store: ObjectStore, *, clock: Clock) -
             for found in listed
             if upload_id not in live or (found.key not in named and found.stored_at < arriving_since)
         ),
+        failed=NOT_REMOVED,
     )
 
 
@@ -110,15 +113,3 @@ def _upload_of(key: str) -> UUID | None:
         return UUID(key.split("/")[1])
     except (IndexError, ValueError):
         return None
-
-
-def _delete(store: ObjectStore, keys: Iterable[str]) -> int:
-    removed = 0
-    for key in keys:
-        try:
-            store.delete(key)
-        except (StoreError, OSError):
-            get_logger().warning("upload-part-not-removed", exc_info=True)
-        else:
-            removed += 1
-    return removed

@@ -1,7 +1,6 @@
 """A federation: members agree through a board that may lie, and the guarantee of each holds whatever it is handed."""
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -26,6 +25,7 @@ from models.dp.errors import CheckpointLost, StateRefused
 from models.randomness import KeyedStreams, Purpose
 from models.releases import ReleaseRecorder
 from models.synthesizer import NullHost, TrainingHost
+from tests.models.boards import Lie, MemoryBoard, Seat
 from tests.models.classifier.small import IMAGES, TABLE, bits, table, without_last
 from tests.models.idpgan.jobs import Killed, StubbornHost
 from tests.privacy.seam import Recorder, Replayer
@@ -36,7 +36,6 @@ MEMBERS = (
 )
 SIZES = {"north": 150, "south": 100}
 KEYS = {"north": bytes(range(32)), "south": bytes(range(32, 64))}
-Changed = Callable[[int, bytes], bytes]
 
 
 def plan_for(name: str, **options: Any) -> ModelPlan:
@@ -51,44 +50,13 @@ def plan_for(name: str, **options: Any) -> ModelPlan:
     )
 
 
-class MemoryBoard:
-    """Keeps what every member handed in, as the service's board does, and hands out what `lie` makes of it."""
-
-    def __init__(self) -> None:
-        self.states: dict[tuple[int, int], bytes] = {}
-        self._changed = threading.Condition()
-
-    def put(self, place: int, number: int, state: bytes) -> None:
-        with self._changed:
-            assert self.states.setdefault((number, place), state) == state, "a state is written once"
-            self._changed.notify_all()
-
-    def all_of(self, number: int) -> Sequence[bytes]:
-        with self._changed:
-            wanted = [(number, place) for place in range(len(MEMBERS))]
-            assert self._changed.wait_for(lambda: all(one in self.states for one in wanted), timeout=60)
-            return [self.states[one] for one in wanted]
-
-
-class Seat:
-    """One member's view of the board."""
-
-    def __init__(self, board: MemoryBoard, name: str, lie: Changed = lambda _, state: state) -> None:
-        self._board, self._lie = board, lie
-        self._place = [one.name for one in MEMBERS].index(name)
-
-    def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
-        self._board.put(self._place, number, state)
-        return [self._lie(number, one) for one in self._board.all_of(number)]
-
-
 def trained(
     name: str,
     board: MemoryBoard,
     *,
     host: TrainingHost | None = None,
     releases: ReleaseRecorder | None = None,
-    lie: Changed = lambda _, state: state,
+    lie: Lie = lambda _, state: state,
     last: bool = True,
     steps_begun: int = 0,
     **options: Any,
@@ -99,7 +67,7 @@ def trained(
         plan_for(name, **options),
         KeyedStreams(KEYS[name], releases=releases),
         host or NullHost(),
-        Seat(board, name, lie),
+        Seat(board, [one.name for one in MEMBERS].index(name), lie),
         steps_begun=steps_begun,
     )
 
@@ -110,7 +78,7 @@ def both(board: MemoryBoard, **options: Any) -> list[TrainedClassifier]:
 
 
 def test_all_members_hold_one_network_and_record_their_own_sums_alone() -> None:
-    board = MemoryBoard()
+    board = MemoryBoard(len(MEMBERS))
     recorder = ModelRecorder(plan_for("north"))
     with ThreadPoolExecutor(2) as threads:
         north = threads.submit(trained, "north", board, releases=recorder)
@@ -120,12 +88,12 @@ def test_all_members_hold_one_network_and_record_their_own_sums_alone() -> None:
     assert len(board.states) == 6
     limit = largest_state(plan_for("north"), TABLE)
     assert all(len(state) <= limit for state in board.states.values())
-    assert bits(north.result().network) != bits(both(MemoryBoard(), learning_rate=3.0)[0].network)
+    assert bits(north.result().network) != bits(both(MemoryBoard(len(MEMBERS)), learning_rate=3.0)[0].network)
 
 
 @pytest.mark.parametrize("options", [{}, {"network": "mlp", "hidden": 4}])
 def test_a_killed_member_hands_in_the_same_bytes_again(options: dict[str, Any]) -> None:
-    board, host = MemoryBoard(), StubbornHost(kill_at=1)
+    board, host = MemoryBoard(len(MEMBERS)), StubbornHost(kill_at=1)
     with ThreadPoolExecutor(2) as threads:
         south = threads.submit(trained, "south", board, **options)
         with pytest.raises(Killed):
@@ -135,17 +103,17 @@ def test_a_killed_member_hands_in_the_same_bytes_again(options: dict[str, Any]) 
         resumed = trained("north", board, host=StubbornHost(host.state), steps_begun=4, **options)
     assert bits(resumed.network) == bits(south.result().network)
     assert first_attempt.items() <= board.states.items()
-    whole = both(MemoryBoard(), **options)
+    whole = both(MemoryBoard(len(MEMBERS)), **options)
     assert bits(whole[0].network) == bits(resumed.network)
 
 
 def test_a_training_whose_last_round_is_lost_is_not_begun_again() -> None:
     with pytest.raises(CheckpointLost):
-        trained("north", MemoryBoard(), steps_begun=4)
+        trained("north", MemoryBoard(len(MEMBERS)), steps_begun=4)
 
 
 def test_a_unit_moves_the_own_sums_alone_and_by_at_most_the_norm() -> None:
-    board, recorder = MemoryBoard(), Recorder()
+    board, recorder = MemoryBoard(len(MEMBERS)), Recorder()
     with ThreadPoolExecutor(2) as threads:
         threads.submit(trained, "south", board)
         before = trained("north", board, releases=recorder)
@@ -158,7 +126,7 @@ def test_a_unit_moves_the_own_sums_alone_and_by_at_most_the_norm() -> None:
 
 
 def test_what_leaves_depends_on_the_members_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    once, again = MemoryBoard(), MemoryBoard()
+    once, again = MemoryBoard(len(MEMBERS)), MemoryBoard(len(MEMBERS))
     both(once)
     monkeypatch.setitem(KEYS, "north", bytes(32))
     both(again)
@@ -196,7 +164,7 @@ def _without(number: int, content: bytes) -> bytes:
     return safetensors.torch.save(state)
 
 
-def _with(change: Callable[[dict[str, torch.Tensor]], None]) -> Changed:
+def _with(change: Callable[[dict[str, torch.Tensor]], None]) -> Lie:
     def lie(_: int, content: bytes) -> bytes:
         state = safetensors.torch.load(content)
         change(state)
@@ -205,7 +173,7 @@ def _with(change: Callable[[dict[str, torch.Tensor]], None]) -> Changed:
     return lie
 
 
-LIES: dict[str, Changed] = {
+LIES: dict[str, Lie] = {
     "no safetensors": lambda _, content: content[:40],
     "empty": lambda *_: b"",
     "a member missing": _without,
@@ -218,7 +186,7 @@ LIES: dict[str, Changed] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_what_is_no_state_of_the_training_is_refused(lie: Changed) -> None:
+def test_what_is_no_state_of_the_training_is_refused(lie: Lie) -> None:
     own = {
         "parameters": torch.zeros(3, dtype=torch.float64),
         "averaged": torch.zeros(3, dtype=torch.float64),
@@ -233,11 +201,11 @@ def test_what_is_no_state_of_the_training_is_refused(lie: Changed) -> None:
 
 
 def test_no_noise_is_drawn_twice_from_different_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    board = MemoryBoard()
+    board = MemoryBoard(len(MEMBERS))
     both(board)
 
-    def noise_of_north(lie: Changed) -> dict[int, bytes]:
-        fresh, drawn = MemoryBoard(), {}
+    def noise_of_north(lie: Lie) -> dict[int, bytes]:
+        fresh, drawn = MemoryBoard(len(MEMBERS)), {}
         fresh.states = {key: state for key, state in board.states.items() if key[1] == 1}
         reader = KeyedStreams.reader
 

@@ -1,7 +1,5 @@
 """Members add noisy counts through a board that may lie: sums, their noise, what is handed in again, and what a unit moves."""
 
-import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -30,6 +28,7 @@ from models.randomness import KeyedStreams, Purpose
 from models.release_recorder import CertificateRecorder
 from models.releases import ReleaseRecorder
 from models.synthesizer import NullHost, TrainedGenerator, TrainingHost
+from tests.models.boards import Lie, MemoryBoard, Seat
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
 from tests.privacy.seam import Recorder, Replayer, paid_distances
 
@@ -46,7 +45,6 @@ DOMAIN = TableDomain.from_json({
 SIZES = {"north": 900, "south": 500, "west": 300}
 KEYS = {name: bytes([place]) * 32 for place, name in enumerate(SIZES)}
 MEMBERS = tuple(FederationMember(name=name, declared_size=size) for name, size in SIZES.items())
-Lie = Callable[[int, bytes], bytes]
 
 
 def plan_for(name: str, *, domain: TableDomain = DOMAIN, epsilon: float = 2.0, **options: Any) -> MemberPlan:
@@ -79,36 +77,6 @@ def coded(codes: Any, domain: TableDomain) -> PrivateTable:
     )
 
 
-class MemoryBoard:
-    """Keeps what every member handed in, as the service's board does."""
-
-    def __init__(self) -> None:
-        self.states: dict[tuple[int, int], bytes] = {}
-        self._changed = threading.Condition()
-
-    def put(self, place: int, number: int, state: bytes) -> None:
-        with self._changed:
-            assert self.states.setdefault((number, place), state) == state, "a state is written once"
-            self._changed.notify_all()
-
-    def all_of(self, number: int) -> list[bytes]:
-        wanted = [(number, place) for place in range(len(MEMBERS))]
-        with self._changed:
-            assert self._changed.wait_for(lambda: all(one in self.states for one in wanted), timeout=60)
-            return [self.states[one] for one in wanted]
-
-
-class View:
-    """One member's view of the board, which hands out what `lie` makes of the states."""
-
-    def __init__(self, board: MemoryBoard, place: int, lie: Lie = lambda _, state: state) -> None:
-        self._board, self._place, self._lie = board, place, lie
-
-    def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
-        self._board.put(self._place, number, state)
-        return [self._lie(number, one) for one in self._board.all_of(number)]
-
-
 def trained(
     name: str,
     board: MemoryBoard,
@@ -123,7 +91,7 @@ def trained(
 ) -> TrainedGenerator:
     plan, place = plan or plan_for(name), list(SIZES).index(name)
     rounds = CountRounds(
-        host or NullHost(), View(board, place, lie), plan.federation, rounds=plan.rounds, stage=mark[0], step=mark[1]
+        host or NullHost(), Seat(board, place, lie), plan.federation, rounds=plan.rounds, stage=mark[0], step=mark[1]
     )  # fmt: skip
     streams = KeyedStreams(KEYS[name], releases=releases)
     counter = MemoryCounter(records or table(name, without_last=without_last))
@@ -138,7 +106,7 @@ def together(board: MemoryBoard, **options: Any) -> dict[str, TrainedGenerator]:
 
 @pytest.fixture(scope="module")
 def played() -> tuple[MemoryBoard, dict[str, TrainedGenerator], dict[str, Recorder]]:
-    board, recorders = MemoryBoard(), {name: Recorder() for name in SIZES}
+    board, recorders = MemoryBoard(len(MEMBERS)), {name: Recorder() for name in SIZES}
     made = together(board, **{name: {"releases": one} for name, one in recorders.items()})
     return board, made, recorders
 
@@ -180,7 +148,7 @@ def test_all_members_hold_one_generator_of_sums_with_the_noise_of_each(played: A
 
 def test_a_unit_moves_its_own_members_counts_alone_and_by_what_was_charged(played: Any) -> None:
     board, made, recorders = played
-    fresh = MemoryBoard()
+    fresh = MemoryBoard(len(MEMBERS))
     fresh.states = dict(board.states)
     replayer = Replayer(recorders["north"])
     again = trained("north", fresh, releases=replayer, without_last=True)
@@ -194,7 +162,7 @@ def test_a_unit_moves_its_own_members_counts_alone_and_by_what_was_charged(playe
 @pytest.mark.parametrize("kill_at", [0, 1, 3])
 def test_a_killed_member_hands_in_the_same_bytes_again(played: Any, kill_at: int) -> None:
     board, made, _ = played
-    fresh, host = MemoryBoard(), StubbornHost(kill_at=kill_at)
+    fresh, host = MemoryBoard(len(MEMBERS)), StubbornHost(kill_at=kill_at)
     fresh.states = {key: state for key, state in board.states.items() if key[1]}
     with pytest.raises(Killed):
         trained("north", fresh, host=host)
@@ -211,7 +179,7 @@ def test_a_killed_member_hands_in_the_same_bytes_again(played: Any, kill_at: int
 
 @pytest.mark.parametrize("mark", [("measure", 2), ("pretrain", 1), ("export", 1)])
 def test_a_second_round_is_not_begun_again_without_its_checkpoint(played: Any, mark: Any) -> None:
-    board = MemoryBoard()
+    board = MemoryBoard(len(MEMBERS))
     board.states = dict(played[0].states)
     with pytest.raises(CheckpointLost):
         trained("north", board, mark=mark)
@@ -222,7 +190,7 @@ def test_no_noise_is_drawn_twice_of_different_questions(played: Any) -> None:
     board = played[0]
 
     def second_of_north(lie: Lie) -> bytes:
-        fresh = MemoryBoard()
+        fresh = MemoryBoard(len(MEMBERS))
         fresh.states = {key: state for key, state in board.states.items() if key[1]}
         trained("north", fresh, lie=lie)
         return fresh.states[1, 0]
@@ -248,7 +216,7 @@ WIDE = TableDomain.from_json({
 
 def test_members_screen_pairs_by_the_sum_of_their_distances() -> None:
     board, records, options = (
-        MemoryBoard(),
+        MemoryBoard(len(MEMBERS)),
         {name: CertificateRecorder(_screened(name)) for name in SIZES},
         {},
     )
@@ -295,7 +263,7 @@ def test_codes_are_merged_until_the_counts_fit(monkeypatch: pytest.MonkeyPatch) 
 
 
 def _alone_at_the_board() -> MemoryBoard:
-    board = MemoryBoard()
+    board = MemoryBoard(len(MEMBERS))
     together(board)
     return board
 
@@ -319,7 +287,7 @@ def test_what_are_no_counts_of_the_round_is_refused(lie: Lie) -> None:
 
 
 def test_other_members_may_hand_in_anything_of_that_length(played: Any) -> None:
-    board = MemoryBoard()
+    board = MemoryBoard(len(MEMBERS))
     board.states = {key: state for key, state in played[0].states.items() if key[1]}
     record = CertificateRecorder(plan_for("north"))
     trained("north", board, releases=record, lie=lambda _, state: bytes(len(state)))

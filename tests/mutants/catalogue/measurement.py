@@ -369,4 +369,14 @@ MUTANTS = (
         source="an average of k noisy answers taken for one",
         killed_by=f"{EXCHANGED}::test_all_members_hold_one_generator_of_sums_with_the_noise_of_each",
     ),
+    Mutant(
+        name="distances-from-any-number-of-records",
+        module="models.screening",
+        function="exact_distances",
+        before="min(size, MOST_EXPECTED)",
+        after="size",
+        bug="a member of a federation hands in counts of so many records that distances overflow, and one record moves one by 2^63",
+        source="integers that wrap around where another party chooses the operand",
+        killed_by="tests/models/test_screening.py::test_a_record_moves_every_distance_by_at_most_one_whatever_is_expected",
+    ),
 )
