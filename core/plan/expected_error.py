@@ -8,7 +8,7 @@ triples of columns, for as many drawn rows as declared units. It has three sourc
 declared size, less what the sums of the second round add to it by inverse variance. A column's distribution
 is the projection of its noisy shares onto the simplex (Duchi et al. 2008), so the error is a sum of moments
 of truncated normal variables. It depends on the distribution, which is private; a typical one is assumed,
-whose shares fall with the power `SKEW` of their rank. Errors of columns add up in pairs, because misplaced
+whose shares fall with the power `SKEW` of their rank, of many codes with `SKEW_OF_MANY`. Errors of columns add up in pairs, because misplaced
 mass is misplaced in every pair: `A = 1 - (1 - t_1)(1 - t_2)`.
 
 *Dependence hidden by noise or grouping*, `R`. Typical columns are `D = DEPENDENCE log2(codes of the smaller
@@ -25,7 +25,7 @@ distributions; at most one.
 
 If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
 other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all
-others is lost. `SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
+others is lost. `SKEW`, `SKEW_OF_MANY`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
 measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
 """
@@ -49,11 +49,12 @@ from core.plan.counting_rules import (
     table_weights,
 )
 from core.plan.reused import ReusedTables
+from core.plan.rules import MANY_CODES
 from core.plan.stages import AnchorPlan
 from core.values import Value
 
-SKEW = 1.5
-"""Exponent of the power law by which the shares of a typical column fall with their rank."""
+SKEW, SKEW_OF_MANY = 1.5, 1.0
+"""Exponents of the power law by which the shares of a typical column fall with their rank; the second, Zipf's law, from `MANY_CODES` on."""
 DEPENDENCE = 0.03
 """Total variation distance of a typical pair of columns from independence, per binary logarithm of the
 smaller number of codes."""
@@ -365,7 +366,8 @@ def _drawn(roots: Floats, size: int) -> Floats:
 
 def _typical_law(codes: int) -> Floats:
     """(codes,) shares."""
-    shares = np.arange(1, codes + 1, dtype=np.float64) ** -SKEW
+    skew = SKEW_OF_MANY if codes >= MANY_CODES else SKEW
+    shares = np.arange(1, codes + 1, dtype=np.float64) ** -skew
     law: Floats = shares / shares.sum()
     return law
 

@@ -7,6 +7,7 @@ from benchmarks.tables.sources import (
     SOURCES,
     domain_of,
     first_encounters,
+    first_encounters_by_chapter,
     icd9_chapter,
     positions,
     read,
@@ -67,7 +68,8 @@ def test_a_patient_is_one_row_the_first_encounter():
         {"encounter_id": "5", "patient_nbr": "b", **diagnoses},
     ]
     assert [row["encounter_id"] for row in first_encounters(rows)] == ["4", "5"]
-    assert first_encounters(rows)[0]["diag_1"] == "390-459"
+    assert first_encounters(rows)[0]["diag_1"] == "428"
+    assert first_encounters_by_chapter(rows)[0]["diag_1"] == "390-459"
 
 
 @pytest.mark.real_data
