@@ -79,6 +79,9 @@ MANY_CODES = 100
 COLUMN_SIGNAL, COLUMN_SIGNAL_ALONE = 50.0, 75.0
 """Declared size times epsilon up to which the signal is low: the first value times the square root of the number
 of pairs; the second times that of the pairs with the target if they are counted alone."""
+COLUMN_SIGNAL_OF_PAIR, COLUMN_SIGNAL_OF_PAIR_ALONE = 1.0, 0.4
+"""Declared size times epsilon for each pair of columns up to which the signal is low too: what is wrong in a column is wrong in all its
+pairs, and of very many pairs few are counted. The second if pairs with the target are counted alone."""
 SCREENING_SIGNAL, SCREENING_NOISE, SCREENING_SHARES = 60.0, 125.0, (0.01, 0.08)
 """A screening needs declared size times epsilon over the square root of the number of pairs to be at least
 the first value. The second over it, squared, is the share at which distances are known to about 0.02 of all
@@ -242,7 +245,9 @@ def _column_weight(facts: PublicFacts) -> float:
         return 1.0
     alone = facts.has_target and pairs >= FEWEST_PAIRS_CHOSEN and _signal(facts, pairs) < SCREENING_SIGNAL
     tables, little = (facts.columns - 1, COLUMN_SIGNAL_ALONE) if alone else (pairs, COLUMN_SIGNAL)
-    low = 1.0 if facts.middle_codes >= MANY_CODES else min(1.0, little / _signal(facts, tables))
+    of_pair = COLUMN_SIGNAL_OF_PAIR_ALONE if alone else COLUMN_SIGNAL_OF_PAIR
+    low = max(little / _signal(facts, tables), of_pair * pairs / (facts.declared_size * facts.epsilon))
+    low = 1.0 if facts.middle_codes >= MANY_CODES else min(1.0, low)
     share = COLUMN_SHARE + COLUMN_SHARE_MORE * low
     weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
     return min(max(round(weight, 3), 1.0), 1000.0)

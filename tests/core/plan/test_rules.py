@@ -155,6 +155,19 @@ def test_counts_of_columns_get_the_most_where_half_of_them_have_many_codes():
     assert columns_share(declared_size=10**9, middle_codes=rules.MANY_CODES - 1) < many
 
 
+@pytest.mark.parametrize(
+    ("columns", "declared_size", "has_target"),
+    [(500, 100_000, False), (200, 20_000, True), (200, 5_000, True)],
+)
+def test_counts_of_columns_get_the_most_in_wide_tables_of_few_units_a_pair(
+    columns: int, declared_size: int, has_target: bool
+):
+    wide = {"columns": columns, "has_target": has_target}
+    most = rules.COLUMN_SHARE + rules.COLUMN_SHARE_MORE
+    assert columns_share(**wide, declared_size=declared_size) == pytest.approx(most, abs=0.01)
+    assert columns_share(**wide, declared_size=10 * declared_size) < most - 0.2
+
+
 def test_columns_get_less_where_only_pairs_with_a_target_share_the_rest():
     few = {"declared_size": 700, "columns": 20}
     assert columns_share(**few, has_target=True) < columns_share(**few) - 0.1
