@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import wide_tables
 from benchmarks.results_file import RESULTS
 from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
@@ -108,3 +109,19 @@ def test_the_study_s_trainings_are_what_was_measured():
         named = f"| {entry['batch']:,} | {entry['steps']} | {entry['batch'] * entry['steps']:,} | {entry['share']:g} |"
         found = f"{100 * entry['warmed']:.2f} % | {100 * entry['critic']:.2f} % |"
         assert any(line.startswith(named) and found in line for line in PAGE.splitlines()), named
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("100 categories", "2,000 to 5,000 codes"),
+        ("4,000 codes", "a column of 4,000 codes"),
+        ("100,000 codes", "one of 100,000\ncodes"),
+    ],
+)
+def test_expected_errors_of_many_codes_are_those_of_the_page(name: str, words: str):
+    measured = json.loads((RESULTS / "wide_tables.json").read_text())[name]["understudy"]["one_way"]
+    shape = wide_tables.shape_of(name)
+    expected = expected_error_in(wide_tables.plan_of(shape), shape.domain)
+    assert isinstance(expected, expected_error.ExpectedError)
+    assert f"{words} {expected.one_way / measured:.2f} (" in PAGE
