@@ -1,4 +1,4 @@
-"""ICD codes and postcodes: the public form that tells them apart, and public books of what they are shortened to.
+"""ICD codes, postcodes and FIPS codes: the public form that tells them apart, and public books of what they are shortened to.
 
 A full book of either is large, changes every year and is often licensed (docs/decisions/code-books.md). What a code is shortened to has a book
 by its form alone: every letter with every two digits, every three digits. Such a book is complete for any rows, so it reveals nothing about
@@ -20,10 +20,24 @@ class PublicBook:
     Attributes:
         label: What they are, in the plural.
         words: All of them.
+        padded: The same book with leading zeros, of a book for codes that were read as numbers.
     """
 
     label: str
     words: tuple[str, ...]
+    padded: "PublicBook | None" = None
+
+    def as_numbers(self) -> "PublicBook":
+        """The book of the same codes, read as numbers: 7 instead of 07."""
+        words = tuple(str(int(word)) for word in self.words)
+        return PublicBook(label=f"{self.label} without leading zeros", words=words, padded=self)
+
+    def holds(self, texts: Collection[str]) -> bool:
+        """Whether nearly all texts are of it. Numbers must have all digits in half of the texts: 0 and 1 may be anything."""
+        known = frozenset(self.words)
+        longest = max(map(len, self.words))
+        is_written_so = self.padded is None or _share(len(text) == longest for text in texts) >= _HALF
+        return is_written_so and _share(text in known for text in texts) >= _KNOWN_SHARE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +51,8 @@ class CodeForm:
             counts, or identifiers.
         remedy: What a person does before the draft so that a public book can be declared.
         books: Of shortened codes, the finest first.
+        widths: Numbers of digits that whole codes have; empty where they have one width that nobody knows. None of codes that never
+            begin with a zero, or where zeros say nothing.
     """
 
     label: str
@@ -44,18 +60,31 @@ class CodeForm:
     alone: re.Pattern[str] | None = None
     remedy: str
     books: tuple[PublicBook, ...]
+    widths: tuple[int, ...] | None = None
 
     def book_of(self, texts: Collection[str]) -> PublicBook | None:
         """The book that nearly all texts come from; None where they are not shortened."""
         for book in self.books:
-            known = frozenset(book.words)
-            if _share(text in known for text in texts) >= _KNOWN_SHARE:
+            if book.holds(texts):
                 return book
+            if self.widths is not None and (numbers := book.as_numbers()).holds(texts):
+                return numbers
         return None
+
+    def lost_zeros(self, texts: Collection[str]) -> str | None:
+        """An example of a code that lost its leading zeros when it was read as a number: "01001"; None where none did."""
+        bare = [without_point(text) for text in texts]
+        if self.widths is None or not all(
+            text.isdecimal() and text[0] != "0" for text in bare if text != "0"
+        ):
+            return None
+        longest = max(map(len, bare))
+        width = next((width for width in self.widths if width >= longest), longest)
+        return "01001"[:width].ljust(width, "0") if any(len(text) < width for text in bare) else None
 
     def books_beyond(self, book: PublicBook | None) -> tuple[PublicBook, ...]:
         """The books that are coarser than one; all of them where codes are not shortened."""
-        return self.books if book is None else self.books[self.books.index(book) + 1 :]
+        return self.books if book is None else self.books[self.books.index(book.padded or book) + 1 :]
 
 
 _KNOWN_SHARE: Final = 0.95
@@ -63,6 +92,9 @@ _POSTAL: Final = frozenset({
     "zip", "zipcode", "zcta", "postcode", "postcodes", "postal", "postalcode", "plz", "postleitzahl", "pincode",
 })  # fmt: skip
 _ZIP: Final = frozenset({"zip", "zipcode", "zcta"})
+_FIPS_NAMES: Final = frozenset({
+    "fips", "fipscode", "fipscd", "statefips", "countyfips", "statefp", "countyfp", "stcofips", "geoid",
+})  # fmt: skip
 _ICD_NAMES: Final = frozenset({"icd"})
 _DIAGNOSIS: Final = frozenset({"icd", "diag", "diagnosis", "dx", "dgns"})
 _FEWEST_UNNAMED: Final = 20
@@ -91,6 +123,14 @@ _TWO_DIGITS: Final = PublicBook(label="two leading digits of postcodes", words=_
 _THREE_DIGITS: Final = PublicBook(
     label="three leading digits of ZIP codes", words=_all(digits, digits, digits)
 )
+# The states and the District of Columbia, which leave out five numbers, then five territories.
+_STATES: Final = PublicBook(
+    label="state codes of FIPS",
+    words=(
+        *(f"{code:02d}" for code in range(1, 57) if code not in {3, 7, 14, 43, 52}),
+        "60", "66", "69", "72", "78",
+    ),
+)  # fmt: skip
 
 # ICD-10-CM has categories such as C7A and C7B, so the third character is a digit, A or B.
 _ICD_10: Final = CodeForm(
@@ -145,21 +185,35 @@ _NETHERLANDS: Final = CodeForm(
     remedy="write a column of their first two digits",
     books=(_TWO_DIGITS,),
 )
-# Stored as numbers, codes such as 02134 have lost their zeros.
+# Stored as numbers, codes such as 02134 have lost their zeros; so have counties such as 01001.
 _US: Final = CodeForm(
     label="ZIP codes",
     full=re.compile(r"[0-9]{3,5}|[0-9]{5}-?[0-9]{4}"),
     remedy="write a column of their first three digits (of five, with leading zeros)",
     books=(_THREE_DIGITS,),
+    widths=(3, 5, 9),
+)
+_FIPS: Final = CodeForm(
+    label="FIPS codes",
+    full=re.compile(r"[0-9]{2,5}|[0-9]{10,12}|[0-9]{14,15}"),
+    remedy="write a column of their first two digits (the state's, with leading zeros)",
+    books=(_STATES,),
+    widths=(2, 3, 5, 11, 12, 15),
 )
 _DIGITS: Final = CodeForm(
     label="postcodes",
     full=re.compile(r"(?:[A-Z]{1,2}-?)?[0-9]{4,7}|[0-9]{2,5}[- ][0-9]{2,4}"),
     remedy="write a column of their first two digits, with leading zeros",
     books=(_TWO_DIGITS,),
+    widths=(),
 )
-_FORMS: Final = (_ICD_10, _ICD_9, _UK, _CANADA, _NETHERLANDS, _US, _DIGITS)
-BOOKS: Final = {book.label: book for form in _FORMS for book in form.books}
+_FORMS: Final = (_ICD_10, _ICD_9, _UK, _CANADA, _NETHERLANDS, _US, _FIPS, _DIGITS)
+BOOKS: Final = {
+    book.label: book
+    for form in _FORMS
+    for padded in form.books
+    for book in ((padded,) if form.widths is None else (padded, padded.as_numbers()))
+}
 
 
 def form_of(words: Collection[str], texts: Collection[str]) -> CodeForm | None:
@@ -174,6 +228,8 @@ def form_of(words: Collection[str], texts: Collection[str]) -> CodeForm | None:
     if not _POSTAL.isdisjoint(words):
         forms = (_UK, _CANADA, _NETHERLANDS, _US if not _ZIP.isdisjoint(words) else _DIGITS)
         return next((form for form in forms if _holds(form, texts)), None)
+    if not _FIPS_NAMES.isdisjoint(words):
+        return _FIPS if _holds(_FIPS, texts) else None
     if not _DIAGNOSIS.isdisjoint(words):
         return _called_diagnoses(texts, says_icd=not _ICD_NAMES.isdisjoint(words))
     return None if len(texts) < _FEWEST_UNNAMED else _form_alone(texts)
@@ -219,7 +275,13 @@ def _are_old_diagnoses(texts: Collection[str]) -> bool:
 
 
 def _holds(form: CodeForm, texts: Collection[str]) -> bool:
-    return _fit(form.full, texts) or form.book_of(texts) is not None
+    bare = texts if form.widths is None else [without_point(text) for text in texts]
+    return _fit(form.full, bare) or form.book_of(bare) is not None
+
+
+def without_point(text: str) -> str:
+    """A whole number as it is written without a point: pandas writes 1001.0 where a column has a missing value."""
+    return text.removesuffix(".0")
 
 
 def _fit(pattern: re.Pattern[str], texts: Collection[str]) -> bool:

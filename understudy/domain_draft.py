@@ -12,7 +12,7 @@ Needs numpy and pyarrow (the extra ``offline``). The whole file is read once, in
 import json
 import math
 from calendar import monthrange
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -384,7 +384,7 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     form = code_form(name, counts)
     shortened = None if form is None else form.book_of(counts)
     if shortened is not None and len(shortened.words) <= _MOST_CATEGORIES:
-        return _whole_book(shortened, counts)
+        return _whole_book(shortened, counts, *_on_lost_zeros(name, form, counts))
     label = code_book(name, counts)
     if len(counts) <= MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
         return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
@@ -394,7 +394,8 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
         or (len(counts) > MOST_INTEGER_CODES and label is not None)
         or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
     ):
-        return _many_words(fact, label, form, shortened)
+        many = _many_words(fact, label, form, shortened)
+        return many | {NOTE: " ".join([many[NOTE], *_on_lost_zeros(name, form, counts)])}
     dropped = len(counts) - len(kept)
     reasons = (
         [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes and form is None else []
@@ -402,6 +403,7 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
     if form is not None:
         reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
+        reasons += _on_lost_zeros(name, form, counts)
     elif len(kept) > _SHORT_LIST:
         reasons.append(
             f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
@@ -414,13 +416,29 @@ def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     } | ({} if shortened is None else {BOOK: shortened.label})
 
 
-def _whole_book(book: PublicBook, words: Iterable[str]) -> dict[str, Any]:
+def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str]) -> list[str]:
+    """What to do where codes were read as numbers, in a list of one sentence or none."""
+    whole = None if form is None else form.lost_zeros(words)
+    if whole is None:
+        return []
+    return [
+        f"Read as numbers, codes such as {whole} have lost their leading zeros, and synthetic rows will lack them too: read the column as"
+        f" text before you draft (in pandas, read_csv(..., dtype={{{name!r}: str}})), and restore them where a file has lost them."
+    ]
+
+
+def _whole_book(book: PublicBook, words: Iterable[str], *notes: str) -> dict[str, Any]:
     """All words of a small public book, whichever of them occur."""
     return {
         "kind": "categorical",
         "categories": list(book.words),
         "other": not set(words).issubset(book.words),
-        NOTE: f"All {len(book.words)} {book.label}, a public book: the list says nothing about the rows.",
+        NOTE: " ".join(
+            [
+                f"All {len(book.words)} {book.label}, a public book: the list says nothing about the rows.",
+                *notes,
+            ]
+        ),
     }
 
 

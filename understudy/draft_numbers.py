@@ -124,7 +124,9 @@ def bounds_note(found: Bounds) -> str:
 def are_codes(name: str, fact: Facts) -> bool:
     """Whether numbers are codes: a public form under its name, zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
     has_form = code_form(name, fact.values) is not None
-    if has_form or not fact.whole or fact.decimals:
+    # Programs that know no missing whole number write 7.0 where a column has one.
+    has_point = fact.decimals > (fact.present < fact.rows)
+    if has_form or not fact.whole or has_point:
         return has_form
     if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS:
         return True

@@ -60,6 +60,11 @@ def draft(columns: Mapping[str, Sequence[Any]], rows: int = 4000) -> dict[str, A
         ("postal_code", ["K1A 0B6", "M5V3L9"], "postal codes of Canada"),
         ("home", CANADA, "postal codes of Canada"),
         ("home", DUTCH, "postcodes of the Netherlands"),
+        ("fips", ["1001", "36061", "6037"], "FIPS codes"),
+        ("county_fips", ["1001.0", "36061.0"], "FIPS codes"),
+        ("GEOID", ["01001020100", "36061000100"], "FIPS codes"),
+        ("state_fips", ["1", "17", "36", "48"], "FIPS codes"),
+        ("zip3", ["21", "100", "606", "941"], "ZIP codes"),
     ],
 )
 def test_forms_are_known(name: str, words: list[str], label: str) -> None:
@@ -89,6 +94,9 @@ def test_forms_are_known(name: str, words: list[str], label: str) -> None:
         ("number_diagnoses", [str(n) for n in range(1, 17)]),
         ("dx", [str(100 + n) for n in range(300)]),
         ("dx", [f"{n / 37:.2f}" for n in range(300)]),
+        ("zip_is_known", ["0", "1"]),
+        ("in_fips_area", ["0", "1"]),
+        ("plz_region", [str(n) for n in range(10)]),
         ("version", [f"V{n}.{n % 3}" for n in range(10, 60)]),
         ("icd", []),
     ],
@@ -125,6 +133,52 @@ def test_full_codes_are_learnt_with_the_remedy_or_dropped_where_rows_are_few() -
     assert "a public book (all 26 first letters of ICD-10), write" in icd[NOTE]
     assert "To keep the common ones, list them" in zips[NOTE], "there is no coarser book"
     assert BOOK not in icd
+
+
+@pytest.mark.parametrize(
+    ("name", "codes", "example"),
+    [
+        ("zip", [601 + 249 * n for n in range(399)], "01001"),
+        ("county_fips", [1001 + 137 * n for n in range(399)], "01001"),
+        ("plz", [1067 + 243 * n for n in range(399)], "01001"),
+        ("zip3", [5 + 4 * n for n in range(240)], "010"),
+    ],
+)
+def test_places_that_were_read_as_numbers_are_codes_as_their_texts_are(
+    name: str, codes: list[int], example: str
+) -> None:
+    texts = [str(code).zfill(len(example)) for code in codes]
+    whole = column(draft({name: texts, "x": ["a", "b"]}), name)
+    assert (whole["kind"], whole["categories"]) == ("categorical", "learn")
+    assert "leading zeros," not in whole[NOTE]
+    for values in (codes, [float(code) for code in codes], [f"{code}.0" for code in codes], [*codes, None]):
+        found = column(draft({name: values, "x": ["a", "b"]}), name)
+        assert (found["kind"], found["categories"]) == ("categorical", "learn"), "not numbers to add up"
+        assert f"codes such as {example} have lost their leading zeros" in found[NOTE]
+        assert f"dtype={{'{name}': str}}" in found[NOTE], "what to do about it"
+
+
+def test_codes_of_one_width_have_lost_no_zeros() -> None:
+    for name, codes in {"plz": [10115, 80331], "zip": [60601, 94110], "fips": [36061, 48113]}.items():
+        assert "lost" not in column(draft({name: codes, "x": ["a", "b"]}), name)[NOTE]
+
+
+def test_states_that_were_read_as_numbers_get_their_book_as_numbers() -> None:
+    drafted = draft({"state_fips": [1, 6, 17, 36, 48, 60], "state": ["01", "06"], "x": ["a", "b"]})
+    found = column(drafted, "state_fips")
+    assert found["categories"][:4] == ["1", "2", "4", "5"]
+    assert (len(found["categories"]), found["other"]) == (56, False)
+    assert "a public book" in found[NOTE]
+    assert "such as 01 have lost" in found[NOTE]
+    zips = column(draft({"zip3": [5 + 4 * n for n in range(240)], "x": ["a", "b"]}), "zip3")
+    assert zips[BOOK] in BOOKS, "the answer 'all' finds it"
+
+
+def test_codes_with_a_missing_value_are_codes_though_they_are_written_with_a_point() -> None:
+    found = column(
+        draft({"store_id": ["3.0", "1.0", "7.0", ""], "dose": ["3.0", "1.0", "7.0"] * 5}), "store_id"
+    )
+    assert (found["kind"], found["categories"]) == ("categorical", ["1.0", "3.0", "7.0"])
 
 
 def test_codes_that_are_numbers_with_a_point_are_no_measurement() -> None:
