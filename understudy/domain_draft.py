@@ -12,16 +12,13 @@ Needs numpy and pyarrow (the extra ``offline``). The whole file is read once, in
 import json
 import math
 from calendar import monthrange
-from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from understudy.code_forms import CodeForm, PublicBook
-from understudy.draft_bounds import BINS, FEWEST_TO_LEARN, choose_bounds
+from understudy.draft_bounds import BINS, choose_bounds
+from understudy.draft_categories import NOTE, words
 from understudy.draft_numbers import (
-    FEWEST_ROWS_OF_A_WORD,
-    MOST_INTEGER_CODES,
     are_codes,
     bounds_note,
     numbers,
@@ -29,12 +26,10 @@ from understudy.draft_numbers import (
 from understudy.draft_words import (
     are_keys,
     code_book,
-    code_form,
     names_a_key,
     names_a_person,
     names_amount,
     names_contact,
-    ordered,
     target_rank,
 )
 from understudy.errors import InputUnusable, library_missing
@@ -42,25 +37,15 @@ from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_
 
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
-NOTE = "_note"
-BOOK = "_book"
-"""Label of the public book that the values of a column come from, for `understudy.draft_confirmation`."""
 
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
-_MOST_CATEGORIES = 200
-_MOST_LEARNT = 64
-_SHORT_LIST = 10
 _FEWEST_ROWS_FOR_IDS = 20
-_ROWS_PER_FREE_TEXT = 5
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit; else ignore it, unless its values may be released."
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
-_CODES = "Numbers named or spread like codes; if they count or grade something, make the column numeric or ordinal."
 _EPOCH = date(1970, 1, 1).toordinal()
-_TRUE_WORDS = {"true", "yes", "y", "t"}
-_FALSE_WORDS = {"false", "no", "n", "f"}
 
 
 def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | None = None) -> dict[str, Any]:
@@ -301,7 +286,7 @@ def _kind(name: str, fact: Facts) -> dict[str, Any]:
         return _times(fact)
     if fact.numeric and not are_codes(name, fact):
         return numbers(name, fact)
-    return _words(name, fact, codes=fact.numeric)
+    return words(name, fact, codes=fact.numeric)
 
 
 def _not_modelled(name: str, fact: Facts) -> str | None:
@@ -372,124 +357,6 @@ def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]
     }
     found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
     return {"patterns": found} if found else {}
-
-
-def _words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
-    odd = set(fact.odd or ()) if fact.numeric else set()
-    counts = {word: count for word, count in fact.values.items() if word not in odd}
-    if len(counts) == 2 and not codes and (boolean := _boolean(counts)) is not None:  # noqa: PLR2004
-        return boolean
-    fewest = min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100)
-    kept = [word for word, count in counts.items() if count >= fewest]
-    form = code_form(name, counts)
-    shortened = None if form is None else form.book_of(counts)
-    if shortened is not None and len(shortened.words) <= _MOST_CATEGORIES:
-        return _whole_book(shortened, counts, *_on_lost_zeros(name, form, counts))
-    label = code_book(name, counts)
-    if len(counts) <= MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
-        return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
-    if (
-        fact.thinned
-        or len(kept) > _MOST_CATEGORIES
-        or (len(counts) > MOST_INTEGER_CODES and label is not None)
-        or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
-    ):
-        many = _many_words(fact, label, form, shortened)
-        return many | {NOTE: " ".join([many[NOTE], *_on_lost_zeros(name, form, counts)])}
-    dropped = len(counts) - len(kept)
-    reasons = (
-        [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes and form is None else []
-    )
-    reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
-    if form is not None:
-        reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
-        reasons += _on_lost_zeros(name, form, counts)
-    elif len(kept) > _SHORT_LIST:
-        reasons.append(
-            f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
-        )
-    return {
-        "kind": "categorical",
-        "categories": sorted(kept, key=float) if codes else sorted(kept),
-        "other": dropped > 0,
-        NOTE: " ".join(reasons) or "All words that occur.",
-    } | ({} if shortened is None else {BOOK: shortened.label})
-
-
-def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str]) -> list[str]:
-    """What to do where codes were read as numbers, in a list of one sentence or none."""
-    whole = None if form is None else form.lost_zeros(words)
-    if whole is None:
-        return []
-    return [
-        f"Read as numbers, codes such as {whole} have lost their leading zeros, and synthetic rows will lack them too: read the column as"
-        f" text before you draft (in pandas, read_csv(..., dtype={{{name!r}: str}})), and restore them where a file has lost them."
-    ]
-
-
-def _whole_book(book: PublicBook, words: Iterable[str], *notes: str) -> dict[str, Any]:
-    """All words of a small public book, whichever of them occur."""
-    return {
-        "kind": "categorical",
-        "categories": list(book.words),
-        "other": not set(words).issubset(book.words),
-        NOTE: " ".join(
-            [
-                f"All {len(book.words)} {book.label}, a public book: the list says nothing about the rows.",
-                *notes,
-            ]
-        ),
-    }
-
-
-def _many_words(
-    fact: Facts, label: str | None, form: CodeForm | None, shortened: PublicBook | None
-) -> dict[str, Any]:
-    instead = "" if form is None else f" {_instead(form, shortened)}"
-    if fact.present < _ROWS_PER_FREE_TEXT * fact.distinct or fact.rows < FEWEST_TO_LEARN:
-        coarser = () if form is None else form.books_beyond(shortened)
-        common = 'To keep the common ones, list them as categories with "other": true.'
-        remedy = common if form is None or not coarser else _shorten(form, coarser)
-        return {
-            "kind": "ignored",
-            NOTE: f"{_capital(label or 'many different texts')}, each in few rows. {remedy}",
-        }
-    return {
-        "kind": "categorical",
-        "categories": "learn",
-        "most": _MOST_LEARNT,
-        "other": True,
-        NOTE: f"{_capital(label or 'many different words')}: the common ones are learnt with noise, for an eighth of delta.{instead}",
-    } | ({} if shortened is None else {BOOK: shortened.label})
-
-
-def _instead(form: CodeForm, shortened: PublicBook | None) -> str:
-    """What codes of a public system reveal, and what a person does to declare a public book."""
-    if shortened is None:
-        return _shorten(form, form.books)
-    return (
-        f"A rare one may identify a person. Declare the public book instead: the answer 'all' of `understudy domain confirm` lists all"
-        f" {len(shortened.words):,} {shortened.label}."
-    )
-
-
-def _shorten(form: CodeForm, books: Sequence[PublicBook]) -> str:
-    listed = " or ".join(f"all {len(book.words):,} {book.label}" for book in books)
-    return f"A rare code may identify a person. To declare a public book ({listed}), {form.remedy} beforehand and draft that file."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _boolean(words: Iterable[str]) -> dict[str, Any] | None:
-    true = next((word for word in words if word.lower() in _TRUE_WORDS), None)
-    false = next((word for word in words if word.lower() in _FALSE_WORDS), None)
-    return (
-        None
-        if true is None or false is None
-        else {"kind": "boolean", "true": true, "false": false, NOTE: "Two words."}
-    )
 
 
 def nice_size(rows: int) -> int:

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from understudy.domain_draft import MARK, NOTE, nice_size
+from understudy.domain_draft import MARK, nice_size
+from understudy.draft_categories import NOTE
 from understudy.errors import InputUnusable, library_missing
 
 SCHEMA = "understudy.images/1"

@@ -12,7 +12,8 @@ import pytest
 from core.data.intake.intake import CSV, PARQUET, receive
 from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainUnconfirmed
-from understudy.domain_draft import MARK, NOTE, codes_at_most, draft_domain, draft_frame, render_draft
+from understudy.domain_draft import MARK, codes_at_most, draft_domain, draft_frame, render_draft
+from understudy.draft_categories import NOTE
 from understudy.draft_words import code_book
 from understudy.errors import InputUnusable, NotInstalled
 

@@ -10,7 +10,8 @@ from understudy.cli.answers import tell
 from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
-from understudy.domain_draft import DRAFT, MARK, MOST_CODES, NOTE, codes_at_most, draft_domain, render_draft
+from understudy.domain_draft import DRAFT, MARK, MOST_CODES, codes_at_most, draft_domain, render_draft
+from understudy.draft_categories import NOTE
 from understudy.draft_confirmation import KINDS, Quit, accept_kinds, marks_of, walk
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
@@ -139,14 +140,14 @@ def _choices(drafted: dict[str, Any]) -> list[str]:
 
 def _advice(document: dict[str, Any]) -> list[str]:
     """What a person knows and a draft cannot: which of several dates or times comes first."""
-    columns = document.get("columns", ())
-    for kind in ("date", "datetime"):
-        names = [column["name"] for column in columns if column["kind"] == kind]
-        if len(names) > 1 and not document.get("rules"):
-            rule = '"rules": [{"kind": "at_most", "columns": [FIRST, LAST]}] (docs/domain.md#rules-between-columns)'
-            named = f"If one of {', '.join(names)} is never after another"
-            return [f"{named}, declare it, or synthetic rows mix their order: {rule}"]
-    return []
+    names = [
+        column["name"] for column in document.get("columns", ()) if column["kind"] in {"date", "datetime"}
+    ]
+    if len(names) < 2 or document.get("rules"):  # noqa: PLR2004
+        return []
+    rule = '"rules": [{"kind": "at_most", "columns": [FIRST, LAST]}] (docs/domain.md#rules-between-columns)'
+    named = f"If one of {', '.join(names)} is never after another"
+    return [f"{named}, declare it, or synthetic rows mix their order: {rule}"]
 
 
 def _ask_on(screen: Any) -> Any:  # noqa: ANN401 - a text stream, and a function of it

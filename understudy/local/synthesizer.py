@@ -20,7 +20,8 @@ import pyarrow as pa
 from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
 from understudy.documents import Json
-from understudy.domain_draft import NOTE, draft_frame
+from understudy.domain_draft import draft_frame
+from understudy.draft_categories import NOTE
 from understudy.draft_confirmation import Mark, accept_kinds, change
 from understudy.errors import Conflict, DraftNotAccepted, InputUnusable
 from understudy.local.accounts import Account, read_account, set_cap

@@ -187,9 +187,10 @@ def _pairs(rule: Rule, codes: Known) -> Iterator[Pair]:
 
 
 def _at_most(rule: Rule, codes: Known) -> Found:
+    assert isinstance(rule, AtMost)
     for _ in _pairs(rule, codes):
         first, second = (codes[place] for place in rule.columns)
-        above = first.lows[:, None] > second.highs
+        above = first.lows[:, None] > rule.latest(second.highs)
         yield (rule.columns[0], rule.columns[1]), above & first.never_exempt[:, None] & second.never_exempt
 
 

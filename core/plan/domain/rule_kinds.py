@@ -14,6 +14,7 @@ from core.plan.domain.rule_classes import Classes, Flags, Floats, Places, Values
 Rows = dict[int, Floats]
 
 CELLS_AT_ONCE = 2**22
+DAY = 86400
 
 
 class Rule:
@@ -178,23 +179,39 @@ class Sum(Rule):
 
 
 class AtMost(Rule):
-    """The first column is at most the second, where both are numbers or times."""
+    """The first column is at most the second, where both are numbers or times. A date and a time are compared by day."""
+
+    def __init__(self, data: Mapping[str, Any], values: Mapping[int, Values]) -> None:
+        super().__init__(data, values)
+        self.first_is_date, self.second_is_date = data.get("is_date", (False, False))
+
+    def latest(self, high: Floats) -> Floats:
+        """The largest number that the first column may have beside one of the second."""
+        if self.first_is_date:
+            return np.floor(high / DAY)
+        return high * DAY + (DAY - 1) if self.second_is_date else high
+
+    def earliest(self, low: Floats) -> Floats:
+        """The smallest number that the second column may have beside one of the first."""
+        if self.first_is_date:
+            return low * DAY
+        return np.floor(low / DAY) if self.second_is_date else low
 
     def broken(self, rows: Rows) -> Flags:
         low, high = rows[self.columns[0]], rows[self.columns[1]]
-        return (low > high) & self.values[0].are_numbers(low) & self.values[1].are_numbers(high)
+        return (low > self.latest(high)) & self.values[0].are_numbers(low) & self.values[1].are_numbers(high)
 
     def mend(self, rows: Rows, batch: Rows, rng: np.random.Generator, *, first: bool) -> None:
         (one, other), (ours, theirs) = self.columns, self.values
         low, high = rows[one], rows[other]
-        lowered, raised = ours.floor(high), theirs.ceil(low)
+        lowered, raised = ours.floor(self.latest(high)), theirs.ceil(self.earliest(low))
         prefer = rng.random(len(low)) >= (0 if first else 1 / 2)
         lower = (prefer | np.isnan(raised)) & ~np.isnan(lowered)
         rows[one] = np.where(lower, lowered, low)
         rows[other] = np.where(lower | np.isnan(raised), high, raised)
         # Neither value is between the bounds of the other column: only the smallest one of ours may fit.
         neither = np.isnan(lowered) & np.isnan(raised)
-        smallest = theirs.ceil(np.full(len(low), ours.lowest))
+        smallest = theirs.ceil(self.earliest(np.full(len(low), ours.lowest)))
         fits = neither & ~np.isnan(smallest)
         rows[one] = np.where(fits, ours.lowest, rows[one])
         rows[other] = np.where(fits, smallest, rows[other])

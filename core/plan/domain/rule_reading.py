@@ -116,10 +116,13 @@ def _combinations(kind: str) -> Callable[[Node, Columns], Rule]:
 
 def _at_most(node: Node, columns: Columns) -> Rule:
     names = _take_columns(node, "columns", columns, fewest=2, most=2)
-    kinds = [columns[name].kind for name in names]
-    if kinds[0] != kinds[1] or kinds[0] not in ("numeric", "date", "datetime"):
+    kinds = {columns[name].kind for name in names}
+    if kinds != {"numeric"} and not kinds <= {"date", "datetime"}:
         node.refuse(
-            "Both columns must be numbers, both dates, or both times.", "not-comparable", key="columns"
+            "Both columns must be numbers, or both dates or times.",
+            "not-comparable",
+            key="columns",
+            remedy=f"Here {' and '.join(f'{name!r} is {columns[name].kind}' for name in names)}.",
         )
     return AtMost(columns=names)
 

@@ -85,7 +85,7 @@ class Combinations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtMost:
-    """The first column is at most the second, where both are numbers or times.
+    """The first column is at most the second, where both are numbers or times. A date and a time are compared by day.
 
     Attributes:
         columns: The smaller one, then the larger one.
@@ -99,8 +99,11 @@ class AtMost:
         """See `Rule`."""
         return {"kind": self.kind, "columns": list(self.columns)}
 
-    def data(self, columns: Columns) -> dict[str, Any]:  # noqa: ARG002 - of the protocol
-        """See `Rule`."""
+    def data(self, columns: Columns) -> dict[str, Any]:
+        """See `Rule`. Dates are held in days and times in seconds, so a rule says which is which where it has both."""
+        first, second = (columns[name].kind for name in self.columns)
+        if first != second:
+            return {"is_date": [first == "date", second == "date"]}
         return {}
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,8 @@ def read(found: Mapping[str, Any], name: str, value: Any) -> Any:
         return float(value)
     if column["kind"] == "date":
         return date.fromisoformat(value)
+    if column["kind"] == "datetime":
+        return datetime.fromisoformat(value)
     return value
 
 

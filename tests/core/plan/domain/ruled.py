@@ -25,6 +25,10 @@ def day(name: str, lower: str = "2020-01-01", upper: str = "2021-12-31", **keys:
     return {"name": name, "kind": "date", "lower": lower, "upper": upper} | keys
 
 
+def moment(name: str, lower: str, upper: str, **keys: object) -> dict[str, Any]:
+    return {"name": name, "kind": "datetime", "lower": lower, "upper": upper} | keys
+
+
 def flag(name: str, **keys: object) -> dict[str, Any]:
     return {"name": name, "kind": "boolean"} | keys
 
@@ -135,7 +139,22 @@ TOGETHER: dict[str, Any] = document(
 )
 """All kinds, tied to each other."""
 
-ALL = EVERY_RULE | {"together": TOGETHER}
+DAYS_AND_TIMES: dict[str, Any] = document(
+    [
+        day("born", "2019-06-01", "2020-08-01", resolution="month", null="category"),
+        moment(
+            "admitted", "2020-01-05T07:00:00", "2020-12-31T20:30:00", resolution="minute", null="category"
+        ),
+        day("discharged", "2019-12-20", "2021-02-01"),
+    ],
+    [
+        {"kind": "at_most", "columns": ["born", "admitted"]},
+        {"kind": "at_most", "columns": ["admitted", "discharged"]},
+    ],
+)
+"""Dates and times in one order."""
+
+ALL = EVERY_RULE | {"together": TOGETHER, "days and times": DAYS_AND_TIMES}
 
 
 def broken(domain: Mapping[str, Any], row: Row) -> list[int]:
@@ -154,6 +173,8 @@ def _keeps(rule: Mapping[str, Any], row: Row, columns: Mapping[str, dict[str, An
     values = [row[name] for name in names]
     if kind == "at_most":
         exempt = any(_exempt(columns[name], row[name]) for name in names)
+        if len({columns[name]["kind"] for name in names}) > 1:
+            values = [value.date() if isinstance(value, datetime) else value for value in values]
         return exempt or values[0] <= values[1]
     if kind == "null_together":
         return len({value is None for value in values}) == 1

@@ -1,6 +1,7 @@
 """Forbidden cells of two-way tables, against every row that there can be."""
 
 import itertools
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from core.plan.domain import TableDomain
 from core.plan.domain.codec import codes_of
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.forbidden import LARGEST_TABLE, forbidden_by_rule, forbidden_pairs
-from tests.core.plan.domain.ruled import TOGETHER, broken, document, flag, number, words
+from tests.core.plan.domain.ruled import TOGETHER, broken, day, document, flag, moment, number, words
 from tests.core.plan.domain.test_keeping import COLUMNS, drawn, rules
 
 SMALL = [
@@ -85,6 +86,32 @@ def test_a_cell_is_forbidden_if_and_only_if_no_row_of_its_codes_keeps_the_rule(r
     assert forbidden.keys() == expected.keys()
     for pair, cells in forbidden.items():
         assert np.array_equal(cells, expected[pair]), pair
+
+
+@pytest.mark.parametrize("order", [("born", "seen"), ("seen", "born")])
+def test_of_a_date_and_a_time_those_cells_are_forbidden_that_no_days_allow(order: tuple[str, str]) -> None:
+    columns = [
+        day("born", "2020-01-01", "2020-01-08", bins=5, null="category"),
+        moment("seen", "2020-01-02T17:00:00", "2020-01-06T05:00:00", resolution="hour", bins=7),
+    ]
+    domain = TableDomain.from_json(document(columns, [{"kind": "at_most", "columns": list(order)}]))
+    first, moments = date(2020, 1, 1), range(17, 17 + 4 * 24 - 12 + 1)
+    days = [*range(8), None]
+    kept = [
+        (born, hour)
+        for born, hour in itertools.product(days, moments)
+        if born is None or (born <= 1 + hour // 24 if order[0] == "born" else 1 + hour // 24 <= born)
+    ]
+    epoch = first.toordinal() - date(1970, 1, 1).toordinal()
+    numbers = [
+        np.array([np.nan if born is None else epoch + born for born, _ in kept]),
+        np.array([(epoch + 1) * 86400.0 + hour * 3600 for _, hour in kept]),
+    ]
+    codes = codes_of(domain, numbers)
+    empty = np.ones(domain.cardinalities, dtype=bool)
+    empty[codes[:, 0], codes[:, 1]] = False
+    assert 0 < empty.sum() < empty.size
+    assert np.array_equal(forbidden_pairs(domain)[0, 1], empty)
 
 
 @settings(max_examples=100, deadline=None)

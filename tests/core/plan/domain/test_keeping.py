@@ -180,6 +180,7 @@ COLUMNS = [
     flag("t", null="category"),
     {"name": "d", "kind": "date", "lower": "2020-01-05", "upper": "2021-03-31", "resolution": "month", "null": "category"},
     {"name": "e", "kind": "date", "lower": "2020-02-01", "upper": "2020-11-30", "resolution": "week"},
+    {"name": "s", "kind": "datetime", "lower": "2020-05-01T18:00:00", "upper": "2021-01-02T03:00:00", "resolution": "hour", "null": "category"},
 ]  # fmt: skip
 VALUES: dict[str, list[Any]] = {
     "i": [0, 3, 50, {"from": 4}, {"to": 7}, {"one_of": [1, 50]}],
@@ -207,7 +208,10 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:  # noqa: PLR0911 - one for each ki
         *parts, total = some(NUMBERS, 3, 4)
         return {"kind": kind, "parts": parts, "total": total, "tolerance": draw(st.sampled_from([0, 0.5, 3]))}
     if kind == "at_most":
-        return {"kind": kind, "columns": draw(st.sampled_from([some(NUMBERS, 2, 2), ["d", "e"], ["e", "d"]]))}
+        return {
+            "kind": kind,
+            "columns": draw(st.sampled_from([some(NUMBERS, 2, 2), some(["d", "e", "s"], 2, 2)])),
+        }
     if kind == "null_together":
         return {"kind": kind, "columns": some(["j", "x", "w", "t", "d"], 2, 5)}
     if kind == "exactly_one":
