@@ -16,9 +16,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_bounds import BINS, choose_bounds
 from understudy.draft_categories import NOTE, words
 from understudy.draft_numbers import (
+    MOST_INTEGER_CODES,
     are_codes,
     bounds_note,
     numbers,
@@ -34,6 +36,7 @@ from understudy.draft_words import (
 )
 from understudy.errors import InputUnusable, library_missing
 from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect
+from understudy.written_numbers import writing_of
 
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
@@ -280,6 +283,12 @@ def _unit_kind(fact: Facts) -> dict[str, Any]:
 
 
 def _kind(name: str, fact: Facts) -> dict[str, Any]:
+    if (
+        fact.readable
+        and fact.distinct > MOST_INTEGER_CODES
+        and (writing := writing_of(fact.values)) is not None
+    ):
+        return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name)}."}
     if (reason := _not_modelled(name, fact)) is not None:
         return {"kind": "ignored", NOTE: reason}
     if _is_time(fact):

@@ -208,3 +208,25 @@ def test_signs_that_are_not_seen_stand_in_quotes_and_dates_in_an_order_are_asked
     assert status == 0, said
     assert 'delimiter ",", header yes, null_values "", strip_spaces no' in said
     assert "If one of came, left is never after another, declare it" in said
+    assert f"understudy domain confirm {file} --in-order FIRST,LAST" in said
+
+
+def test_an_order_of_dates_is_declared_without_editing_the_file(tmp_path: Path) -> None:
+    rows = [f"2020-01-{1 + n % 28:02},2020-02-{1 + n % 28:02} 10:30,{'AB'[n % 2]}" for n in range(200)]
+    (tmp_path / "rows.csv").write_text("came,left,ward\n" + "\n".join(rows) + "\n")
+    file = tmp_path / "domain.json"
+    file.write_text(render_draft(draft_domain(tmp_path / "rows.csv")))
+    for words, refusal in (
+        ("came,leftt", "there is no column 'leftt'; did you mean 'left'"),
+        ("came", "takes the names of columns"),
+        ("came,ward", "came is date, ward is categorical"),
+    ):
+        asked = ["domain", "confirm", str(file), "--accept", "all", "--in-order", words]
+        with pytest.raises(InputUnusable, match=refusal):
+            CliRunner().invoke(app, asked, catch_exceptions=False)
+    status, said = confirm(file, "--accept", "all", "--in-order", "came,left")
+    assert status == 0, said
+    assert "never after" not in said
+    assert json.loads(file.read_text())["rules"] == [{"kind": "at_most", "columns": ["came", "left"]}]
+    assert confirm(file, "--in-order", "came,left")[0] == 0
+    assert len(json.loads(file.read_text())["rules"]) == 1, "once, however often it is said"

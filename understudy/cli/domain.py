@@ -10,7 +10,15 @@ from understudy.cli.answers import tell
 from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
-from understudy.domain_draft import DRAFT, MARK, MOST_CODES, codes_at_most, draft_domain, render_draft
+from understudy.domain_draft import (
+    DRAFT,
+    MARK,
+    MOST_CODES,
+    codes_at_most,
+    draft_domain,
+    render_draft,
+)
+from understudy.draft_advice import declare_orders, order_of_times, warnings_of
 from understudy.draft_categories import NOTE
 from understudy.draft_confirmation import KINDS, Quit, accept_kinds, marks_of, walk
 from understudy.errors import InputUnusable
@@ -87,6 +95,14 @@ def confirm(
             help=f"Accept all values of a kind without a question: {', '.join(KINDS)}, or all. Repeatable.",
         ),
     ] = None,
+    in_order: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--in-order",
+            metavar="FIRST,LAST",
+            help="Declare that no synthetic row has FIRST after LAST, two dates or numbers, such as admitted,discharged. Repeatable.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Go through the values of a draft that come from the rows: accept, edit, explain, stop and go on later.
@@ -96,6 +112,7 @@ def confirm(
     document = read_domain(file)
     screen = sys.stderr if as_json else sys.stdout
     accept_kinds(document, accept or ())
+    declare_orders(document, in_order or ())
     try:
         walk(document, _ask_on(screen), lambda line: print(line, file=screen))
     except Quit:
@@ -114,7 +131,7 @@ def confirm(
         [f"{len(left)} values are left to confirm. Go on with: understudy domain confirm {file}"]
         if left
         else [
-            *_advice(document),
+            *order_of_times(document, answer=f"understudy domain confirm {file} --in-order FIRST,LAST"),
             f"Confirmed: {file}. Look at fakes of it: understudy dummy --domain {file} --rows 1000",
         ]
     )
@@ -133,21 +150,10 @@ def _choices(drafted: dict[str, Any]) -> list[str]:
     return [
         *lines,
         "",
+        *warnings_of(drafted),
         str(drafted[NOTE]).removeprefix(DRAFT).strip(),
         f"Target: {'none' if target is None else target}. Declared size: {drafted['declared_size']:,}.",
     ]
-
-
-def _advice(document: dict[str, Any]) -> list[str]:
-    """What a person knows and a draft cannot: which of several dates or times comes first."""
-    names = [
-        column["name"] for column in document.get("columns", ()) if column["kind"] in {"date", "datetime"}
-    ]
-    if len(names) < 2 or document.get("rules"):  # noqa: PLR2004
-        return []
-    rule = '"rules": [{"kind": "at_most", "columns": [FIRST, LAST]}] (docs/domain.md#rules-between-columns)'
-    named = f"If one of {', '.join(names)} is never after another"
-    return [f"{named}, declare it, or synthetic rows mix their order: {rule}"]
 
 
 def _ask_on(screen: Any) -> Any:  # noqa: ANN401 - a text stream, and a function of it

@@ -21,6 +21,7 @@ from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.domain_draft import draft_frame
+from understudy.draft_advice import order_of_times, warnings_of
 from understudy.draft_categories import NOTE
 from understudy.draft_confirmation import Mark, accept_kinds, change
 from understudy.errors import Conflict, DraftNotAccepted, InputUnusable
@@ -51,15 +52,19 @@ class Draft:
     def __repr__(self) -> str:
         """One line for each column: what it was taken for, and why."""
         head = f"Draft of {len(self.document['columns'])} columns, to be accepted. {self._unit()}"
-        return "\n".join([head, *(f"  {' | '.join(row)}" for row in self._rows())])
+        return "\n".join([head, *(f"  {' | '.join(row)}" for row in self._rows()), *self._advice()])
 
     def _repr_html_(self) -> str:
-        note = f"Draft, to be accepted. {self._unit()}"
+        note = " ".join([f"Draft, to be accepted. {self._unit()}", *self._advice()])
         return html_table(("column", "kind", "declared", "why"), self._rows(), note=note)
 
     def _unit(self) -> str:
         """Why the privacy unit is what it is: the last sentences of the document's note."""
         return str(self.document.get(NOTE, "")).partition(". ")[2]
+
+    def _advice(self) -> list[str]:
+        answer = 'accept_draft(rules=[{"kind": "at_most", "columns": [FIRST, LAST]}])'
+        return [*warnings_of(self.document), *order_of_times(self.document, answer=answer)]
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
@@ -153,7 +158,7 @@ class Synthesizer:
         """Say that the draft's values may be public, with changes.
 
         Args:
-            changes: `target`, `privacy_unit` and `declared_size`; and by name of a column what to change of it, as keys of the
+            changes: `target`, `privacy_unit`, `declared_size` and `rules`; and by name of a column what to change of it, as keys of the
                 domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`.
 
         Raises:
@@ -330,8 +335,8 @@ def _parameters() -> list[str]:
 
 def _change(document: dict[str, Any], name: str, wanted: object) -> None:
     columns = {str(column["name"]): column for column in document["columns"]}
-    if name in {"target", "privacy_unit", DECLARED_SIZE} and name not in columns:
-        if name == DECLARED_SIZE:
+    if name in {"target", "privacy_unit", "rules", DECLARED_SIZE} and name not in columns:
+        if name in {"rules", DECLARED_SIZE}:
             document[name] = wanted
         else:
             change(document, Mark(document, name, None), "none" if wanted is None else str(wanted))

@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 import understudy
 from core.artifacts.reports.owner_page import MARK
+from core.plan.domain import TableDomain
 from tests.understudy.local.test_fitting import SMALL
 from understudy import (
     BudgetRefused,
@@ -87,6 +88,24 @@ def test_a_draft_is_accepted_with_changes_that_name_columns(tmp_path: Path) -> N
     assert columns["age"]["upper"] == 120
     assert found.domain_["target"] == "severity"
     assert found.draft_.document["target"] == "died", "the draft itself stays"
+
+
+def test_a_draft_asks_for_the_order_of_times_and_rules_are_accepted_with_it(tmp_path: Path) -> None:
+    found, rows = made(tmp_path), table()
+    left = pa.array([f"{day} 17:30" for day in rows["seen"].to_pylist()])
+    prices = pa.array([f"${1000 + n:,}.50" for n in range(ROWS)])
+    draft = found.draft(rows.append_column("left", left).append_column("price", prices))
+    for shown in (repr(draft), html(draft)):
+        assert "If one of seen, left is never after another" in shown
+        assert "accept_draft(rules=" in shown
+        assert "WARNING: price: numbers that no release will have." in shown
+    assert "never after" not in repr(found.draft(rows)), "one date has no order"
+    rule = {"kind": "at_most", "columns": ["seen", "left"]}
+    found.draft(rows.append_column("left", left))
+    found.accept_draft(rules=[rule])
+    read = {key: value for key, value in found.domain_.items() if key != "declared_size"}
+    assert TableDomain.from_json(read).rules
+    assert found.domain_["rules"] == [rule]
 
 
 def test_rows_come_as_the_kind_of_frame_that_was_given(fitted: Synthesizer) -> None:
