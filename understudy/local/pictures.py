@@ -90,7 +90,7 @@ def _column(name: str, values: object, count: int, *, declared: bool) -> list[An
         return None
     listed = _listed(values)
     if listed is None:
-        message = f"the domain declares {name}: give one for each image, as text or as whole numbers, in one dimension"
+        message = f"the domain declares {name}: pass {name}=, one for each image, as text or as whole numbers, in one dimension"
         raise InputUnusable(message)
     if len(listed) != count:
         message = f"there must be as many {name} as images"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import understudy
 from core.plan.domain.images import ImageDomain
-from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput
-from understudy.local import Fitted, RowsRefused, fit, fitting, read_account, set_cap
+from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput, Synthesizer
+from understudy.local import Fitted, RowsRefused, fit, fitting, read_account, set_cap, synthesizer
 from understudy.local.intake import Intake, taken_in
 from understudy.local.pictures import clean_images
 from understudy.verifying.verification import Outcome, verify_bundle
@@ -96,6 +96,18 @@ def test_the_owner_sees_real_images_beside_synthetic_ones(fitted: Fitted, tmp_pa
     assert file.stat().st_mode & 0o777 == 0o600
     with pytest.raises(InvalidInput, match="Plots"):
         fitted.plot_marginals()
+
+
+def test_a_synthesizer_knows_the_labels_of_the_images_that_it_was_fitted_with(
+    fitted: Fitted, ledgers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(synthesizer, "fit", lambda *_words, **_more: fitted)
+    images, file = pictures(), tmp_path / "report.html"
+    own = Synthesizer(2.0, dataset="faces", domain=DOMAIN, ledgers=ledgers).fit(images, labels=LABELS)
+    assert "The labels’ shares are" in own.report(images, file).read_text()
+    with pytest.raises(InputUnusable, match=r"the domain declares labels: pass labels=, one for each image"):
+        own.report(images[::-1], file)
+    assert own.report(images[::-1], file, labels=LABELS[::-1]) == file
 
 
 def test_a_second_training_is_refused(fitted: Fitted, ledgers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
