@@ -12,6 +12,7 @@ from sqlalchemy import Row
 from core.db.tables.job import Job
 from core.dp.accountant import epsilons
 from core.jobs.coarse import charged_steps, shown_steps
+from core.jobs.states import STAGES
 from core.plan.member_plan import KIND as MEMBER
 from core.plan.report_plan import KIND as REPORT
 from core.plan.selection import ordered_plan_from_json
@@ -45,6 +46,15 @@ def steps_of(job: ShownJob) -> tuple[int, int]:
         return 0, 0
     total = _total_of(job)
     return shown_steps(job.shown_step or 0, total), total
+
+
+def stages_of(job: ShownJob) -> list[str]:
+    """The stages of the plan, in their order: public before the job starts."""
+    if job.plan.get("kind") == REPORT:
+        return ["measure"]
+    pretraining, training = _planned_steps(job)
+    planned = {"measure": True, "pretrain": pretraining > 0, "train": training > 0, "export": True}
+    return [stage for stage in STAGES if planned[stage]]
 
 
 def percent_of(job: ShownJob) -> int:

@@ -11,7 +11,15 @@ from core.artifacts.reports.utility import report_id_of
 from core.artifacts.sampling.generator_check import CODE, REMEDY, GeneratorCheck
 from core.jobs.states import ENDED
 from core.plan.report_plan import KIND as REPORT
-from service.jobs.progress import ShownJob, epsilon_so_far, eta_seconds_of, percent_of, state_of, steps_of
+from service.jobs.progress import (
+    ShownJob,
+    epsilon_so_far,
+    eta_seconds_of,
+    percent_of,
+    stages_of,
+    state_of,
+    steps_of,
+)
 from service.wire import coarse
 
 TRAINING: Final = "training"
@@ -24,6 +32,7 @@ class Progress(BaseModel):
     stage: str | None = Field(
         description="measure, pretrain, train or export; null before and after the run."
     )
+    stages: list[str] = Field(description="The stages of the plan, in their order.")
     step: int = Field(description="Completed steps of the stage, in twentieths.")
     total: int = Field(description="Total steps of the stage.")
     percent: int = Field(ge=0, le=100)
@@ -149,6 +158,7 @@ class JobView(BaseModel):
             cancel_requested=row.cancel_requested_at is not None,
             progress=Progress(
                 stage=row.shown_stage if state == "running" else None,
+                stages=stages_of(row),
                 step=step,
                 total=total,
                 percent=percent_of(row),

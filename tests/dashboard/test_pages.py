@@ -152,6 +152,27 @@ def _pictures_of_a_release(world: World, scene: Scene, sign_in: Callable[..., Vi
     assert f"{8 * len(image_stand_in.LABELS)} synthetic images, rows from the top: {words}" in page
 
 
+def test_the_stages_of_a_job_show_which_are_done_and_which_one_runs(
+    world: World, scene: Scene, sign_in: Callable[..., Visitor]
+) -> None:
+    analyst = sign_in("analyst")
+
+    def stages(job_id: str) -> list[str]:
+        listed = re.search(r'<ol class="stages">(.*?)</ol>', analyst.page(f"/jobs/{job_id}"), re.DOTALL)
+        assert listed is not None
+        return [
+            "done" if "past" in kind and ": done" in text else "runs" if "aria-current" in kind else "waits"
+            for kind, text in re.findall(r"<li(.*?)>(.*?)</li>", listed[1])
+        ]
+
+    assert stages(scene.queued_id) == ["waits"] * 4
+    assert stages(scene.running_id) == ["done", "done", "runs", "waits"]
+    assert stages(scene.failed_id) == ["waits"] * 4, "how far it came is not told"
+    with world.database.transaction() as session:
+        released = str(session.get_one(Release, UUID(scene.release_id)).job_id)
+    assert stages(released) == ["done"] * 4
+
+
 def test_a_degenerate_generator_is_told_of_on_the_pages_of_job_and_release(
     world: World, scene: Scene, sign_in: Callable[..., Visitor]
 ) -> None:

@@ -265,7 +265,7 @@ def test_a_running_job_shows_coarse_progress(world: World) -> None:
     world.clock.advance(seconds=63)
     view = world.owner.get(f"/v1/jobs/{job['id']}").json()
     assert view["progress"] == {
-        "stage": "train", "step": 20, "total": 40, "percent": 96, "eta_seconds": 5,  # after 1500 steps without the critic
+        "stage": "train", "stages": ["measure", "pretrain", "train", "export"], "step": 20, "total": 40, "percent": 96, "eta_seconds": 5,  # after 1500 steps without the critic
         "epsilon_planned": job["progress"]["epsilon_planned"], "delta_planned": 1e-6,
         "epsilon_so_far": view["progress"]["epsilon_so_far"],
     }  # fmt: skip

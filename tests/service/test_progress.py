@@ -4,7 +4,7 @@ from core.db.tables import Job
 from core.dp.accountant import epsilons
 from core.jobs.coarse import charged_steps
 from core.jobs.states import STAGES
-from service.jobs.progress import epsilon_so_far, eta_seconds_of, percent_of, state_of, steps_of
+from service.jobs.progress import epsilon_so_far, eta_seconds_of, percent_of, stages_of, state_of, steps_of
 from tests.core.jobs.support import STEPS, plan
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -30,6 +30,15 @@ def test_percent_rises_with_the_stages_and_steps_and_ends_at_one_hundred() -> No
     assert percent_of(job(state="succeeded", shown_stage="export")) == 100
     assert percent_of(job(state="queued", shown_stage=None)) == 0
     assert percent_of(job(shown_stage="train", shown_step=500)) == 98
+
+
+def test_the_stages_are_those_that_the_plan_has() -> None:
+    assert stages_of(job()) == list(STAGES)
+    counts_alone = {"options": {"pretraining_steps": 300}, "steps": 0}
+    assert stages_of(job(plan=counts_alone)) == ["measure", "pretrain", "export"], "no critic is trained"
+    assert stages_of(job(plan={"options": {}, "steps": 100})) == ["measure", "train", "export"]
+    assert stages_of(job(plan={"kind": "report", "steps": 0})) == ["measure"]
+    assert stages_of(job(state="queued", started_at=None, shown_stage=None)) == list(STAGES), "known before"
 
 
 def test_steps_are_told_in_twentieths_as_they_were_last_shown() -> None:

@@ -306,7 +306,7 @@ def _found(kept: Kept, key: str, what: str) -> dict[str, Any]:
 
 def _progress(stage: str | None, percent: int) -> Json:
     return {
-        "stage": stage, "step": 0, "total": 0, "percent": percent, "eta_seconds": None, "epsilon_planned": 0.0,
+        "stage": stage, "stages": ["train", "publish"], "step": 0, "total": 0, "percent": percent, "eta_seconds": None, "epsilon_planned": 0.0,
         "epsilon_so_far": None, "delta_planned": 0.0,
     }  # fmt: skip
 

@@ -66,7 +66,7 @@ FEDERATION: Final[Fields] = {
 }  # fmt: skip
 JOB: Final[Fields] = {
     "id": F, "dataset_id": F, "dataset_ids": F, "dataset_ids[]": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
-    "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
+    "progress.total": P, "progress.stages": P, "progress.stages[]": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
     "progress.delta_planned": P, "release_id": F, "report_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
     "device": P, "device_wish": W, "waiting": E, "waiting.code": C, "waiting.detail": P, "waiting.remedy": E,
     "progress.epsilon_so_far": E, "warning": M, "warning.code": M, "warning.detail": M, "warning.remedy": M, "created_at": W, "started_at": E, "finished_at": E,
