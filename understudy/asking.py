@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Self
 
 from understudy.documents import Json, take
@@ -102,6 +103,13 @@ class Answer:
         yield ""
         yield f"{self._intervals()}; counted are {one_line(self.counted)}."
         yield from map(one_line, self.notes)
+
+    def __str__(self) -> str:
+        """The answer as a table for people, with its notes: what `print` shows."""
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _intervals(self) -> str:
         if self.basis == "counted":

@@ -81,6 +81,10 @@ class RulesCheck:
         """The rules that the counts contradict."""
         return tuple(rule for rule in self.rules if rule.contradictions)
 
+    def __str__(self) -> str:
+        """The check as `print` shows it."""
+        return "\n".join(self.lines())
+
     def lines(self) -> Iterator[str]:
         """Yield the check as lines of text."""
         if not self.rules:

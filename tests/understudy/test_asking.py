@@ -79,6 +79,13 @@ def test_an_answer_by_assumption_says_so_in_every_form(file: Path) -> None:
     assert understudy.Answer.from_json(earlier).basis == "counted", "services of earlier versions"
 
 
+def test_printed_and_in_a_notebook_an_answer_is_the_table_that_the_command_shows(file: Path) -> None:
+    answer = understudy.ask(file, "ward by sick")
+    assert str(answer) == run(file, "ward by sick").rstrip("\n")
+    assert "<pre>" in answer._repr_html_()  # what a notebook shows
+    assert "B, or &quot;C&quot;" in answer._repr_html_()
+
+
 def test_what_cannot_be_answered_is_the_services_refusal(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         understudy.ask(file, "wrad")

@@ -144,7 +144,7 @@ class _Reader:
                 values.append(self._value())
             self._require(")")
             return Condition(column=column, values=tuple(values), is_range=False)
-        raise self._stuck("'=', 'in' or 'between'")
+        raise self._stuck("'=', 'in' or 'between' and a value of the column")
 
     def _sees(self, word: str, ahead: int = 0) -> bool:
         place = self._next + ahead

@@ -282,6 +282,7 @@ def test_ranges_are_widened_to_whole_bins_and_it_is_said():
         ("region by region", "twice"),
         ("regoin", "region, visits, sick, age, wait"),
         ("region where sick", "'=', 'in' or 'between'"),
+        ("share of sick by region", "and a value of the column is expected"),
         ("region where sick = ", "a value"),
         ("region where sick = maybe", "not declared for 'sick'"),
         ("region where visits = many", "is not a number"),
