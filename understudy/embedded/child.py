@@ -124,4 +124,4 @@ def log_tail(log: Path, lines: int = 8) -> str:
     """
     if not log.exists():
         return "(no log)"
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) or "(the log is empty)"

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from understudy.embedded import roles
 from understudy.embedded.child import Child, Command, log_tail
@@ -24,7 +25,7 @@ from understudy.embedded.redis import RedisServer
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-API_START_SECONDS = 60.0
+API_START_SECONDS = 300.0
 LOOK_SECONDS = 0.2
 # Below Linux's default ip_local_port_range: an outgoing connection never takes the port of a server that restarts.
 LASTING_PORTS = range(20_000, 32_768)
@@ -148,11 +149,7 @@ class Supervisor:
         deadline = time.monotonic() + API_START_SECONDS
         while not self.stopping and not answers(self.port):
             api = next(watched.child for watched in self._watched if watched.name == "api")
-            if time.monotonic() > deadline or (api is not None and api.exit_status is not None):
-                message = (
-                    f"the API did not start; the end of its log says:\n{log_tail(self.folder.log('api'))}"
-                )
-                raise ServerFailed(message)
+            require_starting(api, self.folder.log("api"), late=time.monotonic() > deadline)
             time.sleep(0.05)
 
     def _look_after(self) -> None:
@@ -192,6 +189,28 @@ class Supervisor:
             child = self._watched.pop().child
             if child is not None:
                 child.stop()
+
+
+def require_starting(api: Child | None, log: Path, *, late: bool) -> None:
+    """Refuse to wait any longer for an API that ended, or that is late.
+
+    Args:
+        api: Its process; None where it ended and is not started again yet.
+        log: Of the API.
+        late: Whether it had `API_START_SECONDS` to answer.
+
+    Raises:
+        ServerFailed: it ended, or is late; the message tells which.
+    """
+    if api is None or api.exit_status is not None:
+        message = f"the API did not start; the end of its log says:\n{log_tail(log)}"
+        raise ServerFailed(message)
+    if late:
+        message = (
+            f"the API runs and did not answer within {API_START_SECONDS:g} seconds: the machine is busy. Run the command again, and what"
+            f" was started goes on; the log is {log}"
+        )
+        raise ServerFailed(message)
 
 
 def free_port(port: int) -> int:
