@@ -44,6 +44,8 @@ MARK = "_from_data"
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
 _FEWEST_ROWS_FOR_IDS = 20
+_SEVERAL = 1.1
+"""Rows of a person on average from which a table is one of events."""
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit; else ignore it, unless its values may be released."
@@ -218,11 +220,9 @@ def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
     if persons:
         name = max(persons, key=lambda name: keys[name].distinct)
         per = keys[name].present / keys[name].distinct
-        return (
-            name,
-            f"The privacy unit is a value of {name!r}, which stands in {per:.2g} rows on average.",
-            [],
-        )
+        often = f", which stands in {per:.2g} rows on average."
+        rarely = ": few of them stand in more than one row. If those rows are copies, remove them."
+        return name, f"The privacy unit is a value of {name!r}{often if per >= _SEVERAL else rarely}", []
     others = [
         name
         for name, fact in keys.items()

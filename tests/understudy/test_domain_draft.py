@@ -242,6 +242,13 @@ def test_a_repeated_key_of_a_person_is_the_privacy_unit(tmp_path: Path):
     assert draft[MARK] == ["target", "privacy_unit", "declared_size"]
 
 
+def test_a_table_of_persons_in_which_few_stand_twice_may_hold_copies():
+    ids = [f"P{n}" for n in [*range(400), 3, 7]]
+    draft = draft_frame(pa.table({"person_id": ids, "x": ["a", "b"] * 201}))
+    assert draft["privacy_unit"] == "person_id"
+    assert "few of them stand in more than one row. If those rows are copies, remove them." in draft[NOTE]
+
+
 def test_a_key_that_names_no_person_is_only_pointed_at(tmp_path: Path):
     rows = "".join(f"b{n % 40},{n}.5\n" for n in range(120))
     draft = draft_domain(write(tmp_path, ("branch_id,amount\n" + rows).encode()))
