@@ -98,6 +98,7 @@ _SCALES = (
     ("xs", "s", "m", "l", "xl", "xxl"),
     ("primary", "secondary", "tertiary"),
     ("q1", "q2", "q3", "q4"),
+    ("0", "i", "ii", "iii", "iv", "v"),
     ("preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "hs-grad", "some-college", "assoc-voc",
      "assoc-acdm", "bachelors", "masters", "prof-school", "doctorate"),
 )  # fmt: skip

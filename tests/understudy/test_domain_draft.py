@@ -266,6 +266,11 @@ def test_bands_and_codes_have_their_kinds(tmp_path: Path):
     assert column(draft, "plz")["kind"] == "categorical", "a number that begins with 0 is a code"
 
 
+def test_stages_in_roman_numbers_have_their_order():
+    draft = draft_frame(pa.table({"stage": ["IV", "I", "III", None, "II"] * 40, "x": ["a", "b"] * 100}))
+    assert column(draft, "stage")["levels"] == ["I", "II", "III", "IV"]
+
+
 def test_a_name_that_says_a_natural_scale_has_its_bounds(tmp_path: Path):
     rows = "".join(
         f"{1 + n % 12},{1 + n % 31},{n % 24},{1 + n % 7},{n % 80}.5,{3 + n % 95},{1 + n % 30}\n"
