@@ -43,7 +43,10 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
     if len(names) < 2 or document.get("rules"):  # noqa: PLR2004 - an order takes two
         return []
     named = f"If one of {', '.join(names)} is never after another"
-    near = "A distance shorter than their bins, such as a stay of three days, is lost: keep one of them, and a column of the days between"
+    near = (
+        "If one is always shortly after another, such as a discharge, drop it instead for a column of the days between: an order of dates"
+        " that share a bin bends them, and their distance is lost"
+    )
     return [
         f"{named}, declare it, or synthetic rows mix their order: {answer} (docs/domain.md#rules-between-columns). {near}."
     ]
