@@ -14,24 +14,27 @@ from benchmarks.scoring import features, models
 from core.plan.domain.table import TableDomain
 
 
-def table_inception(table: Table, made: pa.RecordBatch) -> dict[str, float]:
-    """Score synthetic rows, beside the most that any rows with the real classes could score.
+class Judge:
+    """The classifier of one table; training it takes longer than scoring rows by it.
 
     Args:
         table: real rows.
-        made: synthetic rows of the same domain.
-
-    Returns:
-        `inception_score` and `inception_ceiling`.
     """
-    inputs, target = features(table.domain, table.test)
-    trees = models(table.domain)["trees"]
-    trees.fit(inputs[::2], target[::2])
-    answers = trees.predict_proba(features(table.domain, made)[0])
-    return {
-        "inception_score": inception_score(answers),
-        "inception_ceiling": ceiling(table.domain, table.test),
-    }
+
+    def __init__(self, table: Table) -> None:
+        inputs, target = features(table.domain, table.test)
+        self._domain = table.domain
+        self._ceiling = ceiling(table.domain, table.test)
+        self._trees = models(table.domain)["trees"].fit(inputs[::2], target[::2])
+
+    def scores(self, made: pa.RecordBatch) -> dict[str, float]:
+        """Score rows of the table's domain, beside the most that any rows with the real classes could score.
+
+        Returns:
+            `inception_score` and `inception_ceiling`.
+        """
+        answers = self._trees.predict_proba(features(self._domain, made)[0])
+        return {"inception_score": inception_score(answers), "inception_ceiling": self._ceiling}
 
 
 def ceiling(domain: TableDomain, rows: pa.RecordBatch) -> float:

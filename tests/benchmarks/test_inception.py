@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import Table, load
-from benchmarks.inception import ceiling, table_inception
+from benchmarks.inception import Judge, ceiling
 from benchmarks.publishing import rows_of
 from tests.benchmarks.test_scoring import DOMAIN, codes
 
@@ -13,11 +13,12 @@ def rows(values):
 
 def test_rows_that_tell_their_class_score_the_ceiling_and_rows_of_one_class_score_one():
     table = Table(domain=DOMAIN, train=rows(codes(10)), test=rows(codes(2000)))
-    scores = table_inception(table, table.test)
+    judge = Judge(table)
+    scores = judge.scores(table.test)
     assert scores["inception_ceiling"] == pytest.approx(2.0, abs=0.01)
     assert scores["inception_score"] == pytest.approx(2.0, abs=0.05)
     alike = np.array([[0, 0, 0]] * 100, dtype=np.int16)
-    assert table_inception(table, rows(alike))["inception_score"] == pytest.approx(1.0)
+    assert judge.scores(rows(alike))["inception_score"] == pytest.approx(1.0)
 
 
 def test_the_ceiling_is_that_of_the_shares():
