@@ -137,7 +137,11 @@ bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTU
 	$(BIN)/python -m benchmarks.adult
 
 bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.poker --baselines
+	$(BIN)/python -m benchmarks.poker --variant anchor
 	$(BIN)/python -m benchmarks.poker
+	$(BIN)/python -m benchmarks.by_class --real
+	$(BIN)/python -m benchmarks.by_class
 
 bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many shapes beside AIM, MST and independent columns; goes on where it was (needs UNDERSTUDY_DATA; hours)
 	$(BIN)/python -m benchmarks.tables --all

@@ -112,7 +112,7 @@ def trained(
         cardinalities=table.domain.cardinalities,
         target_index=table.domain.target_index,
     )
-    generator = make_synthesizer("idpgan").fit(private, plan, _streams(seed), NullHost())
+    generator = make_synthesizer("idpgan").fit(private, plan, streams_of(seed), NullHost())
     return private, plan, generator, (planned - start, time.perf_counter() - planned)
 
 
@@ -143,5 +143,6 @@ def rows_of(domain: TableDomain, codes: Codes, seed: int) -> pa.RecordBatch:
     return decode(domain, codes, np.random.default_rng(seed))
 
 
-def _streams(seed: int) -> KeyedStreams:
+def streams_of(seed: int) -> KeyedStreams:
+    """The key of a benchmark's job, which a seed gives away."""
     return KeyedStreams(hashlib.sha256(f"understudy benchmark, not private, seed {seed}".encode()).digest())

@@ -62,9 +62,7 @@ def train_and_test(domain: TableDomain, made: pa.RecordBatch, real: pa.RecordBat
     Returns:
         For a target of two codes `auroc_*`, always `accuracy_*` and `balanced_accuracy_*`.
     """
-    inputs, target = features(domain, made)
-    common = np.bincount(target)[target] > 1
-    inputs, target = inputs[common], target[common]
+    inputs, target = _training_rows(domain, made)
     real_inputs, real_target = features(domain, real)
     scores: dict[str, float] = {}
     for name, model in models(domain).items():
@@ -79,6 +77,19 @@ def train_and_test(domain: TableDomain, made: pa.RecordBatch, real: pa.RecordBat
         scores[f"accuracy_{name}"] = float(accuracy_score(real_target, answers))
         scores[f"balanced_accuracy_{name}"] = float(balanced_accuracy_score(real_target, answers))
     return scores
+
+
+def tree_accuracy(domain: TableDomain, made: pa.RecordBatch, real: pa.RecordBatch) -> float:
+    """The accuracy of `train_and_test`, of the trees alone: they take a fraction of its time."""
+    inputs, target = features(domain, real)
+    trees = models(domain)["trees"].fit(*_training_rows(domain, made))
+    return float(accuracy_score(target, trees.predict(inputs)))
+
+
+def _training_rows(domain: TableDomain, made: pa.RecordBatch) -> tuple[Matrix, Labels]:
+    inputs, target = features(domain, made)
+    common = np.bincount(target)[target] > 1
+    return inputs[common], target[common]
 
 
 def majority(domain: TableDomain, made: pa.RecordBatch, real: pa.RecordBatch) -> dict[str, float]:

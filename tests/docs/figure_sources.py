@@ -11,7 +11,7 @@ from docs.peer_figures import summary
 SOURCES = {
     "asking.md": ("linear_predictor",),
     "idpgan.md": ("images", "adult", "degenerate"),
-    "rules-study.md": ("rules_study", "adult", "cost", "expected_error"),
+    "rules-study.md": ("rules_study", "adult", "cost", "expected_error", "by_class", "poker"),
     "reports.md": ("charged",),
     "gpu.md": ("images", "gpu_step"),
     "comparison.md": ("images",),

@@ -125,3 +125,43 @@ def test_expected_errors_of_many_codes_are_those_of_the_page(name: str, words: s
     expected = expected_error_in(wide_tables.plan_of(shape), shape.domain)
     assert isinstance(expected, expected_error.ExpectedError)
     assert f"{words} {expected.one_way / measured:.2f} (" in PAGE
+
+
+def test_poker_s_table_is_what_was_measured():
+    runs = json.loads((RESULTS / "by_class.json").read_text())["runs"]
+    rows = [line for line in PAGE.splitlines() if re.match(r"\| \d+ \| (by the rule|always)", line)]
+    assert len(rows) == len(runs)
+    for entry in runs.values():
+        by_rule = "by the rule: yes" if entry["counted_by_class"] else "by the rule: no"
+        counted = {"rule": by_rule, "class": "always", "all": "always, all pairs"}[entry["arm"]]
+        shares = (
+            f"{entry[f'{kind}_nothing']:.3f}, {entry[f'{kind}_one_pair']:.3f}"
+            for kind in ("targets", "drawn")
+        )
+        assert (
+            f"| {entry['epsilon']:g} | {counted} | {entry['rank_pairs_counted']} | {' | '.join(shares)} | "
+            f"{entry['accuracy_trees']:.3f} | {entry['two_way']:.4f} |"
+        ) in rows
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "critic", "said"),
+    [(5.0, False, "have 84 at epsilon 5"), (10.0, False, "and 153 at 10"), (10.0, True, "That is 145 standard deviations")],
+)  # fmt: skip
+def test_the_signal_of_poker_s_classes_is_that_of_its_plan(epsilon, critic, said):
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={"critic": critic}),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=DELTA),
+        declared_size=25_010,
+        domain=domain_of("poker"),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    classes = 10
+    noise = plan.anchor.noise_std * classes**0.5
+    assert f"{25_010 / classes / noise:.0f}" in said
+    assert said in " ".join(PAGE.split())
+    by_class = counting_rules.counts_by_class(
+        domain_of("poker").cardinalities, 10, declared_size=25_010, noise_std=plan.anchor.noise_std
+    )
+    assert by_class == (epsilon == 10.0 and not critic)
