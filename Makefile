@@ -161,7 +161,8 @@ bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, 
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method dpgan && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method ganobfuscator && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method dpacgan && \
-	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp || exit 1; \
+	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp && \
+	  $(BIN)/python -m benchmarks.images.baselines $$name --method rule-without-privacy --headline || exit 1; \
 	done
 
 bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on MNIST (needs UNDERSTUDY_DATA)

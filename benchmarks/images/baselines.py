@@ -2,9 +2,10 @@
 
     python -m benchmarks.images.baselines mnist --method mean-embedding --epsilon 1 4 10
     python -m benchmarks.images.baselines mnist --method wgan-gp
+    python -m benchmarks.images.baselines mnist --method rule-without-privacy --headline
     python -m benchmarks.images.baselines mnist --method ganobfuscator --epsilon 4
 
-Keys derive from seeds, so these images are NOT PRIVATE, and those of wgan-gp would not be under any key.
+Keys derive from seeds, so these images are NOT PRIVATE, and those of `WITHOUT_PRIVACY` would not be under any key.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from benchmarks.images.drawing import DELTA, drawn
 from benchmarks.images.measures import HEADLINE, MADE, Effort
 from benchmarks.images.networks import named_seed
 from benchmarks.images.private_gans import PRIVATE_GANS, private_gan
+from benchmarks.images.rule_without_privacy import rule_without_privacy
 from benchmarks.images.score import record
 from benchmarks.images.wasserstein_gan import Settings, train_wgan_gp
 from benchmarks.machine import load_average
@@ -95,9 +97,11 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
 METHODS: dict[str, str] = {
     "mean-embedding": "mean embedding",
     "wgan-gp": "WGAN-GP without privacy",
+    "rule-without-privacy": "critic only, by the rule, without privacy",
     **{name: method.title for name, method in PRIVATE_GANS.items()},
 }
 """What `--method` may name, and how the tables name it."""
+WITHOUT_PRIVACY = {"wgan-gp": wgan_gp, "rule-without-privacy": rule_without_privacy}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +125,12 @@ def made_by(
     Args:
         name: one of `METHODS`.
         images: the real ones.
-        epsilon: to spend; None for the one without privacy, and for that alone.
+        epsilon: to spend; None for those without privacy, and for these alone.
         seed: of everything.
         options: of the method.
     """
     if epsilon is None:
-        return Made(pictures=wgan_gp(images, seed=seed, options=options))
+        return Made(pictures=WITHOUT_PRIVACY[name](images, seed=seed, options=options))
     if name == "mean-embedding":
         return Made(pictures=mean_embedding(images, epsilon=epsilon, seed=seed, options=options))
     pictures, plan = private_gan(images, PRIVATE_GANS[name], epsilon=epsilon, seed=seed, options=options)
@@ -167,7 +171,7 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     images, options = load(chosen.name, development=chosen.development), json.loads(chosen.set)
-    private = chosen.method != "wgan-gp"
+    private = chosen.method not in WITHOUT_PRIVACY
     effort = Effort(discriminator=None) if chosen.brief else None
     effort = HEADLINE if chosen.headline else effort
     for epsilon in chosen.epsilon if private else [None]:

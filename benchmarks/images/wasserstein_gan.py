@@ -6,6 +6,7 @@ generator minimises `-D(G(z, y), y)`. It is part of the benchmarks and not of th
 """
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -23,9 +24,13 @@ class Settings:
     Args:
         generator_steps: updates of the generator.
         critic_steps: updates of the critic before each of them.
-        batch: images of a step.
+        batch: images of a critic's step.
+        generator_batch: generated images of a generator's step, at most as many; None for as many.
         gp_weight: of the gradient penalty.
-        learning_rate: of both Adams, whose decays are 0 and 0.9.
+        learning_rate: of both Adams.
+        generator_rate: of the generator's Adam instead; None for the same.
+        first_decay: of both Adams, of the mean of gradients; that of their squares is 0.9.
+        falling: let the generator's rate fall along a cosine, to `LOWEST_RATE` of itself.
         ema_decay: of the exponential average of the generator, which is what is sampled.
         watch_every: generator steps between two looks of the watcher.
     """
@@ -33,12 +38,18 @@ class Settings:
     generator_steps: int = 4000
     critic_steps: int = 5
     batch: int = 64
+    generator_batch: int | None = None
     gp_weight: float = 10.0
     learning_rate: float = 2e-4
+    generator_rate: float | None = None
+    first_decay: float = 0.0
+    falling: bool = False
     ema_decay: float = 0.999
     watch_every: int = 200
 
 
+LOWEST_RATE = 0.02
+"""Share of a falling learning rate that is left at the end."""
 Watcher = Callable[[int, nn.Module], None]
 
 
@@ -69,9 +80,11 @@ def train_wgan_gp(
         The averaged generator.
     """
     draws = torch.Generator().manual_seed(seed)
-    rates = {"lr": settings.learning_rate, "betas": (0.0, 0.9)}
-    critic_adam = torch.optim.Adam(critic.parameters(), **rates)  # type: ignore[arg-type]
-    generator_adam = torch.optim.Adam(generator.parameters(), **rates)  # type: ignore[arg-type]
+    decays = (settings.first_decay, 0.9)
+    rate = settings.learning_rate if settings.generator_rate is None else settings.generator_rate
+    critic_adam = torch.optim.Adam(critic.parameters(), lr=settings.learning_rate, betas=decays)
+    generator_adam = torch.optim.Adam(generator.parameters(), lr=rate, betas=decays)
+    schedule = torch.optim.lr_scheduler.LambdaLR(generator_adam, lambda moves: _share(moves, settings))
     averaged = copy.deepcopy(generator)
     batches = _batches(pictures, settings.batch, draws)
 
@@ -87,8 +100,9 @@ def train_wgan_gp(
             mix = torch.rand(len(real), 1, 1, 1, generator=draws)
             loss = critic_loss(critic, real, fake, labels, mix, gp_weight=settings.gp_weight)
             _update(critic_adam, loss)
-        labels = next(batches)[1]
+        labels = next(batches)[1][: settings.generator_batch]
         _update(generator_adam, -critic(made(labels), labels).mean())
+        schedule.step()
         with torch.no_grad():
             for mean, new in zip(averaged.parameters(), generator.parameters(), strict=True):
                 mean.lerp_(new, 1.0 - settings.ema_decay)
@@ -138,6 +152,14 @@ def _batches(pictures: Pictures, batch: int, draws: torch.Generator) -> Iterator
         for chosen in torch.split(order, batch):
             pixels = torch.from_numpy(pictures.pixels[chosen.numpy()]).permute(0, 3, 1, 2)
             yield pixels.float().div_(255.0), labels[chosen]
+
+
+def _share(moves: int, settings: Settings) -> float:
+    """The share of the generator's rate that is left after so many of its updates."""
+    if not settings.falling:
+        return 1.0
+    progress = moves / settings.generator_steps
+    return LOWEST_RATE + (1.0 - LOWEST_RATE) * 0.5 * (1.0 + math.cos(math.pi * progress))
 
 
 def _update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:

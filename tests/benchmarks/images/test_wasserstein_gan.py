@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from benchmarks.baselines.networks import ImageGenerator, initialise
-from benchmarks.images.wasserstein_gan import Settings, critic_loss, sample, train_wgan_gp
+from benchmarks.images.wasserstein_gan import LOWEST_RATE, Settings, critic_loss, sample, train_wgan_gp
 from models.critic.conv_network import ConvCritic
 from models.randomness import KeyedStreams, Purpose
 from tests.benchmarks.images.pictures import squares
@@ -65,6 +65,30 @@ def test_the_same_seed_gives_the_same_generator_and_the_average_lags():
     again, _, _ = trained(2)
     assert torch.equal(first.second.weight, again.second.weight)
     assert not torch.equal(first.second.weight, latest.second.weight)
+
+
+@pytest.mark.parametrize(("falling", "share"), [(False, 1.0), (True, LOWEST_RATE + (1 - LOWEST_RATE) / 2)])
+def test_the_generator_has_a_rate_of_its_own_that_may_fall(monkeypatch, falling, share):
+    made = []
+
+    class Watched(torch.optim.Adam):
+        def __init__(self, parameters, **rates):
+            super().__init__(parameters, **rates)
+            made.append(self)
+
+    rates = []
+    monkeypatch.setattr(torch.optim, "Adam", Watched)
+    train_wgan_gp(
+        squares(40), *networks(), classes=4, latent_dimension=4, seed=0,
+        settings=Settings(
+            generator_steps=4, batch=8, critic_steps=1, learning_rate=1e-3, generator_rate=2e-3, first_decay=0.5,
+            falling=falling, watch_every=1,
+        ),
+        watch=lambda *_: rates.append([adam.param_groups[0]["lr"] for adam in made]),
+    )  # fmt: skip
+    assert rates[1] == pytest.approx([1e-3, 2e-3 * share])
+    assert rates[-1] == pytest.approx([1e-3, 2e-3 * (LOWEST_RATE if falling else 1.0)])
+    assert [adam.param_groups[0]["betas"] for adam in made] == [(0.5, 0.9)] * 2
 
 
 def test_samples_are_bytes_of_the_asked_labels():
