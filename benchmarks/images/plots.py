@@ -25,8 +25,9 @@ COLOURS = (
     "#975a16",
     "#0987a0",
     "#822727",
+    "#3f6212",
 )
-MARKS = "osDp^vP*Xh"
+MARKS = "osDp^vP*Xh8"
 REAL = "real images"
 OURS = ("anchor only", "critic only", "anchor and critic", "critic only, by the rule")
 PUBLISHED = (("this project's bar", "bar", "_"), ("the paper's claim", "paper", "x"), ("best private GAN", "gan", "+"), ("best published", "best", "1"))  # fmt: skip

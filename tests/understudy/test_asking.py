@@ -82,8 +82,9 @@ def test_an_answer_by_assumption_says_so_in_every_form(file: Path) -> None:
 def test_printed_and_in_a_notebook_an_answer_is_the_table_that_the_command_shows(file: Path) -> None:
     answer = understudy.ask(file, "ward by sick")
     assert str(answer) == run(file, "ward by sick").rstrip("\n")
-    assert "<pre>" in answer._repr_html_()  # what a notebook shows
-    assert "B, or &quot;C&quot;" in answer._repr_html_()
+    page = answer._repr_html_()  # private: what a notebook shows, by IPython's name
+    assert "<pre>" in page
+    assert "B, or &quot;C&quot;" in page
 
 
 def test_what_cannot_be_answered_is_the_services_refusal(file: Path, tmp_path: Path) -> None:
