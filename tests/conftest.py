@@ -24,6 +24,9 @@ from understudy.embedded.leftovers import socket_folder
 from understudy.embedded.postgres import PostgresServer
 from understudy.embedded.redis import RedisServer
 
+# Products in the tests' own processes are rounded as in a training child (`workers.child`), whatever the processor.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+
 TEMPLATE = "understudy_template"
 # A busy machine is slow now and then; how long an example takes proves nothing here.
 hypothesis.settings.register_profile("understudy", deadline=None)

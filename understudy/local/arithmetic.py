@@ -1,5 +1,6 @@
 """Torch settings that the proofs need: settings of the calling program are refused, or changed for the duration of a training."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -7,6 +8,10 @@ from typing import Final
 import torch
 
 from understudy.errors import InputUnusable
+
+# MKL reads this at the first product. On processors of AMD it otherwise rounds a record by its place among others, and a
+# classifier is refused; a training child has the same. A program that multiplied before keeps its own setting, and the refusal.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 _EXACT: Final = frozenset({"none", "ieee"})
 _SIDE: Final = 256
