@@ -212,8 +212,6 @@ class Synthesizer:
                 ledgers=self.ledgers,
                 watch=watch,
             )
-        # What belongs to images is handed to `report` with the same images, and with no others.
-        self._given = None if labels is None and units is None else (frame, labels, units)
         self.account_: Account = read_account(self.dataset, ledgers=self.ledgers)
         self._form = next((form for form in _FORMS if type(frame).__module__.startswith(form)), None)
         self._form = "arrow" if self._form is None and isinstance(frame, pa.Table) else self._form
@@ -272,14 +270,10 @@ class Synthesizer:
             frame: the rows or images that were fitted.
             target_file: the HTML file.
             target: of tables, the column to predict from the others.
-            labels: of images; None for those that were fitted with this array of images.
-            units: of images; None for those that were fitted with this array of images.
+            labels: of images, as `fit` had them: no synthesizer keeps what belongs to rows.
+            units: of images, likewise.
         """
-        fitted = self._trained()
-        if self._given is not None and frame is self._given[0]:
-            labels = self._given[1] if labels is None else labels
-            units = self._given[2] if units is None else units
-        return fitted.report(frame, target_file, target=target, labels=labels, units=units)
+        return self._trained().report(frame, target_file, target=target, labels=labels, units=units)
 
     def save(self, target: Path | str) -> Path:
         """Write the bundle: generator, counts and certificate, which may be passed on."""
