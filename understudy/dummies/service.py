@@ -234,9 +234,9 @@ class DummyService:
                 "id": release_id, "job_id": job_id, "dataset_id": job["dataset_id"], "created_at": LONG_AGO,
                 "links": {part: f"{base}/{part}" for part in ("bundle", "certificate", "samples")}, "dummy": True,
             }  # fmt: skip
-            job |= {"state": "succeeded", "release_id": release_id, "progress": _progress("publish", 100)}
+            job |= {"state": "succeeded", "release_id": release_id, "progress": _progress(None, 100)}
         elif job["state"] == "queued":
-            job |= {"state": "running", "progress": _progress("train", 50)}
+            job |= {"state": "running", "progress": _progress("pretrain", 50)}
         return shown
 
     def cancel(self, job_id: str) -> Json:
@@ -306,7 +306,7 @@ def _found(kept: Kept, key: str, what: str) -> dict[str, Any]:
 
 def _progress(stage: str | None, percent: int) -> Json:
     return {
-        "stage": stage, "stages": ["train", "publish"], "step": 0, "total": 0, "percent": percent, "eta_seconds": None, "epsilon_planned": 0.0,
+        "stage": stage, "stages": ["measure", "pretrain", "export"], "step": 0, "total": 0, "percent": percent, "eta_seconds": None, "epsilon_planned": 0.0,
         "epsilon_so_far": None, "delta_planned": 0.0,
     }  # fmt: skip
 
