@@ -17,17 +17,6 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-PROJECT: Final = (
-    "core",
-    "service",
-    "workers",
-    "models",
-    "understudy",
-    "migrations",
-    "benchmarks",
-    "docs",
-    "tests",
-)
 _PROCESSES: Final = 2
 _IMPORTED: Final = re.compile(r"^(?:from (\w[\w.]*) import |import ([\w.]+)(?: as \w+)?$)", re.MULTILINE)
 """What a module imports when it is imported itself."""
@@ -35,12 +24,12 @@ _IMPORTED: Final = re.compile(r"^(?:from (\w[\w.]*) import |import ([\w.]+)(?: a
 
 def libraries(root: Path = ROOT) -> dict[str, set[str]]:
     """The modules of libraries that the sources import, by package."""
-    found = defaultdict(set)
-    for folder in PROJECT:
+    found, own = defaultdict(set), {path.parent.name for path in root.glob("*/__init__.py")}
+    for folder in own:
         for path in (root / folder).rglob("*.py"):
             for either, other in _IMPORTED.findall(path.read_text()):
                 package = (either or other).split(".", 1)[0]
-                if package not in sys.stdlib_module_names and package not in PROJECT:
+                if package not in sys.stdlib_module_names and package not in own:
                     found[package].add(either or other)
     return found
 

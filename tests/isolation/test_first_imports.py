@@ -8,6 +8,7 @@ from tests.first_imports import import_all, libraries
 
 def test_libraries_are_what_the_sources_import_at_their_beginning(tmp_path: Path) -> None:
     (tmp_path / "core" / "inner").mkdir(parents=True)
+    (tmp_path / "core" / "__init__.py").touch()
     (tmp_path / "core" / "a.py").write_text(
         "import os\nimport numpy as np\nfrom core.b import c\nfrom . import d\n"
     )
