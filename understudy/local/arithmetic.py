@@ -9,8 +9,8 @@ import torch
 
 from understudy.errors import InputUnusable
 
-# MKL reads this at the first product. On processors of AMD it otherwise rounds a record by its place among others, and a
-# classifier is refused; a training child has the same. A program that multiplied before keeps its own setting, and the refusal.
+# MKL reads this at its first product. Without it, it rounded a record by its place among others on an AMD EPYC, and classifiers
+# were refused. A training child has the same. A program whose MKL has multiplied before keeps its setting, and the refusal.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 _EXACT: Final = frozenset({"none", "ieee"})
