@@ -127,15 +127,18 @@ def test_a_member_that_freezes_while_it_hands_in_holds_up_nobody(
     world: World, board: BoardOf, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = BodyStream.__init__
-    monkeypatch.setattr(BodyStream, "__init__", partialmethod(plain, silence_seconds=3.0))
+    monkeypatch.setattr(BodyStream, "__init__", partialmethod(plain, silence_seconds=8.0))
     head = (
         f"PUT {board.path}/rounds/0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
         f"Authorization: Bearer {board.made['tokens']['south']}\r\n\r\n"
     )
-    with ExitStack() as frozen, httpx.Client(base_url=served.url, timeout=2.0) as client:
+    # A client gives up before those who fell silent are given up: they held it up.
+    with ExitStack() as frozen, httpx.Client(base_url=served.url, timeout=6.0) as client:
         # More than the threads in which the API serves requests.
-        for _ in range(48):
-            connection = frozen.enter_context(socket.create_connection((served.host, served.port)))
+        connections = [
+            frozen.enter_context(socket.create_connection((served.host, served.port))) for _ in range(48)
+        ]
+        for connection in connections:
             connection.sendall(head.encode() + b"half a state")
         limit = world.app.state.context.limits.states
         assert eventually(lambda: limit.free == STATES_AT_ONCE - STATES_OF_ONE)
