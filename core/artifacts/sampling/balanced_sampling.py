@@ -22,7 +22,9 @@ MOST_ROWS = 2**17
 MOST_CELLS = 1024
 """Codes of all columns up to which a sample is balanced: memory grows with their square."""
 CHUNK_ROWS = 8192
-"""Rows that are balanced together."""
+"""Rows that are balanced together at least."""
+CHUNK_CELLS, CHUNK_CODES = 2**23, 2**20
+"""Cells of their laws and codes of more rows at most: both are held in memory."""
 FEWEST_EXPECTED = 3.0
 """Expected number of rows of a chunk with a code below which it is rare."""
 MOST_AT_ONCE, LEAST_AT_ONCE, FEWEST_PARTS = 512, 64, 48
@@ -38,6 +40,15 @@ def is_balanced(rows: int, cardinalities: Sequence[int]) -> bool:
         cardinalities: Codes of every column.
     """
     return rows <= MOST_ROWS and sum(cardinalities) <= MOST_CELLS
+
+
+def rows_together(cardinalities: Sequence[int]) -> int:
+    """How many rows of a sample are balanced together. The more, the nearer the counts of the sample are to their expectation.
+
+    Args:
+        cardinalities: Codes of every column.
+    """
+    return max(CHUNK_ROWS, min(CHUNK_CELLS // sum(cardinalities), CHUNK_CODES // len(cardinalities)))
 
 
 def normalise(weights: NDArray[np.float32], cardinalities: Sequence[int]) -> None:

@@ -27,8 +27,12 @@ from numpy.typing import NDArray
 from core.artifacts.bundle import Bundle
 from core.artifacts.errors import BundleInvalid, ConditionTooRare
 from core.artifacts.manifest import TableManifest
-from core.artifacts.sampling.balanced_sampling import CHUNK_ROWS as BALANCED_TOGETHER
-from core.artifacts.sampling.balanced_sampling import balance, is_balanced, stratified_uniforms
+from core.artifacts.sampling.balanced_sampling import (
+    balance,
+    is_balanced,
+    rows_together,
+    stratified_uniforms,
+)
 from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
 from core.artifacts.sampling.drawing import Network, draw_labels, in_order
 from core.artifacts.sampling.row_source import row_source
@@ -195,7 +199,7 @@ class Sampler:
             balanced: Whether each chunk of rows is a balanced sample.
         """
         cardinalities = self._manifest.cardinalities
-        chunk = BALANCED_TOGETHER if balanced else self._source.chunk_rows
+        chunk = rows_together(cardinalities) if balanced else self._source.chunk_rows
         # Contiguous by column: rows are drawn and decoded by column.
         codes: Codes = np.empty((len(cardinalities), rows), dtype=codes_type(cardinalities)).T
         scratch = self._source.scratch(min(rows, chunk))

@@ -139,11 +139,12 @@ def main():
     network = onnxruntime.InferenceSession(str(folder / "generator.onnx"))
     rng = numpy.random.default_rng()
     balanced = is_balanced(rows, manifest["cardinalities"])
+    together = min(rows_together(manifest["cardinalities"]), max(rows, CHUNK_ROWS)) if balanced else CHUNK_ROWS
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([column["name"] for column in COLUMNS])
-        for start in range(0, rows, CHUNK_ROWS):
-            count = min(CHUNK_ROWS, rows - start)
+        for start in range(0, rows, together):
+            count = min(together, rows - start)
             chunk = draw_rows(manifest, network, @FEWEST@, rng, balanced)
             drawn = [own[:count] for own in chunk]
             told = [[written(column, value) for value in own.tolist()] for column, own in zip(COLUMNS, drawn)]
@@ -282,7 +283,7 @@ def _with_rules(kept: Kept) -> str:
     modules = "".join(f"\n\n{_source(module)}" for module in (rule_classes, rule_kinds, keeping))
     rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
     # A row that cannot be repaired takes values from its chunk, so every chunk is a full one.
-    return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "CHUNK_ROWS")
+    return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "together")
 
 
 def _with_patterns(script: str) -> str:

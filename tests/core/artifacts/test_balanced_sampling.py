@@ -7,12 +7,15 @@ import pytest
 from numpy.typing import NDArray
 
 from core.artifacts.sampling.balanced_sampling import (
+    CHUNK_CELLS,
+    CHUNK_ROWS,
     FEWEST_EXPECTED,
     MOST_CELLS,
     MOST_ROWS,
     balance,
     is_balanced,
     normalise,
+    rows_together,
     stratified_uniforms,
 )
 from core.artifacts.sampling.sampler import Sampler
@@ -133,6 +136,18 @@ def test_large_samples_and_wide_tables_are_not_balanced() -> None:
     assert is_balanced(MOST_ROWS, (MOST_CELLS,))
     assert not is_balanced(MOST_ROWS + 1, (2, 2))
     assert not is_balanced(10, (MOST_CELLS, 1))
+
+
+@pytest.mark.parametrize(
+    ("cardinalities", "rows"),
+    [((2, 2), MOST_ROWS), ((16,) * 16, 32_768), ((2,) * 400, CHUNK_ROWS), ((MOST_CELLS,), CHUNK_ROWS)],
+)
+def test_as_many_rows_are_balanced_together_as_memory_has_room_for(
+    cardinalities: tuple[int, ...], rows: int
+) -> None:
+    together = rows_together(cardinalities)
+    assert min(together, MOST_ROWS) == rows
+    assert rows * sum(cardinalities) <= CHUNK_CELLS
 
 
 def test_a_samplers_small_samples_are_balanced() -> None:
