@@ -35,7 +35,7 @@ from understudy.draft_words import (
     target_rank,
 )
 from understudy.errors import InputUnusable, library_missing
-from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect
+from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect, require_different
 from understudy.written_numbers import writing_of
 
 SCHEMA = "understudy.domain/1"
@@ -102,10 +102,11 @@ def draft_frame(table: Any) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; 
     """Draft the domain document of an Arrow table; see `draft_domain`.
 
     Raises:
-        InputUnusable: the table has no rows.
+        InputUnusable: the table has no rows, or two columns of the same name.
         NotInstalled: pyarrow is missing.
     """
     _arrow()
+    require_different(table.column_names)
     facts = {name: Facts() for name in table.column_names}
     for batch in table.to_batches(1 << 16):
         for name in batch.schema.names:
@@ -301,7 +302,10 @@ def _kind(name: str, fact: Facts) -> dict[str, Any]:
 def _not_modelled(name: str, fact: Facts) -> str | None:
     """Why a column is dropped; None where it is not."""
     if not fact.readable:
-        return "Nested or binary values cannot be modelled."
+        return (
+            "Values of this type cannot be modelled. In pandas, `.dt.total_seconds()` makes lengths of time numbers, and `.astype(str)` makes"
+            " intervals and periods words."
+        )
     if fact.present == 0:
         return "The column is empty."
     if _is_time(fact):

@@ -56,7 +56,9 @@ def words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
         or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
     ):
         many = _many_words(fact, label, form, shortened)
-        return many | {NOTE: " ".join([many[NOTE], *_on_lost_zeros(name, form, counts)])}
+        more = _on_lost_zeros(name, form, counts)
+        more += _on_cases(name, counts) if many["kind"] == "categorical" else []
+        return many | {NOTE: " ".join([many[NOTE], *more])}
     dropped = len(counts) - len(kept)
     reasons = (
         [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes and form is None else []
@@ -69,6 +71,7 @@ def words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
         reasons.append(
             f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
         )
+    reasons += _on_cases(name, counts)
     return {
         "kind": "categorical",
         "categories": sorted(kept, key=float) if codes else sorted(kept),
@@ -86,6 +89,19 @@ def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str]) -> 
         (
             f"Read as numbers, codes such as {whole} have lost their leading zeros, and synthetic rows will lack them too: read the column as"
             f" text before you draft (in pandas, read_csv(..., dtype={{{name!r}: str}})), and restore them where a file has lost them."
+        )
+    ]
+
+
+def _on_cases(name: str, words: Collection[str]) -> list[str]:
+    """What to do where words differ in case alone, in a list of one sentence or none."""
+    if len({word.casefold() for word in words}) == len(words):
+        return []
+    column = f"frame[{name!r}]"
+    return [
+        (
+            "Some words differ in case alone, and are different words to a release: if they mean the same, write them alike and draft that"
+            f" file (in pandas, {column} = {column}.str.lower())."
         )
     ]
 

@@ -5,7 +5,7 @@ import gzip
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,7 +91,7 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
     """Delimiter, header and column names from the first lines.
 
     Raises:
-        InputUnusable: The file is empty, or a column has no name in its header.
+        InputUnusable: The file is empty, or its header leaves a column without a name or names two alike.
     """
     with _opened(path) as file:
         lines = [
@@ -110,18 +110,52 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
         numbers_below = any(_is_number(text) for row in others for text in row)
         # An index that was written along has no name.
         named = first[1:] if first[0] == "" and all(_is_number(row[0]) for row in others) else first
-        header = not any(_is_number(text) or text in _NULLS for text in named) and len(set(named)) == len(
-            named
-        )
-        header = header and (numbers_below or not others or not _same_words(first, others))
+        recurs = bool(others) and _same_words(first, others)
+        header = not any(_is_number(text) or text in _NULLS for text in named)
+        header = header and (not recurs or (numbers_below and len(set(named)) == len(named)))
     if header and "" in first:
         message = (
             f"{path.name}: column {first.index('') + 1} has no name in the first line; name it, or leave it out, as"
             " `to_csv(..., index=False)` of pandas does with its index"
         )
         raise InputUnusable(message)
+    if header:
+        try:
+            require_different(first)
+        except InputUnusable as error:
+            message = f"{path.name}: {error}; if the first line is a row, say so with --no-header"
+            raise InputUnusable(message) from None
     names = first if header else [f"column{index}" for index in range(1, len(first) + 1)]
     return Dialect(delimiter=delimiter, header=header, guessed=tuple(guessed)), names
+
+
+def require_different(names: Sequence[str]) -> None:
+    """Refuse columns of the same name. The message gives their places alone: a first line that was taken for a header may be a row.
+
+    Raises:
+        InputUnusable: Two columns have the same name.
+    """
+    places: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        if (earlier := places.setdefault(name, place)) < place:
+            message = f"columns {earlier} and {place} have the same name; rename one"
+            raise InputUnusable(message)
+
+
+def _is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """Whether intake reads values of a type, as some kind of column."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    unread = (
+        types.is_nested,
+        types.is_duration,
+        types.is_binary,
+        types.is_large_binary,
+        types.is_binary_view,
+        types.is_fixed_size_binary,
+    )
+    return not isinstance(kind, pa.BaseExtensionType) and not any(holds(kind) for holds in unread)
 
 
 def _same_words(first: list[str], others: list[list[str]]) -> bool:
@@ -150,11 +184,10 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: li
     from pyarrow import parquet
 
     if dialect is None:
-        yield from parquet.ParquetFile(path).iter_batches(1 << 16)
+        file = parquet.ParquetFile(path)
+        require_different(file.schema_arrow.names)
+        yield from file.iter_batches(1 << 16)
         return
-    if len(set(names)) < len(names):
-        message = "two columns of the file have the same name; rename one"
-        raise InputUnusable(message)
 
     def leave_out(row: Any) -> str:  # noqa: ANN401 - pyarrow has no types
         ragged.append(row.number)
@@ -181,7 +214,7 @@ class Facts:
         rows: Rows seen.
         present: Rows whose value is not missing.
         blanks: Whether a text has blanks around it.
-        readable: Whether the type is neither nested nor binary.
+        readable: Whether intake reads values of the type.
         null_texts: Texts found that mean "missing".
         values: Counts of distinct values: of all, or of those whose hash ends in `thinned` zero bits.
         thinned: How often `values` was halved.
@@ -238,11 +271,13 @@ class Facts:
         import pyarrow.compute as pc
 
         self.rows += len(values)
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(values.type.value_type)
-        if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
+        kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+        if not _is_readable(kind):
             self.readable = False
             return
+        if pa.types.is_dictionary(values.type):
+            # Categories of polars are views of text, for which Arrow has no other way out of a dictionary.
+            values = values.dictionary.cast(pa.string()).take(values.indices)
         texts = values.cast(pa.string())
         bare = pc.utf8_trim_whitespace(texts)
         self.blanks |= bool(pc.any(pc.not_equal(texts, bare)).as_py())

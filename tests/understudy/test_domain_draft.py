@@ -216,9 +216,16 @@ def test_unusable_files(tmp_path: Path, data: bytes, match: str):
         draft_domain(write(tmp_path, data))
 
 
-def test_two_columns_of_the_same_name(tmp_path: Path):
-    with pytest.raises(InputUnusable, match="same name"):
-        draft_domain(write(tmp_path, b"a,a\n1,2\n"), header=True)
+def test_words_that_differ_in_case_alone_are_pointed_at():
+    answers = ["TRUE", "true", "True", "FALSE", "false", "False"] * 50
+    drafted = draft_frame(pa.table({"active": answers, "ward": ["Eye", "eye", "Skin"] * 100}))
+    for name in ("active", "ward"):
+        assert f"(in pandas, frame['{name}'] = frame['{name}'].str.lower())" in column(drafted, name)[NOTE]
+    alike = draft_frame(
+        pa.table({"active": [word.lower() for word in answers], "ward": ["Eye", "Skin"] * 150})
+    )
+    assert column(alike, "active")["kind"] == "boolean"
+    assert "lower()" not in column(alike, "ward")[NOTE]
 
 
 def test_a_missing_file(tmp_path: Path):

@@ -30,6 +30,7 @@ from understudy.local.fitted import Fitted, html_table
 from understudy.local.fitting import Watch, fit
 from understudy.near_names import suggestion
 from understudy.rules import RulesCheck
+from understudy.table_facts import require_different
 from understudy.table_files import DECLARED_SIZE, MARK, without_notes
 
 if TYPE_CHECKING:
@@ -373,23 +374,22 @@ def _change(document: dict[str, Any], name: str, wanted: object) -> None:
 
 
 def _arrow(frame: object) -> pa.Table:
+    message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
     if isinstance(frame, pa.Table):
         return frame
     try:
-        if type(frame).__module__.startswith("pandas"):
+        if type(frame).__module__.startswith("pandas") and hasattr(frame, "columns"):
+            # The refusal of pyarrow would not say which names are the same.
+            require_different([str(name) for name in frame.columns])
             return pa.Table.from_pandas(frame, preserve_index=False)
         return pa.table(frame)
     except pa.ArrowException as error:
         # The messages of Arrow quote values; only the name of the column is taken over.
         named = [str(name) for name in getattr(frame, "columns", ()) if f"column {name} " in str(error)]
-        message = (
-            f"the column {named[0]!r} holds values of several kinds; give it one type"
-            if named
-            else "the frame has no Arrow form"
-        )
+        if named:
+            message = f"the column {named[0]!r} holds values of several kinds; give it one type"
         raise InputUnusable(message) from None
     except (TypeError, ValueError):
-        message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
         raise InputUnusable(message) from None
 
 

@@ -254,6 +254,51 @@ def test_it_has_the_manners_of_scikit_learn(tmp_path: Path) -> None:
         other.set_params(epsilom=1)
 
 
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["low", "high"])], ids=["categorical", "enum"])
+def test_categories_of_polars_are_drafted(kind: pl.DataType) -> None:
+    drafted = Synthesizer().draft(pl.DataFrame({"risk": pl.Series(["low", "high", None] * 40, dtype=kind)}))
+    (column,) = drafted.document["columns"]
+    assert (column["kind"], column["categories"], column["null"]) == (
+        "categorical",
+        ["high", "low"],
+        "category",
+    )
+
+
+def test_what_no_release_can_have_is_ignored_by_a_draft() -> None:
+    bands = pd.cut(pd.Series(range(90)), [-1, 30, 60, 90])
+    stays = pd.Series(pd.to_timedelta(range(90), unit="min"))
+    months = pd.Series(pd.period_range("2020-01", periods=90, freq="M"))
+    frame = pd.DataFrame({"band": bands, "stay": stays, "month": months})
+    drafted = Synthesizer().draft(frame)
+    assert {column["kind"] for column in drafted.document["columns"]} == {"ignored"}, (
+        "intake would refuse the frame"
+    )
+    frame = pd.DataFrame(
+        {"band": bands.astype(str), "stay": stays.dt.total_seconds().repeat(2).to_numpy()[:90]}
+    )
+    again = Synthesizer().draft(frame)
+    assert [column["kind"] for column in again.document["columns"]] == ["ordinal", "numeric"], (
+        "as the note says"
+    )
+    for told in ("`.astype(str)`", "`.dt.total_seconds()`"):
+        assert told in repr(drafted)
+    scans = Synthesizer().draft(pl.DataFrame({"scan": [b"\xff\x00", b"\xfe"] * 50}))
+    assert [column["kind"] for column in scans.document["columns"]] == ["ignored"]
+
+
+@pytest.mark.parametrize("frame", [pd.Series([1, 2]), None, [[1, 2]]], ids=["series", "none", "list"])
+def test_what_is_no_frame_is_refused(frame: object) -> None:
+    with pytest.raises(InputUnusable, match="DataFrame of pandas or polars"):
+        Synthesizer().draft(frame)
+
+
+def test_two_columns_of_the_same_name_are_refused_by_their_places() -> None:
+    frame = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"])
+    with pytest.raises(InputUnusable, match="columns 1 and 3 have the same name; rename one"):
+        Synthesizer().draft(frame)
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputUnusable, match="name the people"):
         Synthesizer().fit(table())
