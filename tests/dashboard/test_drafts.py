@@ -15,6 +15,16 @@ from understudy.domain_draft import draft_domain
 from understudy.image_draft import draft_images
 
 
+def steps(page: str) -> list[str]:
+    """How a page shows each step of declaring."""
+    listed = re.search(r'<ol class="steps">(.*?)</ol>', page, re.DOTALL)
+    assert listed, "no steps"
+    return [
+        "done" if "past" in kind and ": done" in text else "now" if "aria-current" in kind else "waits"
+        for kind, text in re.findall(r"<li([^>]*)>(.*?)</li>", listed[1], re.DOTALL)
+    ]
+
+
 @pytest.mark.parametrize("kind", ["table", "images"])
 def test_what_the_command_drafted_is_taken_as_it_is(
     world: World, sign_in: Callable[..., Visitor], tmp_path: Path, kind: str
@@ -31,10 +41,21 @@ def test_what_the_command_drafted_is_taken_as_it_is(
     facts = {"name": kind, "declared_size": "1000", "domain": json.dumps(drafted)}
     looked = owner.send("/datasets/review", **facts)
     assert looked.status_code == 200, looked.text
+    assert steps(owner.page("/datasets/new")) == ["now", "waits", "waits"]
+    assert steps(looked.text) == ["done", "now", "waits"]
     assert "declared_size: <mark>" not in looked.text, "the form's own size is not the draft's"
     found = re.findall(r'name="confirmed" value="(\w+)"', looked.text)
     assert "whole" in found, "of a table the privacy unit and the target, of images their labels"
     assert owner.send("/datasets", **facts).status_code == 422, "nothing is confirmed"
-    assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed=found)
+    declared = owner.follow("/datasets", **facts, confirmed=found)
+    assert "The dataset is declared" in declared
+    assert steps(declared) == ["done", "done", "now"]
     dataset = world.owner.get("/v1/datasets").json()["items"][0]
     assert (dataset["name"], dataset["declared_size"]) == (kind, 1000)
+
+
+def test_a_dataset_that_has_its_rows_has_all_steps_behind_it(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    ready = world.ready(name="Admissions")
+    assert steps(sign_in("owner").page(f"/datasets/{ready}/upload")) == ["done"] * 3
