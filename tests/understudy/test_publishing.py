@@ -10,6 +10,7 @@ from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
+from understudy.cli.publish import what_is_free
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, budget_with_report, report_part, smallest_budget
 from understudy.table_files import TableFiles
@@ -129,3 +130,12 @@ def test_a_file_that_holds_no_candidate_is_refused(tmp_path: Path, text: str) ->
     file.write_text(text)
     with pytest.raises(InputUnusable, match=r"candidate\.json"):
         parse_selection(["rules", str(file)], epsilon=0.5, choice_epsilon=0.2)
+
+
+@pytest.mark.parametrize(("rows", "is_default"), [(50, True), (70, False)])
+def test_why_as_many_rows_were_drawn_is_said(rows: int, is_default: bool) -> None:
+    table = TableFiles(rows=Path("rows.csv"), domain={}, declared_size=50)
+    order = Order(table=table, name="a", epsilon=1, delta=1e-6, sample_rows=rows, out=Path("out"))
+    told = what_is_free(order)
+    assert ("as many as the declared size" in told) is is_default
+    assert "understudy sample --bundle out/bundle.zip --rows N" in told

@@ -63,7 +63,10 @@ def publish(
     sample_rows: Annotated[
         int | None,
         typer.Option(
-            "--rows", min=1, max=MOST_ROWS, help="Number of synthetic rows. Default: the declared size."
+            "--rows",
+            min=1,
+            max=MOST_ROWS,
+            help="Number of synthetic rows. Default: the declared size, because the file's number of rows is private.",
         ),
     ] = None,
     declared_size: DeclaredSize = None,
@@ -294,10 +297,22 @@ def summary(published: Published, order: Order) -> list[str]:
         f"Published {order.name!r}: {made} under (epsilon {guarantee['epsilon']:g}, "
         f"delta {guarantee['delta']:g}) differential privacy."
     )
-    more = f"More of them cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
+    files = (f"  {file.resolve()}" for file in published.files)
+    return ["", headline, *files, paid(published), what_is_free(order)]
+
+
+def what_is_free(order: Order) -> str:
+    """Say what costs nothing from now on, and why as many rows were drawn as were.
+
+    Args:
+        order: the order.
+    """
     if order.model:
-        more = "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
-    return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid(published), more]
+        return "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
+    sample = f"understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
+    if order.sample_rows != order.table.declared_size:
+        return f"More of them cost nothing: {sample}"
+    return f"They are as many as the declared size, because the file's number of rows is private. Any other number costs nothing: {sample}"
 
 
 def paid(published: Published) -> str:
