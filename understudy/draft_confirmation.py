@@ -293,9 +293,11 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         elif text in _NUMBERED and (values := _whole_numbers(mark.holder)):
             _change_numbers(mark.holder, text, values)
         else:
+            known = ["ignored", "unit", *_NUMBERED]
+            near = "" if text in known else suggestion(text, known)
             raise InputUnusable(
                 f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here, and that of at most {_MOST_NUMBERED} whole numbers to"
-                f" {', '.join(_NUMBERED)}; another one needs other keys: edit the file{suggestion(text, ['ignored', 'unit', *_NUMBERED])}"
+                f" {', '.join(_NUMBERED)}; another one needs other keys: edit the file, or in Python give all keys of the column{near}"
             )
     else:
         before = mark.holder[mark.key]

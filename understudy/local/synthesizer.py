@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from understudy.local.plots import Plot
 
 DRAFT: Final = "draft"
+_OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE)
 _FORMS: Final = ("pandas", "polars")
 
 
@@ -352,14 +353,14 @@ def _parameters() -> list[str]:
 
 def _change(document: dict[str, Any], name: str, wanted: object) -> None:
     columns = {str(column["name"]): column for column in document["columns"]}
-    if name in {"target", "privacy_unit", "rules", DECLARED_SIZE} and name not in columns:
+    if name in _OF_THE_TABLE and name not in columns:
         if name in {"rules", DECLARED_SIZE}:
             document[name] = wanted
         else:
             change(document, Mark(document, name, None), "none" if wanted is None else str(wanted))
         return
     if name not in columns:
-        message = f"there is no column {name!r}{suggestion(name, list(columns))}"
+        message = f"there is no column {name!r}{suggestion(name, [*columns, *_OF_THE_TABLE])}"
         raise InputUnusable(message)
     column = columns[name]
     if isinstance(wanted, str):

@@ -293,6 +293,19 @@ def test_what_is_no_frame_is_refused(frame: object) -> None:
         Synthesizer().draft(frame)
 
 
+def test_a_change_that_cannot_be_made_says_what_can() -> None:
+    made = Synthesizer()
+    made.draft(pd.DataFrame({"note": [f"text {n}" for n in range(90)], "x": ["a", "b", "c"] * 30}))
+    with pytest.raises(InputUnusable, match="no column 'Target'; did you mean 'target'"):
+        made.accept_draft(Target="x")
+    with pytest.raises(InputUnusable, match=r"in Python give all keys of the column$"):
+        made.accept_draft(note="categorical")
+    with pytest.raises(InputUnusable, match="did you mean 'categorical'"):
+        made.accept_draft(note="categoric")
+    made.accept_draft(note={"kind": "categorical", "categories": ["text 1"], "other": True})
+    assert made.domain_["columns"][0]["kind"] == "categorical"
+
+
 def test_two_columns_of_the_same_name_are_refused_by_their_places() -> None:
     frame = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"])
     with pytest.raises(InputUnusable, match="columns 1 and 3 have the same name; rename one"):
