@@ -93,12 +93,15 @@ added to the sums. How the rows lie in datasets changes nothing, so noise and qu
 
 Every dataset must be declared with the same domain, to the byte of its canonical form, in a population of its own.
 
-<!-- not run: needs three owners' datasets; tests/service/test_several_owners.py orders by the API -->
 ```sh
-understudy order DATASET OTHER THIRD --epsilon 1 --dry-run
-understudy order DATASET OTHER THIRD --epsilon 1 --set steps=200 --out model.zip
-understudy order DATASET OTHER THIRD --epsilon 1 --set steps=200 --set averaging_rounds=200 --out averaged.zip
-understudy order DATASET OTHER THIRD --epsilon 1 --generator --out generator.zip
+understudy order "$DATASET" "$OTHER" "$THIRD" --epsilon 1 --dry-run
+```
+
+<!-- not run: each trains for seconds to minutes; tests/service/test_several_owners.py orders by the API -->
+```sh
+understudy order "$DATASET" "$OTHER" "$THIRD" --epsilon 1 --set steps=200 --out model.zip
+understudy order "$DATASET" "$OTHER" "$THIRD" --epsilon 1 --set steps=200 --set averaging_rounds=200 --out averaged.zip
+understudy order "$DATASET" "$OTHER" "$THIRD" --epsilon 1 --generator --out generator.zip
 ```
 
 In the dashboard the order form lists the analyst's other datasets of the same domain. By the API: `"further_datasets": [{"dataset_id": "…"}]` beside `"model": {…}` for `POST /v1/quotes` and `POST /v1/jobs`; a quote then states under `ledgers` where the order fits. In Python:
@@ -130,14 +133,13 @@ A person who is a unit of j owners is protected by the bound on j units, as [abo
 
 The analyst writes `federation.json` (`name`, `domain`, `epsilon`, `delta`, `model` with `averaging_rounds` or `generator`, `members` with `name` and `declared_size`), creates the federation on the board, and hands each owner the token of its member over a private channel:
 
-<!-- not run: needs a board and two services; tests/workers/test_federations.py does it -->
 ```sh
 curl --fail-with-body -H "Authorization: Bearer $KEY" --json @federation.json https://board.example.org/v1/federations
 ```
 
 In Python: `client.federations.create(...)`. Each owner declares its dataset with that domain and that size, sets a cap and a grant, and an analyst of that owner gives, within the deadline of a round of each other:
 
-<!-- not run: needs a board and two services; tests/workers/test_federations.py does it -->
+<!-- not run: needs the services of two owners; tests/workers/test_federations.py and tests/system/test_federation.py do it -->
 ```sh
 export UNDERSTUDY_FEDERATION_TOKEN=uf_...
 understudy member DATASET --join https://board.example.org/v1/federations/ID --dry-run

@@ -41,15 +41,20 @@ def order_little() -> None:
 
     ask, order = Jobs.ask_quote, Jobs.order_job
 
+    def few(terms: dict[str, Any], options: Any) -> dict[str, Any]:
+        if terms.get("model") is not None:
+            return terms | {"model": {"steps": SMALL["steps"]} | terms["model"]}
+        return terms | {"options": options or dict(SMALL)}
+
     def little(client: Jobs, dataset_id: str, *, options: Any = None, **more: Any) -> Any:
-        return ask(client, dataset_id, options=options or dict(SMALL), **more)
+        return ask(client, dataset_id, **few(more, options))
 
     def one(client: Jobs, dataset_id: str, *, epsilon: float, options: Any = None, **more: Any) -> Any:
         more |= {
             "grant_id": None,
             "idempotency_key": f"{dataset_id} {epsilon} {more.get('delta')}".replace(" ", "-"),
         }
-        return order(client, dataset_id, epsilon=epsilon, options=options or dict(SMALL), **more)
+        return order(client, dataset_id, epsilon=epsilon, **few(more, options))
 
     Jobs.ask_quote, Jobs.order_job = little, one  # type: ignore[method-assign]
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,10 +24,12 @@ from tests.docs import quick_command
 from tests.docs.code_blocks import Block
 from tests.system.conftest import Up
 from understudy import Client
+from understudy.grant_requests import introduce
 from understudy.simulation import write_table
 
 QUICK = Path(quick_command.__file__)
 ADDRESS = "https://service.example"
+BOARD = "https://board.example.org"
 KEYS = {"us_owner...": "owner", "us_analyst...": "analyst", "us_admin...": "admin", "us_...": "analyst"}
 """What pages write instead of a key, the longest first."""
 TABLE = "admissions.csv"
@@ -69,13 +71,29 @@ class Stage:
                 facts["REQUEST"] = analyst.governance.file_request(
                     facts["DATASET"], epsilon=0.6, delta=2e-6, purpose="To be decided on."
                 ).id
+            if "$THIRD" in block.text:
+                facts["OTHER"], facts["THIRD"] = (
+                    self._alike(owner, analyst, name) for name in ("Other", "Third")
+                )
             if "budget request " in block.text:
                 self._withdraw(analyst)
             facts["OWNER"] = owner.governance.who_am_i().principal_id
         path = f"{self.command}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         home = str(self.up.data_folder)
+        facts["KEY"] = self.up.connection.keys["analyst"]
         kept = {"PATH": path, "HOME": home, "UNDERSTUDY_DATA_FOLDER": home, "LC_ALL": "C.UTF-8"}
         return kept | facts
+
+    def _alike(self, owner: Client, analyst: Client, name: str) -> str:
+        """Declare a dataset of other people under the same domain, with a budget, which the analyst may see. Returns its id."""
+        ours = owner.read_dataset(self.dataset_id(owner))
+        made = owner.declare_dataset(
+            name=name, domain=ours.document["domain"], declared_size=ours.declared_size
+        )
+        introduce(owner, analyst, made)
+        with self.client("admin") as admin:
+            admin.set_budget(made.id, epsilon=9, delta=1e-4, reason="the page")
+        return made.id
 
     def given(self) -> dict[str, Any]:
         """What a Python block may name that its page does not make."""
@@ -116,7 +134,7 @@ class Stage:
         """Run a block in a folder; its failure is told with its place and what it said."""
         if block.language == "sh":
             finished = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block.text],
+                ["bash", "-euo", "pipefail", "-c", block.text.replace(BOARD, self.up.connection.url)],
                 cwd=folder, env=self.environment(block), capture_output=True, text=True, check=False, timeout=MOST_SECONDS,
             )  # fmt: skip
             assert finished.returncode == 0, f"{block.place}\n{finished.stdout}\n{finished.stderr}"
@@ -182,23 +200,27 @@ def quick(socket: Path) -> Iterator[Path]:
         server.wait()
 
 
-def page_folder(stage: Stage, folder: Path, blocks: Iterable[Block]) -> Path:
-    """A folder as a reader of any page has it: rows, what was published of them, and a domain that the page does not draft."""
+def page_folder(stage: Stage, folder: Path, blocks: Sequence[Block]) -> None:
+    """Fill a folder as a reader of any page has it: rows, what was published of them, and a domain that the page does not draft."""
     drafts = any("--out domain.json" in block.text for block in blocks)
     for name in (TABLE,) if drafts else (TABLE, "domain.json"):
         shutil.copy(stage.published / name, folder)
     shutil.copytree(stage.published / "folder", folder, dirs_exist_ok=True)
     shutil.copytree(stage.published / "folder", folder / "understudy-demo")
     shutil.copy(folder / "signing-keys.json", folder / "keys.json")
-    return folder
+    if any("@federation.json" in block.text for block in blocks):
+        domain = json.loads((stage.published / "domain.json").read_text())
+        domain.pop("declared_size", None)
+        members = [{"name": name, "declared_size": ROWS} for name in ("north", "south")]
+        terms = {"name": "Readmissions", "epsilon": 1.0, "delta": 1e-6, "model": {"averaging_rounds": 200}}
+        (folder / "federation.json").write_text(json.dumps(terms | {"domain": domain, "members": members}))
 
 
-def images_folder(stage: Stage, folder: Path) -> Path:
+def images_folder(stage: Stage, folder: Path) -> None:
     """The same for pages on images: a bundle that draws pictures, and some that it drew."""
     (folder / "bundle.zip").write_bytes(pack(image_stand_in.bundle(), readme="read me"))
     words = ["sample", "--bundle", "bundle.zip", "--rows", "60", "--out", "synthetic.npz"]
     subprocess.run([stage.command / "understudy", *words], cwd=folder, check=True, capture_output=True)
-    return folder
 
 
 @contextmanager
