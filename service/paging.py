@@ -9,12 +9,13 @@ from sqlalchemy.orm import Session
 
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
+from core.db.tables.federation import Federation
 from core.db.tables.grant import Grant
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.db.tables.utility_report import UtilityReport
 
-Row = TypeVar("Row", BudgetRequest, UtilityReport, Dataset, Grant, Job, Release)
+Row = TypeVar("Row", BudgetRequest, UtilityReport, Dataset, Federation, Grant, Job, Release)
 
 
 def page_of(

@@ -57,6 +57,12 @@ def reads_one_of(datasets: Select[UUID] | Collection[UUID]) -> ColumnElement[boo
     return or_(Job.dataset_id.in_(datasets), Job.id.in_(members))
 
 
+def of_several_owners() -> ColumnElement[bool]:
+    """SQL condition: jobs over several datasets, and jobs whose plan names a federation."""
+    federated = Job.plan[("federation", "federation_id")].as_string().is_not(None)
+    return or_(Job.id.in_(select(JobMember.job_id)), federated)
+
+
 def population_of(session: Session, dataset_id: UUID) -> UUID:
     """The population of a dataset that is known to exist."""
     return session.scalars(select(Dataset.population_id).where(Dataset.id == dataset_id)).one()

@@ -119,6 +119,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "revoke_grant": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
     # A federation belongs to the analyst who created it; its members call with tokens of their own (OPEN).
     "create_federation": Access(_ANALYST, Scope.JOBS_WRITE, Reach.NONE),
+    "list_federations": Access(_ANALYST, Scope.JOBS_READ, Reach.NONE),
     "read_federation": Access(_ANALYST, Scope.JOBS_READ, Reach.SELF),
     "end_federation": Access(_ANALYST, Scope.JOBS_WRITE, Reach.SELF),
     "create_quote": Access(_ANALYST, Scope.JOBS_READ, Reach.SEEN),

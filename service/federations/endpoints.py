@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from uuid import UUID, uuid4, uuid5
 
 from fastapi import APIRouter, Depends, Path, Request, Response
+from sqlalchemy.orm import Session
 
 from core.data.errors import UploadTooLarge
 from core.db.tables.federation import Federation
@@ -47,7 +48,9 @@ from service.federations.errors import (
     StateNotFound,
 )
 from service.federations.schemas import (
+    FederationList,
     FederationOrder,
+    FederationSummary,
     FederationView,
     Membership,
     NewFederation,
@@ -58,7 +61,7 @@ from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.problem import problems
 from service.strict_route import StrictRoute
-from service.wire import Document
+from service.wire import DEFAULT_PAGE, Before, Document, PageSize
 
 router = APIRouter(prefix="/federations", tags=["federations"], route_class=StrictRoute)
 
@@ -145,7 +148,23 @@ def create_federation(
     session.add_all(members)
     session.flush()
     record(session, principal, action="federation.create", object_id=federation_id, clock=context.clock)
-    return NewFederation(**FederationView.of(row, members).model_dump(), tokens=tokens)
+    return NewFederation(**FederationView.of(row, members, here=()).model_dump(), tokens=tokens)
+
+
+@router.get("", summary="List federations")
+def list_federations(
+    principal: CurrentPrincipal,
+    context: InjectedContext,
+    session: OpenSession,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> FederationList:
+    """The federations that the caller created, newest first: how far each is, and whom it waits for."""
+    rows, next_before = repository.page(session, principal, limit=limit, before=before)
+    repository.fail_the_late(session, rows, at=context.clock.now())
+    here = repository.here_now(session, rows)
+    items = [FederationSummary.of(row, here[row.id]) for row in rows]
+    return FederationList(items=items, next_before=next_before)
 
 
 @router.get("/{federation_id}", summary="Read a federation", responses=problems(FederationNotFound))
@@ -155,7 +174,7 @@ def read_federation(
     """How far the federation is, and the certificates that its members have handed in. For the analyst who created it."""
     row = repository.created_by(session, federation_id, principal, lock=True)
     repository.fail_if_late(session, row, at=context.clock.now())
-    return FederationView.of(row, repository.members_of(session, federation_id))
+    return _shown(session, row)
 
 
 @router.delete("/{federation_id}", summary="End a federation", responses=problems(FederationNotFound))
@@ -171,7 +190,7 @@ def end_federation(
         row.state, row.ended_at = "ended", context.clock.now()
     repository.forget_states(session, federation_id)
     record(session, principal, action="federation.end", object_id=federation_id, clock=context.clock)
-    return FederationView.of(row, repository.members_of(session, federation_id))
+    return _shown(session, row)
 
 
 def presented_token(credentials: Credentials) -> KeyText:
@@ -307,6 +326,11 @@ def put_certificate(
         if not is_of_member(certificate, row, member):
             raise CertificateOfAnother
         repository.keep_certificate(member, certificate)
+
+
+def _shown(session: Session, row: Federation) -> FederationView:
+    here = repository.here_now(session, [row])
+    return FederationView.of(row, repository.members_of(session, row.id), here[row.id])
 
 
 def _over(row: Federation) -> FederationOver | None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.orm import Session, defer
 
 from core.db.tables.federation import Federation
@@ -20,6 +20,7 @@ from service.federations.errors import (
     StateDiffers,
     StateNotFound,
 )
+from service.paging import page_of
 
 MOST_OPEN: Final = 20
 """Open federations of one principal: each may hold the states of two rounds."""
@@ -57,6 +58,14 @@ def created_by(
     return row
 
 
+def page(
+    session: Session, principal: Principal, *, limit: int, before: UUID | None
+) -> tuple[Sequence[Federation], UUID | None]:
+    """A page of the federations that this principal created."""
+    query = select(Federation).where(Federation.created_by == principal.id)
+    return page_of(session, query, Federation, limit=limit, before=before)
+
+
 def member_with(session: Session, federation_id: UUID, digest: bytes) -> FederationMember:
     """The member of a federation whose token has this digest.
 
@@ -89,6 +98,18 @@ def handed_in(session: Session, federation_id: UUID, number: int) -> Sequence[Fe
     ).all()
 
 
+def here_now(session: Session, rows: Sequence[Federation]) -> dict[UUID, set[int]]:
+    """The places of the members that have handed in their state of the open round, by federation."""
+    rounds = [(row.id, row.round) for row in rows]
+    found: dict[UUID, set[int]] = {row.id: set() for row in rows}
+    query = select(FederationState.federation_id, FederationState.place).where(
+        tuple_(FederationState.federation_id, FederationState.round).in_(rounds)
+    )
+    for federation_id, place in session.execute(query):
+        found[federation_id].add(place)
+    return found
+
+
 def content_of(session: Session, federation_id: UUID, number: int, place: int) -> bytes:
     """The state of one member.
 
@@ -117,6 +138,14 @@ def fail_if_late(session: Session, row: Federation, *, at: datetime) -> None:
     row.state, row.vanished, row.ended_at = "failed", ", ".join(missing), at
     forget_states(session, row.id)
     session.flush()
+
+
+def fail_the_late(session: Session, rows: Sequence[Federation], *, at: datetime) -> None:
+    """End those of several federations whose round has missed its deadline."""
+    for row in rows:
+        if is_late(row, at=at):
+            session.refresh(row, with_for_update=True)
+            fail_if_late(session, row, at=at)
 
 
 def forget_states(session: Session, federation_id: UUID, *, before: int | None = None) -> None:

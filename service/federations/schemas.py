@@ -1,7 +1,7 @@
 """Wire types of federations."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -19,6 +19,7 @@ MOST_UNITS = 10**12
 _ABSENT = frozenset({"components", "hidden", "module", "pca_share"})
 """Options of a plan that an order leaves out where they are zero or null."""
 FederationState = Literal["open", "done", "failed", "ended"]
+FederationKind = Literal["model", "generator"]
 MemberName = Annotated[str, Field(pattern=plans.MEMBER_NAME)]
 
 
@@ -102,22 +103,62 @@ class MemberCertificate(BaseModel):
 
     name: str
     declared_size: int
+    rounds_handed_in: int = Field(description="Rounds of which the board has taken this member's state.")
     certificate: dict[str, Any] | None = Field(
         description="As its own service signed it. The board checks its plan alone: verify it with the keys of that service."
     )
 
 
-class FederationView(BaseModel):
-    """A federation and how far it is."""
+class FederationProgress(BaseModel):
+    """What is trained, and how far it is."""
 
     id: UUID
     name: str
+    kind: FederationKind = Field(description="What the members train.")
     state: FederationState = Field(
         description="open; done after the last round; failed if members missed a deadline; ended by the analyst."
     )
     vanished: str | None = Field(description="The members that missed the deadline of a round.")
     rounds: int
     rounds_done: int
+    waits_for: list[str] = Field(
+        description="The members whose state of the open round has not arrived; empty once the federation is over."
+    )
+    deadline: datetime | None = Field(
+        description="When the open round fails; null before its first state, and once the federation is over."
+    )
+    created_at: datetime
+    ended_at: datetime | None = Field(description="When it failed or was ended.")
+
+
+class FederationSummary(FederationProgress):
+    """A federation in a list."""
+
+    members: list[str] = Field(description="Their names.")
+
+    @classmethod
+    def of(cls, row: Federation, here: Collection[int]) -> Self:
+        """Show a row.
+
+        Args:
+            row: The federation.
+            here: The places of the members that have handed in their state of the open round.
+        """
+        return cls(**_progress(row, here), members=_names(row))
+
+
+class FederationList(BaseModel):
+    """A page of federations, newest first."""
+
+    items: list[FederationSummary]
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
+
+
+class FederationView(FederationProgress):
+    """A federation and how far it is."""
+
     round_seconds: float
     plan: dict[str, Any] = Field(
         description="The plan of the first member; those of the others differ in its name."
@@ -125,28 +166,32 @@ class FederationView(BaseModel):
     plan_sha256: str = Field(description="Of what the plans of all members have in common.")
     domain_sha256: str
     members: list[MemberCertificate]
-    created_at: datetime
 
     @classmethod
-    def of(cls, row: Federation, members: Sequence[FederationMember]) -> Self:
-        """Show a row."""
+    def of(cls, row: Federation, members: Sequence[FederationMember], here: Collection[int]) -> Self:
+        """Show a row.
+
+        Args:
+            row: The federation.
+            members: All of its members, in order.
+            here: The places of those that have handed in their state of the open round.
+        """
         sizes = [one["declared_size"] for one in row.plan["federation"]["members"]]
         return cls(
-            id=row.id,
-            name=row.name,
-            state=row.state,  # type: ignore[arg-type]  # the table's check
-            vanished=row.vanished,
-            rounds=row.rounds,
-            rounds_done=rounds_done(row),
+            **_progress(row, here),
             round_seconds=row.round_seconds,
             plan=row.plan,
             plan_sha256=plans.shared_digest(row.plan),
             domain_sha256=row.domain_sha256,
             members=[
-                MemberCertificate(name=one.name, declared_size=size, certificate=one.certificate)
+                MemberCertificate(
+                    name=one.name,
+                    declared_size=size,
+                    rounds_handed_in=_handed_in(row, is_here=one.place in here),
+                    certificate=one.certificate,
+                )
                 for one, size in zip(members, sizes, strict=True)
             ],
-            created_at=coarse(row.created_at),
         )
 
 
@@ -180,7 +225,7 @@ class Membership(BaseModel):
     @classmethod
     def of(cls, row: Federation, member: FederationMember) -> Self:
         """Show a row to a member."""
-        options, counted = row.plan["options"], row.plan["kind"] == MEMBER
+        options, counted = row.plan["options"], kind_of(row) == "generator"
         return cls(
             federation_id=row.id,
             member=member.name,
@@ -215,6 +260,41 @@ class RoundView(BaseModel):
 def rounds_done(row: Federation) -> int:
     """Complete rounds."""
     return row.rounds if row.state == "done" else row.round
+
+
+def kind_of(row: Federation) -> FederationKind:
+    """What the members train."""
+    return "generator" if row.plan["kind"] == MEMBER else "model"
+
+
+def _handed_in(row: Federation, *, is_here: bool) -> int:
+    """The rounds of which a member has handed in its state: every complete one, and perhaps the open one."""
+    return row.rounds if row.state == "done" else row.round + is_here
+
+
+def _names(row: Federation) -> list[str]:
+    return [one["name"] for one in row.plan["federation"]["members"]]
+
+
+def _progress(row: Federation, here: Collection[int]) -> dict[str, Any]:
+    """The members of `FederationProgress`."""
+    is_open = row.state == "open"
+    until = None
+    if is_open and row.round_since is not None:
+        until = coarse(row.round_since + timedelta(seconds=row.round_seconds))
+    return {
+        "id": row.id,
+        "name": row.name,
+        "kind": kind_of(row),
+        "state": row.state,
+        "vanished": row.vanished,
+        "rounds": row.rounds,
+        "rounds_done": rounds_done(row),
+        "waits_for": [name for place, name in enumerate(_names(row)) if place not in here] if is_open else [],
+        "deadline": until,
+        "created_at": coarse(row.created_at),
+        "ended_at": None if row.ended_at is None else coarse(row.ended_at),
+    }
 
 
 def is_of_member(certificate: Mapping[str, Any], row: Federation, member: FederationMember) -> bool:

@@ -59,6 +59,12 @@ LongestSeconds = Annotated[
         ge=0, le=MAX_STREAM_SECONDS, description="Maximum duration of the stream; the client can reconnect."
     ),
 ]
+Joint = Annotated[
+    bool,
+    Query(
+        description="Whether to list only jobs of several owners: over several datasets of this service, or in a federation."
+    ),
+]
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 
@@ -116,11 +122,14 @@ def list_jobs(
     context: InjectedContext,
     session: OpenSession,
     dataset_id: UUID | None = None,
+    joint: Joint = False,
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> JobList:
-    """The jobs on datasets that the key may see, newest first; optionally on one dataset only."""
-    rows, next_before = repository.page(session, principal, dataset_id=dataset_id, limit=limit, before=before)
+    """The jobs on datasets that the key may see, newest first; optionally on one dataset only, or of several owners only."""
+    rows, next_before = repository.page(
+        session, principal, dataset_id=dataset_id, joint=joint, limit=limit, before=before
+    )
     published, now = published_by(session, [row.id for row in rows]), context.clock.now()
     served = served_devices(session, at=now)
     items = [_shown(row, published, served, now=now) for row in rows]

@@ -14,7 +14,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
-from core.jobs.repository import reads_one_of
+from core.jobs.repository import of_several_owners, reads_one_of
 from core.platform.access.roles import Principal, Role
 from core.platform.access.visibility import seen_by
 from core.platform.health.signs import alive_since, served_by_live_worker
@@ -70,12 +70,20 @@ def of_owner(session: Session, job_id: UUID, principal: Principal) -> tuple[Job,
 
 
 def page(
-    session: Session, principal: Principal, *, dataset_id: UUID | None, limit: int, before: UUID | None
+    session: Session,
+    principal: Principal,
+    *,
+    dataset_id: UUID | None,
+    joint: bool = False,
+    limit: int,
+    before: UUID | None,
 ) -> tuple[Sequence[Job], UUID | None]:
-    """A page of the jobs that the principal may see, optionally of one dataset."""
+    """A page of the jobs that the principal may see, optionally of one dataset, or of several owners only."""
     query = select(Job).where(reads_one_of(select(Dataset.id).where(visible_to(principal))))
     if dataset_id is not None:
         query = query.where(reads_one_of([dataset_id]))
+    if joint:
+        query = query.where(of_several_owners())
     return page_of(session, query, Job, limit=limit, before=before)
 
 

@@ -20,6 +20,7 @@ from service.jobs.progress import (
     state_of,
     steps_of,
 )
+from service.planning.orders import FederatedOwner
 from service.wire import coarse
 
 TRAINING: Final = "training"
@@ -93,6 +94,14 @@ class JobWaiting(BaseModel):
         )
 
 
+class JobFederation(BaseModel):
+    """The federation in which a job trains: its plan names it, and everything here is public."""
+
+    federation_id: UUID = Field(description="On its board, which may be another service.")
+    member: str = Field(description="The member that trains on the rows of this job's dataset.")
+    members: list[FederatedOwner] = Field(description="All members, with their declared sizes.")
+
+
 class JobView(BaseModel):
     """An ordered training or utility report."""
 
@@ -100,6 +109,9 @@ class JobView(BaseModel):
     dataset_id: UUID
     dataset_ids: list[UUID] = Field(
         description="Every dataset whose rows it reads: several for a job over several owners, `dataset_id` among them."
+    )
+    federation: JobFederation | None = Field(
+        description="The federation in which it trains; null for a job on datasets of this service alone."
     )
     kind: str = Field(
         description="training, selection, report (a utility report on a release), or model (a private classifier)."
@@ -152,6 +164,9 @@ class JobView(BaseModel):
             id=row.id,
             dataset_id=row.dataset_id,
             dataset_ids=[UUID(one["dataset_id"]) for one in row.plan.get("owners", ())] or [row.dataset_id],
+            federation=None
+            if row.plan.get("federation") is None
+            else JobFederation.model_validate(row.plan["federation"]),
             kind=kind,
             ordered_by=row.ordered_by,
             state=state,

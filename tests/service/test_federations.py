@@ -5,10 +5,10 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partialmethod
 from typing import Any, cast
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -150,6 +150,49 @@ def test_a_member_that_freezes_while_it_hands_in_holds_up_nobody(
     assert board.put("south", 0, b"s0").status_code == 204
 
 
+def test_the_analyst_sees_who_is_waited_for_and_until_when(world: World, board: BoardOf) -> None:
+    def seen(document: Any) -> tuple[Any, ...]:
+        handed_in = [one["rounds_handed_in"] for one in document.get("members", ()) if isinstance(one, dict)]
+        return document["state"], document["waits_for"], document["rounds_done"], handed_in
+
+    assert seen(board.shown()) == ("open", ["north", "south"], 0, [0, 0])
+    assert board.shown()["deadline"] is None, "the first round waits for a first state"
+    board.put("north", 0, b"n0")
+    begun = world.clock.now()
+    assert seen(board.shown()) == ("open", ["south"], 0, [1, 0])
+    assert datetime.fromisoformat(board.shown()["deadline"]) >= begun + timedelta(seconds=3600)
+    board.put("south", 0, b"s0")
+    board.put("south", 1, b"s1")
+    assert seen(board.shown()) == ("open", ["north"], 1, [1, 2])
+    (listed,) = world.analyst.get("/v1/federations").json()["items"]
+    assert (listed["id"], listed["kind"], listed["members"]) == (
+        board.made["id"],
+        "model",
+        ["north", "south"],
+    )
+    assert listed["waits_for"] == ["north"]
+    assert "tokens" not in listed
+    assert world.caller(Role.ANALYST).get("/v1/federations").json()["items"] == []
+    require_problem(world.owner.get("/v1/federations"), status=403, code="role-missing")
+
+    world.clock.at = begun + timedelta(seconds=3601)
+    (listed,) = world.analyst.get("/v1/federations").json()["items"]
+    assert (listed["state"], listed["vanished"], listed["waits_for"]) == ("failed", "north", [])
+    assert seen(board.shown()) == ("failed", [], 1, [1, 2])
+    assert board.shown()["ended_at"] == listed["ended_at"] is not None
+
+
+def test_federations_are_listed_page_by_page(world: World) -> None:
+    made = []
+    for name in ("first", "second", "third"):
+        world.clock.advance(seconds=60)
+        made.append(world.analyst.post("/v1/federations", ORDER | {"name": name}).json()["id"])
+    page = world.analyst.get("/v1/federations", params={"limit": 2}).json()
+    assert [one["name"] for one in page["items"]] == ["third", "second"]
+    rest = world.analyst.get("/v1/federations", params={"limit": 2, "before": page["next_before"]}).json()
+    assert ([one["id"] for one in rest["items"]], rest["next_before"]) == (made[:1], None)
+
+
 def test_an_ended_federation_takes_and_keeps_no_state(world: World, board: BoardOf) -> None:
     board.put("north", 0, b"n0")
     assert world.analyst.delete(board.path).json()["state"] == "ended"
@@ -192,7 +235,7 @@ def test_a_federation_that_cannot_train_is_not_created(world: World, changes: An
     require_problem(answer, status=422, code=code)
 
 
-def _joined(board: BoardOf, member: str, dataset_id: str, **changes: Any) -> dict[str, Any]:
+def joined(board: BoardOf, member: str, dataset_id: str, **changes: Any) -> dict[str, Any]:
     found = board.send(member, "GET", "membership").json()
     names = ("federation_id", "member", "members", "domain_sha256", "plan_sha256")
     federation = {"url": "http://127.0.0.1:1/", "token": board.made["tokens"][member]}
@@ -206,7 +249,7 @@ def _joined(board: BoardOf, member: str, dataset_id: str, **changes: Any) -> dic
 
 def test_a_member_orders_its_own_steps_in_its_own_ledger(world: World, board: BoardOf) -> None:
     dataset_id = world.ready()
-    order = _joined(board, "north", dataset_id)
+    order = joined(board, "north", dataset_id)
     quote = world.analyst.post("/v1/quotes", order).json()
     assert (quote["fits"], quote["declared_size"], quote["model"]["options"]["averaging_rounds"]) == (
         True,
@@ -219,9 +262,15 @@ def test_a_member_orders_its_own_steps_in_its_own_ledger(world: World, board: Bo
     assert world.analyst.post("/v1/jobs", order, headers=headers).json() == answer.json()
     (entry,) = world.movements(dataset_id)
     assert (entry["kind"], entry["mechanism"]) == ("RESERVED", board.made["plan"]["mechanism"])
+    alone = world.order(dataset_id, epsilon=0.1, delta=1e-7).json()
+    stated = {name: board.made["plan"]["federation"][name] for name in ("federation_id", "members")}
+    assert (answer.json()["federation"], alone["federation"]) == (stated | {"member": "north"}, None)
+    joint = world.owner.get("/v1/jobs", params={"joint": True}).json()["items"]
+    assert [one["id"] for one in joint] == [answer.json()["id"]]
+    world.analyst.post(f"/v1/jobs/{alone['id']}/cancel")
     token = board.made["tokens"]["north"]
     with world.database.read_only() as session:
-        job, dataset = session.query(Job).one(), session.query(Dataset).one()
+        job, dataset = session.get_one(Job, UUID(answer.json()["id"])), session.query(Dataset).one()
         master_keys = world.app.state.context.settings.master_keys
         data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
         assert token.encode() not in job.sealed_federation
@@ -231,7 +280,8 @@ def test_a_member_orders_its_own_steps_in_its_own_ledger(world: World, board: Bo
         assert token not in repr(Board(url="", token=token)) + str(job.plan)
     assert world.analyst.post(f"/v1/jobs/{answer.json()['id']}/cancel").status_code == 200
     with world.database.read_only() as session:
-        assert session.query(Job).one().sealed_federation is None, "destroyed with the job"
+        job = session.get_one(Job, UUID(answer.json()["id"]))
+        assert job.sealed_federation is None, "destroyed with the job"
 
 
 def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
@@ -240,13 +290,13 @@ def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
     dataset_id = world.ready()
     sizes = [{"name": "north", "declared_size": 900}, {"name": "south", "declared_size": 600}]
     refused: list[tuple[dict[str, Any], str]] = [
-        (_joined(board, "south", dataset_id), "declared size"),
-        (_joined(board, "north", dataset_id, members=sizes), "declared size"),
-        (_joined(board, "north", dataset_id, domain_sha256="0" * 64), "domain"),
-        (_joined(board, "north", dataset_id, federation_id=str(uuid4())), "plan"),
-        (_joined(board, "north", dataset_id) | {"epsilon": 2.0}, "plan"),
-        (_joined(board, "north", dataset_id) | {"model": None}, "plan"),
-        (_joined(board, "north", dataset_id) | {"model": {"steps": 40, "averaging_rounds": 2}}, "plan"),
+        (joined(board, "south", dataset_id), "declared size"),
+        (joined(board, "north", dataset_id, members=sizes), "declared size"),
+        (joined(board, "north", dataset_id, domain_sha256="0" * 64), "domain"),
+        (joined(board, "north", dataset_id, federation_id=str(uuid4())), "plan"),
+        (joined(board, "north", dataset_id) | {"epsilon": 2.0}, "plan"),
+        (joined(board, "north", dataset_id) | {"model": None}, "plan"),
+        (joined(board, "north", dataset_id) | {"model": {"steps": 40, "averaging_rounds": 2}}, "plan"),
     ]
     for order, what in refused:
         for path in ("/v1/quotes", "/v1/jobs"):
@@ -256,10 +306,10 @@ def test_what_a_member_did_not_declare_is_refused_before_anything_is_reserved(
     for changes in (
         {"model": None, "report": {"release_id": str(uuid4())}},
         {"further_datasets": [{"dataset_id": dataset_id}]},
-        {"federation": _joined(board, "north", dataset_id)["federation"] | {"url": "http://10.0.0.1/v1?x"}},
-        {"federation": _joined(board, "north", dataset_id)["federation"] | {"member": "west"}},
+        {"federation": joined(board, "north", dataset_id)["federation"] | {"url": "http://10.0.0.1/v1?x"}},
+        {"federation": joined(board, "north", dataset_id)["federation"] | {"member": "west"}},
     ):
-        answer = world.analyst.post("/v1/quotes", _joined(board, "north", dataset_id) | changes)
+        answer = world.analyst.post("/v1/quotes", joined(board, "north", dataset_id) | changes)
         assert answer.status_code == 422, answer.text
     assert world.movements(dataset_id) == []
 
@@ -281,7 +331,7 @@ def test_a_member_orders_a_generator_from_noisy_counts(world: World) -> None:
     membership = board.send("north", "GET", "membership").json()
     assert membership["model"] is None
     assert membership["generator"]["options"]["pretraining_steps"] == 20
-    order = _joined(board, "north", dataset_id) | {"options": membership["generator"]["options"]}
+    order = joined(board, "north", dataset_id) | {"options": membership["generator"]["options"]}
     quote = world.analyst.post("/v1/quotes", order).json()
     assert (quote["fits"], quote["declared_size"], quote.get("reused")) == (True, 1500, None)
     answer = world.analyst.post("/v1/jobs", order, headers={"Idempotency-Key": "north"})
@@ -339,6 +389,7 @@ def test_the_command_quotes_and_orders_in_the_members_own_service(
         made = client.federations.create("two", **terms, members={"north": 10, "south": 20})
         assert set(made["tokens"]) == {"north", "south"}
         assert client.federations.read(made["id"])["state"] == "open"
+        assert {one["id"] for one in client.federations.list()} == {made["id"], board.made["id"]}
         assert client.federations.end(made["id"])["state"] == "ended"
     counted = BoardOf(world, world.analyst.post("/v1/federations", COUNTED).json())
     monkeypatch.setenv("UNDERSTUDY_FEDERATION_TOKEN", counted.made["tokens"]["north"])

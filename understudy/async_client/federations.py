@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, given, read_object
+from understudy.calls import Call, given, read_anything, read_object
 from understudy.documents import Json
 
 
@@ -49,6 +49,10 @@ class AsyncFederations:
             "round_seconds": round_seconds,
         }
         return await self._session.run(Call("POST", "/v1/federations", read_object, body=given(body)))
+
+    async def list(self) -> tuple[Json, ...]:
+        """Return the federations that the caller created, newest first (analyst): how far each is, and whom it waits for."""
+        return await self._session.all_pages("/v1/federations", read_anything)
 
     async def read(self, federation_id: str) -> Json:
         """Return the state of a federation and the certificates handed in (the analyst who created it)."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from understudy.calls import Call, given, read_object
+from understudy.calls import Call, given, read_anything, read_object
 from understudy.client.session import Session
 from understudy.documents import Json
 
@@ -49,6 +49,10 @@ class Federations:
             "round_seconds": round_seconds,
         }
         return self._session.run(Call("POST", "/v1/federations", read_object, body=given(body)))
+
+    def list(self) -> tuple[Json, ...]:
+        """Return the federations that the caller created, newest first (analyst): how far each is, and whom it waits for."""
+        return self._session.all_pages("/v1/federations", read_anything)
 
     def read(self, federation_id: str) -> Json:
         """Return the state of a federation and the certificates handed in (the analyst who created it)."""

@@ -61,11 +61,19 @@ PROBLEM: Final[Fields] = {
 # The digest of a plan that takes noisy counts over is theirs too; the orders compared here take none over.
 FEDERATION: Final[Fields] = {
     # Fresh where the federation's id is in it, which the plan names.
-    "id": F, "name": W, "state": E, "vanished": E, "rounds": P, "rounds_done": E, "round_seconds": W, "plan.**": F, "plan_sha256": F, "domain_sha256": D,
-    "members[].name": W, "members[].declared_size": D, "members[].certificate": F, "created_at": W,
+    "id": F, "name": W, "kind": W, "state": E, "vanished": E, "rounds": P, "rounds_done": E, "waits_for": E, "waits_for[]": E, "deadline": E,
+    "round_seconds": W, "plan.**": F, "plan_sha256": F, "domain_sha256": D, "members[].name": W, "members[].declared_size": D,
+    "members[].rounds_handed_in": E, "members[].certificate": F, "created_at": W, "ended_at": E,
 }  # fmt: skip
+LISTED_OF_FEDERATION: Final = frozenset(
+    {
+        "id", "name", "kind", "state", "vanished", "rounds", "rounds_done", "waits_for", "waits_for[]", "deadline", "created_at",
+        "ended_at",
+    }
+)  # fmt: skip
+"""What a list shows of a federation, beside the names of its members."""
 JOB: Final[Fields] = {
-    "id": F, "dataset_id": F, "dataset_ids": F, "dataset_ids[]": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
+    "id": F, "federation": W, "federation.**": W, "dataset_id": F, "dataset_ids": F, "dataset_ids[]": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
     "progress.total": P, "progress.stages": P, "progress.stages[]": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
     "progress.delta_planned": P, "release_id": F, "report_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
     "device": P, "device_wish": W, "waiting": E, "waiting.code": C, "waiting.detail": P, "waiting.remedy": E,
@@ -335,6 +343,9 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "list_deliveries": page_of(DELIVERY),
     "create_federation": {**FEDERATION, "tokens.**": F},
     "read_federation": FEDERATION,
+    "list_federations": page_of(
+        {**{name: source for name, source in FEDERATION.items() if name in LISTED_OF_FEDERATION}, "members[]": W}
+    ),
     "end_federation": FEDERATION,
     "read_membership": {
         "federation_id": F, "member": W, "members[].name": W, "members[].declared_size": D, "state": E, "vanished": E, "rounds_done": E,
