@@ -148,6 +148,15 @@ understudy member DATASET --join https://board.example.org/v1/federations/ID --o
 
 The command quotes, orders in the owner's own service (`--url`, `--key`), waits, writes the bundle and hands its certificate to the board. Given again, it goes on with the same order.
 
+### Following a federation
+
+| who | where | sees |
+|---|---|---|
+| the analyst who created it | the board's dashboard, under *Jobs*, *Federations*; `client.federations.list()` and `read(ID)` | each member: joined or not, rounds handed in, waited for until when, certificate; why it ended. May end it, and download the certificates |
+| an owner, its analysts, admin and auditor | the page of the job in their own service | name of the member, the other members with their declared sizes, progress, what the own ledger is charged, why the job ended |
+
+The board has neither model nor generator: each member has it in its own service, as the release of its job. The tokens are in the answer that created the federation, and nowhere else.
+
 | | |
 |---|---|
 | each ledger | the steps of its own owner: `steps` times a Gaussian(sigma) on a Poisson sample of rate q, as with averaged weights in one service |
@@ -186,7 +195,7 @@ which are whole numbers of a public grid of 2<sup>-20</sup> records. Every membe
 | certificate | `understudy.member-certificate/1`, signed by the member's own service: its own noise (`mechanisms`), charge and ledger; the federation with members and declared sizes in `plan`. `understudy verify` recomputes epsilon and the charge, and that `counts.bin` states the noise of all members together |
 | owner report | compares the release with the rows of the own dataset, for its owner alone |
 
-The option `options` of `generator` takes those of `idpgan` without a critic. The dashboard has no form for it. Tested in `tests/models/idpgan/test_count_rounds.py` (sums and their noise, lies, replay, what a unit moves) and
+The option `options` of `generator` takes those of `idpgan` without a critic. The dashboard shows federations ([below](#following-a-federation)) and has no form that creates one. Tested in `tests/models/idpgan/test_count_rounds.py` (sums and their noise, lies, replay, what a unit moves) and
 `tests/workers/test_federations.py` (two members with a process each, one killed in a round; falsified certificates).
 
 ## What it reaches

@@ -6,8 +6,9 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
 
+from core.errors import NotFound
 from core.plan.mechanism_forms import MOST_CANDIDATES
-from service.budgets.endpoints import read_budget
+from service.budgets.endpoints import read_budget, read_ledger
 from service.dashboard import order_form
 from service.dashboard.dataset_pages import tabs
 from service.dashboard.forms import Form, order
@@ -16,7 +17,9 @@ from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import list_datasets, read_dataset
 from service.datasets.schemas import DatasetView
+from service.federations.endpoints import read_federation
 from service.grants.endpoints import list_grants
+from service.jobs.charged_ledgers import charged_ledgers
 from service.jobs.endpoints import cancel_job, create_job, list_jobs, read_job
 from service.jobs.failure_note import read_failure_note
 from service.jobs.schemas import JobView
@@ -68,11 +71,16 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         if not live:
             answer.headers["HX-Refresh"] = "true"
         return answer
+    is_joint = job.federation is not None or len(job.dataset_ids) > 1
     return page(
         visit,
         "job.html",
         job=job,
         live=live,
+        ledgers=visit.read(lambda session: charged_ledgers(session, job_id, visit.principal))
+        if is_joint and visit.may(read_ledger)
+        else None,
+        is_board=job.federation is not None and _is_board(visit, job.federation.federation_id),
         names=dataset_names(visit, newest(job.dataset_ids)),
         people=visit.names_of([job.ordered_by]),
         may_read_note=visit.may(read_failure_note),
@@ -159,6 +167,17 @@ def _others(visit: Visit, dataset: DatasetView) -> list[DatasetView]:
         for one in found
         if one.domain == dataset.domain and one.population_id != dataset.population_id and one.state == READY
     ]
+
+
+def _is_board(visit: Visit, federation_id: UUID) -> bool:
+    """Whether this service is the board of a federation that the visitor created."""
+    if not visit.may(read_federation):
+        return False
+    try:
+        visit.ask(read_federation, federation_id=federation_id)
+    except NotFound:
+        return False
+    return True
 
 
 def _job(visit: Visit, job_id: UUID) -> JobView:

@@ -49,6 +49,7 @@ _KEYS: Final = "sign-in.html#with-a-key"
 _PEOPLE: Final = "tutorials/admin.html#create-people"
 _CHAIN: Final = "tutorials/protection-officer.html#check-the-ledger"
 _SYSTEM: Final = "tutorials/admin.html#see-that-it-works"
+_FEDERATED: Final = "federated.html#following-a-federation"
 _UTILITY: Final = "reports.html#utility-reports-for-analysts"
 
 EXPLAINED_BY: Final[Mapping[str, str]] = {
@@ -59,6 +60,8 @@ EXPLAINED_BY: Final[Mapping[str, str]] = {
     "documentation.html": "index.html",
     "enrol.html": _KEYS,
     "facts.html": "domain.html",
+    "federation.html": _FEDERATED,
+    "federations.html": _FEDERATED,
     "grant.html": _MONEY,
     "grants.html": _MONEY,
     "help.html": "concepts.html",

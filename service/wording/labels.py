@@ -8,6 +8,7 @@ from uuid import UUID
 
 from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
 from core.plan.split import Split
+from service.federations.schemas import FederationView, MemberCertificate
 from service.releases.precision import UNKNOWN_PLAN
 from service.wire import coarse
 
@@ -49,6 +50,7 @@ DONE: Final[Mapping[str, str]] = {
     "uploaded": "The upload is complete. Its intake report is on this page; an admin sets the cap under Budget.",
     "rows-accepted": "The rows are accepted into the dataset.",
     "rows-discarded": "The rows are discarded. You can upload rows again.",
+    "federation-ended": "The federation is ended. The members' jobs stop at their next round.",
 }
 """Confirmations shown at the top of a page, by the code in its URL. No other part of the URL is ever shown."""
 
@@ -89,6 +91,14 @@ STATES: Final[Mapping[str, tuple[str, str]]] = {
     "problem": ("problem", "bad"),
     "warning": ("warning", "wait"),
     "note": ("note", "over"),
+    "federation-open": ("open", "live"),
+    "done": ("finished", "good"),
+    "ended": ("ended", "over"),
+    "not-joined": ("not joined", "wait"),
+    "waited-for": ("waited for", "wait"),
+    "handed-in": ("handed in", "live"),
+    "missed": ("missed the deadline", "bad"),
+    "stopped": ("stopped", "over"),
 }
 """Label and CSS class of every state."""
 
@@ -184,6 +194,25 @@ def moment(at: datetime | str | None) -> str:
 def day(at: datetime | None) -> str:
     """A date in UTC."""
     return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d")
+
+
+def federation_member(federation: FederationView, member: MemberCertificate) -> str:
+    """Key of `STATES` for a member of a federation."""
+    if federation.state == "done":
+        return "done"
+    if federation.state == "failed" and member.name in (federation.vanished or "").split(", "):
+        return "missed"
+    if federation.state != "open":
+        return "stopped"
+    if member.name not in federation.waits_for:
+        return "handed-in"
+    return "waited-for" if member.rounds_handed_in else "not-joined"
+
+
+def abridged(names: Sequence[str]) -> str:
+    """The first few of several names, and how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def epsilon(amount: float | str | None) -> str:

@@ -30,6 +30,11 @@ PAGES: Final[Mapping[str, tuple[str | None, str]]] = {
     "jobs": ("analyst", "/jobs"),
     "job": ("analyst", "/jobs/{running_id}"),
     "failed-job": ("analyst", "/jobs/{failed_id}"),
+    "joint-job": ("analyst", "/jobs/{joint_id}"),
+    "federations": ("analyst", "/federations"),
+    "joint-jobs": ("auditor", "/federations"),
+    "federation": ("analyst", "/federations/{federation_id}"),
+    "failed-federation": ("analyst", "/federations/{late_id}"),
     "releases": ("auditor", "/releases"),
     "release": ("analyst", "/releases/{release_id}"),
     "owned-release": ("owner", "/releases/{release_id}"),
@@ -70,7 +75,7 @@ COMPUTED: Final[Mapping[str, tuple[str, str]]] = {
 NO_PAGES: Final = frozenset(
     {
         "/", "/static/{name}", "/docs", "/sign-in/account", "/sign-in/callback", "/releases/{release_id}/sheet.png",
-        "/datasets/{dataset_id}/ledger.csv", "/datasets/{dataset_id}/dossier.{file_format}",
+        "/federations/{federation_id}/certificates/{member}.json", "/datasets/{dataset_id}/ledger.csv", "/datasets/{dataset_id}/dossier.{file_format}",
     }
 )  # fmt: skip
 """Files, and addresses that only lead elsewhere."""

@@ -8,6 +8,8 @@ from core.artifacts.reports.owner_files import write_report
 from core.db.tables import Dataset, OwnerReport
 from core.platform.access.roles import Role
 from tests.dashboard.scene import Scene
+from tests.service.test_federations import ORDER, BoardOf
+from tests.service.test_several_owners import neighbour, order_of
 from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World
 
@@ -23,6 +25,9 @@ class Newer:
     grant_id: str
     revoked_id: str
     doomed_id: str
+    joint_id: str
+    federation_id: str
+    late_id: str
     key_id: str
 
 
@@ -44,7 +49,35 @@ def enrich(world: World, scene: Scene) -> Newer:
         revoked_id=revoked_id,
         key_id=world.analyst.get("/v1/keys").json()["items"][0]["id"],
         doomed_id=world.declare(name="Old survey", declared_size=900),
+        joint_id=_joint(world, scene),
+        late_id=_federation(world, "Wards, first attempt", late=True),
+        federation_id=_federation(world, "Readmissions of three regions"),
     )
+
+
+def _joint(world: World, scene: Scene) -> str:
+    """A job over the scene's dataset and one of another owner."""
+    theirs = neighbour(world, name="Admissions 2020, west")
+    world.admin.put(f"/v1/datasets/{theirs}/budget", {"epsilon": 2.0, "delta": 1e-5, "reason": "agreed"})
+    world.give(theirs)
+    order = order_of(scene.dataset_id, theirs, epsilon=0.1, delta=1e-7)
+    answer = world.analyst.post("/v1/jobs", order, headers={"Idempotency-Key": "joint"})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["id"])
+
+
+def _federation(world: World, name: str, *, late: bool = False) -> str:
+    """A federation in its second round, which one of three members has handed in; or one whose second round came too late."""
+    members = [{"name": each, "declared_size": 20_000} for each in ("north", "south", "west")]
+    terms = {"name": name, "members": members, "round_seconds": 60.0 if late else 3600.0}
+    board = BoardOf(world, world.analyst.post("/v1/federations", ORDER | terms).json())
+    for number, handed_in in enumerate((("north", "south", "west"), ("west",))):
+        for member in handed_in:
+            assert board.put(member, number, member.encode()).status_code == 204
+    if late:
+        world.clock.advance(seconds=120)
+        assert board.shown()["state"] == "failed"
+    return str(board.made["id"])
 
 
 def make_report(

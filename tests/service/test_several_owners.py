@@ -66,6 +66,7 @@ def test_a_model_over_two_owners_is_reserved_in_both_ledgers(world: World) -> No
         assert [one["id"] for one in shown] == [job["id"]]
         trail = caller.get(f"/v1/datasets/{dataset_id}/audit").json()["items"]
         assert ("job", job["id"]) in {(event["about"], event["object"]) for event in trail}
+    world.clock.advance(seconds=1)  # newest first
     alone = world.order(mine, epsilon=0.1, delta=1e-7).json()
     listed = [world.admin.get("/v1/jobs", params={"joint": only}).json()["items"] for only in (True, False)]
     assert [[one["id"] for one in page] for page in listed] == [[job["id"]], [alone["id"], job["id"]]]

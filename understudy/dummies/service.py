@@ -211,7 +211,7 @@ class DummyService:
         _found(self._datasets, body["dataset_id"], "dataset")
         made = {
             "id": str(uuid.uuid4()), "dataset_id": body["dataset_id"], "ordered_by": ME, "state": "queued",
-            "kind": "training", "dataset_ids": [body["dataset_id"]],
+            "kind": "training", "dataset_ids": [body["dataset_id"]], "federation": None,
             "cancel_requested": False, "progress": _progress(None, 0), "release_id": None, "report_id": None, "failure": None,
             "warning": None, "device": "cpu", "device_wish": "auto", "waiting": None,
             "plan_digest": "0" * 64, "created_at": LONG_AGO, "started_at": None, "finished_at": None, "dummy": True,

@@ -267,8 +267,8 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "read_overview": OVERVIEW,
     "list_jobs": page_of(JOBS),
     "read_job": JOB,
-    # No generator of these stages is degenerate, and the document does not take the events of a stream apart.
-    "watch_job": {**under("data.", {path: source for path, source in JOB.items() if not path.startswith(("warning.", "waiting."))}), "event.retry": C, "event.event": C, "event.id": F},
+    # No job of these stages has a degenerate generator or a federation, and the document does not take the events of a stream apart.
+    "watch_job": {**under("data.", {path: source for path, source in JOB.items() if not path.startswith(("warning.", "waiting.", "federation."))}), "event.retry": C, "event.event": C, "event.id": F},
     "list_principal_names": {"items": C, "items[].principal_id": F, "items[].name": W},
     "list_keys": {"items": C, **under("items[].", KEY)},
     "read_session": SESSION,
