@@ -184,7 +184,7 @@ class Sampler:
             again = self._generated(len(at), rng, None if labels is None else labels[at], balanced=False)
             return draw_values(self._domain, again, rng)
 
-        kept.keeper.keep(values, redraw, rng)
+        kept.keeper.keep(values, redraw, rng, target=target)
         return [column[:rows] for column in values]
 
     def _generated(

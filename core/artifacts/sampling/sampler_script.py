@@ -15,7 +15,7 @@ from typing import Any
 
 from core.artifacts.manifest import Manifest, TableManifest
 from core.artifacts.sampling import balanced_sampling, codes_in_groups, inversion
-from core.plan.domain import keeping, patterns, rule_classes, rule_kinds
+from core.plan.domain import exchanging, keeping, patterns, rule_classes, rule_kinds
 from core.plan.domain.bins import Bins, Grid
 from core.plan.domain.columns import LabelColumn, Modelled, TimeColumn
 from core.plan.domain.rules import Kept
@@ -170,7 +170,7 @@ _KEEP = """\
         label = None if place is None else codes[at, place]
         return decoded(codes_of_rows(manifest, network, len(at), rng, False, label))
 
-    KEEPER.keep(values, redraw, rng)
+    KEEPER.keep(values, redraw, rng, target=place)
 """
 
 _DECODED = "decode(column, codes[:, place], rng.random(len(codes)))"
@@ -280,7 +280,7 @@ def _without_rules() -> str:
 
 def _with_rules(kept: Kept) -> str:
     """The script for rows with rules: it contains the modules that apply rules here, verbatim."""
-    modules = "".join(f"\n\n{_source(module)}" for module in (rule_classes, rule_kinds, keeping))
+    modules = "".join(f"\n\n{_source(module)}" for module in (rule_classes, rule_kinds, exchanging, keeping))
     rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
     # A row that cannot be repaired takes values from its chunk, so every chunk is a full one.
     return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "together")

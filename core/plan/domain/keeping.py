@@ -1,15 +1,17 @@
 """Drawn rows made to keep the rules between columns. Needs numpy alone: stands in the script of a bundle as it is.
 
 Rows are held by column, each column a float64 array: a number as it is, a date in days, a time in seconds, a word as its
-place in its list, NaN for a missing value. `Keeper.keep` works on the values, not on their codes, in four steps:
+place in its list, NaN for a missing value. `Keeper.keep` works on the values, not on their codes, in five steps:
 
 1. *Complete.* What a rule computes from other columns is computed: the value in a code book, the total of a sum.
-2. *Draw again.* Rows that break a rule are drawn again, at most `REDRAWS` times.
-3. *Mend.* In each remaining row, each broken rule changes its own columns, in the order of `KINDS`, at most `PASSES` times.
-4. *Replace.* Columns that rules tie together, directly or through others, are taken from a row of the same batch that keeps
+2. *Draw again.* Rows that break a rule other than an order are drawn again, at most `REDRAWS` times.
+3. *Exchange.* Rows exchange values to keep an order (`core.plan.domain.exchanging`). Rows that break a rule after that are drawn
+   again, at most `REDRAWS` times.
+4. *Mend.* In each remaining row, each broken rule changes its own columns, in the order of `KINDS`, at most `PASSES` times.
+5. *Replace.* Columns that rules tie together, directly or through others, are taken from a row of the same batch that keeps
    those rules; without such a row, from the witness: a record that was found when the rules were declared.
 
-All loops are bounded, so this ends. After step 4 no rule is broken: a rule looks at one group of tied columns only, and
+All loops are bounded, so this ends. After step 5 no rule is broken: a rule looks at one group of tied columns only, and
 each group has values that kept every rule of the group together.
 """
 
@@ -19,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from core.plan.domain.exchanging import Order, exchange, exchanged_orders
 from core.plan.domain.rule_classes import Flags, Floats, Places, Values
-from core.plan.domain.rule_kinds import KINDS, Rows, Rule
+from core.plan.domain.rule_kinds import KINDS, AtMost, Rows, Rule
 
 REDRAWS = 8
 PASSES, DOCUMENTED_PASSES = 16, 8
@@ -43,6 +46,7 @@ class Keeper:
         order = list(KINDS.values())
         self.declared = [KINDS[rule["kind"]](rule, self.values) for rule in data["rules"]]
         self.rules = sorted(self.declared, key=lambda rule: order.index(type(rule)))
+        self._known_orders: dict[int | None, list[Order]] = {}
         self.witness = {
             int(place): np.nan if value is None else value for place, value in (data["witness"] or {}).items()
         }
@@ -56,6 +60,8 @@ class Keeper:
         columns: Sequence[Floats],
         redraw: Callable[[Places], Sequence[Floats]],
         rng: np.random.Generator,
+        *,
+        target: int | None = None,
     ) -> None:
         """Make rows keep every rule, by the steps of the module docstring.
 
@@ -63,22 +69,41 @@ class Keeper:
             columns: All columns of the rows; changed in place.
             redraw: Draws all columns of the rows at some places again.
             rng: The only source of chance, besides `redraw`.
+            target: The column whose values stay in every row that is drawn again, or None without one.
         """
         rows = {place: columns[place] for place in self.values}
-        at = self._complete(rows, np.arange(len(columns[0])))
+        self._complete(rows, np.arange(len(columns[0])))
+        if orders := self._orders(target):
+            self._draw_again([rule for rule in self.rules if not isinstance(rule, AtMost)], columns, redraw)
+            exchange(orders, columns, target, rng)
+        self._draw_again(self.rules, columns, redraw)
+        at = np.flatnonzero(self.broken(rows))
+        for _ in _mend(self.rules, rows, at, rng):
+            pass
+        self._replace(rows, rng)
+
+    def _orders(self, target: int | None) -> list[Order]:
+        if target not in self._known_orders:
+            self._known_orders[target] = exchanged_orders(self.rules, target)
+        return self._known_orders[target]
+
+    def _draw_again(
+        self, rules: Sequence[Rule], columns: Sequence[Floats], redraw: Callable[[Places], Sequence[Floats]]
+    ) -> None:
+        """Draw rows that break one of some rules again, as long as enough of them come to keep these."""
+        rows = {place: columns[place] for place in self.values}
+        at = np.flatnonzero(_broken(rules, rows))
         for _ in range(REDRAWS):
             if not len(at):
                 return
             for column, drawn in zip(columns, redraw(at), strict=True):
                 column[at] = drawn
-            left = self._complete(rows, at)
+            self._complete(rows, at)
+            left = at[_broken(rules, {place: values[at] for place, values in rows.items()})]
             worthwhile = len(at) <= MANY or len(left) <= (1 - WORTHWHILE) * len(at)
             at = left
             if not worthwhile:
-                break
-        for _ in _mend(self.rules, rows, at, rng):
-            pass
-        self._replace(rows, rng)
+                return
 
     def find_witness(self, rng: np.random.Generator) -> bool:
         """Search for a record that keeps every rule, and take it as the witness; whether the bounded search finds one."""
@@ -114,14 +139,13 @@ class Keeper:
                 left = [rule for rule in left if not tied & set(rule.columns)]
             yield [rule for rule in self.rules if rule in group]
 
-    def _complete(self, rows: Rows, at: Places) -> Places:
-        """Complete the rows at some places; return the places of those that still break a rule."""
+    def _complete(self, rows: Rows, at: Places) -> None:
+        """Complete the rows at some places."""
         some = {place: values[at] for place, values in rows.items()}
         for rule in self.rules:
             _on_broken(rule, some, rule.complete)
         for place, values in some.items():
             rows[place][at] = values
-        return at[self.broken(some)]
 
     def _replace(self, rows: Rows, rng: np.random.Generator) -> None:
         for rules in self.groups():
