@@ -44,8 +44,8 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
         return []
     named = f"If one of {', '.join(names)} is never after another"
     near = (
-        "If one is always shortly after another, such as a discharge, drop it instead for a column of the days between: an order of dates"
-        " that share a bin bends them, and their distance is lost"
+        "If one is always shortly after another, such as a discharge, drop it instead for a column of the days between: of the distance of"
+        " dates that share a bin an order keeps the mean alone"
     )
     return [
         f"{named}, declare it, or synthetic rows mix their order: {answer} (docs/domain.md#rules-between-columns). {near}."

@@ -45,8 +45,8 @@ def exchanged_orders(rules: Sequence[Rule], target: int | None) -> list[Order]:
         others = [other for other in rules if other.columns != rule.columns and other not in following]
         smaller, larger = (_tied(place, others) for place in rule.columns)
         if rule.columns[1] not in smaller:
-            sides = [side for side in (larger, smaller) if target not in side]
-            found.append((rule, sorted(min(sides, key=len))))
+            larger_moves = target not in larger and (len(larger) <= len(smaller) or target in smaller)
+            found.append((rule, sorted(larger if larger_moves else smaller)))
     return found
 
 
@@ -61,9 +61,10 @@ def exchange(
         target: The column of the labels, or None without one.
         rng: The only source of chance.
     """
-    every = np.arange(len(columns[0]))
-    labels = [] if target is None else np.unique(columns[target])
-    groups = [*(np.flatnonzero(columns[target] == label) for label in labels), every]
+    groups = [np.arange(len(columns[0]))]
+    if target is not None:
+        labels = columns[target]
+        groups = [*(np.flatnonzero(labels == label) for label in np.unique(labels)), *groups]
     for rule, moved in orders:
         for group in groups:
             low, high = (columns[place][group] for place in rule.columns)

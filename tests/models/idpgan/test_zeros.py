@@ -362,3 +362,77 @@ def test_a_generator_that_knows_the_rules_breaks_them_less(target: str | None) -
             broken |= cells[codes[:, first], codes[:, second]]
         shares.append(float(broken.mean()))
     assert shares[1] < 0.6 * shares[0]
+
+
+def close_table(records: int, codes: int, seed: int = 0) -> PrivateTable:
+    """Two ordered columns whose codes are equal or neighbours, as of two dates a few days apart."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, codes, records)
+    second = np.minimum(first + (rng.random(records) < 0.17), codes - 1)
+    return PrivateTable(
+        codes=np.column_stack([first, second]).astype(np.int16),
+        unit_of_record=np.arange(records),
+        cardinalities=(codes, codes),
+        target_index=None,
+    )
+
+
+def test_columns_of_close_codes_keep_their_shares_under_an_order() -> None:
+    """The law under the order is nearly a diagonal: scaling in turn would stop far from it, and shift one column up and the other down."""
+    table = close_table(20_000, 24)
+    order = {(0, 1): np.tril(np.ones((24, 24), dtype=np.bool_), -1)}
+    exact = [np.bincount(table.codes[:, column], minlength=24) / 20_000 for column in (0, 1)]
+    distance = (np.arange(24) - np.arange(24)[:, None]) * np.ones((24, 24))
+    for key in range(3):
+        targets, layout = targets_of(table, order, by_class=False, noise=3.0, key=key)
+        for found, truth in zip(targets.columns, exact, strict=True):
+            assert abs(float((found - truth) @ np.arange(24))) < 0.05
+        pair = targets.pairs[0, layout.blocks[0], layout.blocks[1]]
+        assert abs(float((pair * distance).sum()) - 0.16) < 0.05
+        assert np.abs(pair.sum(axis=1) - targets.columns[0]).max() < 1e-6
+        assert np.abs(pair.sum(axis=0) - targets.columns[1]).max() < 1e-6
+
+
+@pytest.mark.parametrize("apart", [0.1, 0.001, 0.0])
+def test_a_law_under_an_order_reaches_margins_that_are_nearly_equal(apart: float) -> None:
+    pattern = triangle(12)
+    rows = np.full(12, 1 / 12)
+    columns = rows.copy()
+    columns[0], columns[-1] = (1 - apart) / 12, (1 + apart) / 12
+    by_rows, by_columns = pattern.fitted(np.outer(rows, columns)[None], rows[None], columns[None])
+    for found in (by_rows[0], by_columns[0]):
+        assert np.abs(found.sum(axis=1) - rows).max() < 1e-7
+        assert np.abs(found.sum(axis=0) - columns).max() < 1e-7
+        assert (found[~pattern.possible[0]] == 0).all()
+
+
+def test_margins_that_keep_an_order_stay_and_others_meet_where_they_cross() -> None:
+    order = triangle(4).order
+    assert order is not None
+    rows, columns = np.array([[0.4, 0.2, 0.2, 0.2]]), np.array([[0.1, 0.5, 0.1, 0.3]])
+    kept = order.agreed(rows, columns, 0.25)
+    assert kept[0] == pytest.approx(rows)
+    assert kept[1] == pytest.approx(columns)
+    crossing = np.array([[0.2, 0.2, 0.3, 0.3]]), np.array([[0.4, 0.0, 0.2, 0.4]])
+    made_rows, made_columns = order.agreed(*crossing, 0.25)
+    # Up to the first code .2 and .4 become .35; up to the second both sums are .4 already, and the rest stays.
+    assert made_rows[0] == pytest.approx([0.35, 0.05, 0.3, 0.3])
+    assert made_columns[0] == pytest.approx([0.35, 0.05, 0.2, 0.4])
+
+
+def test_an_order_may_have_codes_that_are_outside_it_and_groups_that_it_forbids_in_part() -> None:
+    """Missing values go with every code, and of some groups only part of the codes is beyond the other group."""
+    possible = np.array(
+        [[1, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 0, 0, 1, 1], [1, 1, 1, 1, 1]], dtype=np.bool_
+    )
+    pattern = Pattern(possible=possible[[3, 1, 0, 4, 2]][None])
+    assert pattern.order is not None
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows, columns = rng.dirichlet(np.ones(5), 1), rng.dirichlet(np.ones(5), 1)
+        agreed = pattern.order.agreed(rows, columns, 0.5)
+        by_rows, by_columns = pattern.fitted(pattern.possible + 0.0, *agreed)
+        assert np.abs(by_rows - by_columns).max() < 1e-6
+        assert by_rows.sum() == pytest.approx(1.0)
+    assert Pattern(possible=np.eye(3, dtype=np.bool_)[None]).order is None
+    assert Pattern(possible=np.stack([np.eye(2), np.ones((2, 2))]) > 0).order is None
