@@ -36,10 +36,9 @@ from models.synthesizer import NullHost, TrainedGenerator
 Floats = npt.NDArray[np.float64]
 GRID: Final = (
     *itertools.product(TABLES, (4000,), (0,), (0.3, 1.0, 4.0)),
-    *itertools.product(TABLES, (1000,), (0,), (1.0,)),
-    *itertools.product(TABLES, (4000,), (15,), (1.0,)),
     *itertools.product(TABLES, (50_000,), (0,), (1.0,)),
-    ("dates", 4000, 15, 0.3),
+    ("dates", 1000, 0, 1.0),
+    *(("dates", 4000, 15, epsilon) for epsilon in (0.3, 1.0)),
 )
 """Tables, rows, further columns, epsilon."""
 DRAWS: Final = 3
