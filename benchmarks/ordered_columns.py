@@ -35,8 +35,9 @@ from models.synthesizer import NullHost, TrainedGenerator
 
 Floats = npt.NDArray[np.float64]
 GRID: Final = (
-    *itertools.product(TABLES, (4000,), (0,), (0.3, 1.0, 4.0)),
+    *itertools.product(TABLES, (4000,), (0,), (0.3, 1.0)),
     *itertools.product(TABLES, (50_000,), (0,), (1.0,)),
+    ("dates", 4000, 0, 4.0),
     ("dates", 1000, 0, 1.0),
     *(("dates", 4000, 15, epsilon) for epsilon in (0.3, 1.0)),
 )
