@@ -1,7 +1,8 @@
 """The generator's targets: noisy counts made consistent and shrunk. Post-processing of a release, free of charge.
 
 The noise is known, so what it explains is taken off. The residual of a pair of columns is its noisy shares less the product of its
-columns' shares. Each cell keeps the part of its residual that the noise does not explain (`models.idpgan.shrinkage`). By class of the
+columns' shares. Each cell keeps the part of its residual that the noise does not explain (`models.idpgan.shrinkage`). Where other pairs
+imply that two columns depend on each other, the residual is taken from what they imply (`models.idpgan.implied`). By class of the
 target the product is that of the columns' shares within each class, and two residuals are shrunk: what all classes have in common,
 and what each has of its own.
 
@@ -21,6 +22,7 @@ from core.plan.counting_rules import column_weights, smoothed_weight
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
+from models.idpgan.implied import centred, implied_laws
 from models.idpgan.shrinkage import kept
 from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
 from models.simplex import SMALLEST_SHARE, positive_law, project_to_simplex
@@ -287,34 +289,56 @@ def _shrunk(
     layout: MomentLayout,
     zeros: Zeros | None = None,
 ) -> Floats:
-    """Shrink the noisy shares of all pairs towards independence within the slice."""
+    """Shrink the noisy shares of all pairs towards independence within the slice, then towards what other pairs imply of them."""
     patterns = {} if zeros is None else zeros.pairs
     shrunk = np.zeros_like(pairs)
-    # Of S slices with shares p, what one has of its own has 1 - 2 p + S p^2 times the variance of a slice: (S - 1) / S where all are even.
-    of_own = (1.0 - 2.0 * law + layout.slices * law**2)[:, None, None]
     for i, block in enumerate(layout.blocks):
         for j, other in enumerate(layout.blocks[:i]):
             variance = pair_std[block.start, other.start] ** 2
-            counted = bool(layout.counted[block.start, other.start])
-            product = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
-            if (i, j) in patterns or not counted:
+            noisy = pairs[:, block, other] if layout.counted[block.start, other.start] else None
+            made = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
+            if (i, j) in patterns:
                 margins = ones[:, block], ones[:, other]
-                made = product
-                if (i, j) in patterns:
-                    noisy = pairs[:, block, other] if counted else None
-                    made = _shrunk_on(patterns[i, j], noisy, margins, law, variance)
-                shrunk[:, block, other] = made
-                shrunk[:, other, block] = made.transpose(0, 2, 1)
-                continue
-            residual = _centred(pairs[:, block, other] - product)
-            left = (1.0 - 1.0 / residual.shape[1]) * (1.0 - 1.0 / residual.shape[2])
-            common = residual.sum(axis=0)
-            own = residual - law[:, None, None] * common
-            common *= kept(common, product.sum(axis=0), variance=variance * layout.slices, left=left)
-            own *= kept(own, product, variance=variance * of_own, left=left)
-            made = np.maximum(product + law[:, None, None] * common + own, 0.0)
-            shrunk[:, block, other] = made
-            shrunk[:, other, block] = made.transpose(0, 2, 1)
+                made = _shrunk_on(patterns[i, j], noisy, margins, law, variance)
+            elif noisy is not None:
+                made = _shrunk_towards(made, noisy, law, variance)
+            _put(shrunk, block, other, made)
+    for (i, j), implied in implied_laws(pairs, shrunk, ones, law, pair_std, layout).items():
+        if (i, j) in patterns:
+            continue
+        block, other = layout.blocks[i], layout.blocks[j]
+        made = implied
+        if layout.counted[block.start, other.start]:
+            variance = pair_std[block.start, other.start] ** 2
+            made = _shrunk_towards(implied, pairs[:, block, other], law, variance)
+        _put(shrunk, block, other, made)
+    return shrunk
+
+
+def _put(tables: Floats, block: slice, other: slice, made: Floats) -> None:
+    tables[:, block, other] = made
+    tables[:, other, block] = made.transpose(0, 2, 1)
+
+
+def _shrunk_towards(expected: Floats, noisy: Floats, law: Floats, variance: float) -> Floats:
+    """Shrink the noisy shares of a pair towards the expected ones; (slices, rows, columns) each.
+
+    Args:
+        expected: with the margins of the columns.
+        noisy: as released.
+        law: (slices,) shares of the slices.
+        variance: of the noise on a cell.
+    """
+    slices = len(law)
+    # Of S slices with shares p, what one has of its own has 1 - 2 p + S p^2 times the variance of a slice: (S - 1) / S where all are even.
+    of_own = (1.0 - 2.0 * law + slices * law**2)[:, None, None]
+    residual = centred(noisy - expected)
+    left = (1.0 - 1.0 / residual.shape[1]) * (1.0 - 1.0 / residual.shape[2])
+    common = residual.sum(axis=0)
+    own = residual - law[:, None, None] * common
+    common *= kept(common, expected.sum(axis=0), variance=variance * slices, left=left)
+    own *= kept(own, expected, variance=variance * of_own, left=left)
+    shrunk: Floats = np.maximum(expected + law[:, None, None] * common + own, 0.0)
     return shrunk
 
 
@@ -347,10 +371,3 @@ def _shrunk_on(
     made = quasi + pattern.centred(law[:, None, None] * common + own)
     # Every possible cell keeps a little of its share, or what is left might not reach the margins.
     return pattern.fitted(np.maximum(made, _SMALLEST_KEPT * quasi), rows, columns)[0]
-
-
-def _centred(tables: Floats) -> Floats:
-    """Subtract the means of rows and columns from every table; (slices, rows, columns)."""
-    centred: Floats = tables - tables.mean(axis=1, keepdims=True)
-    centred -= centred.mean(axis=2, keepdims=True)
-    return centred
