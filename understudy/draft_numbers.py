@@ -31,6 +31,9 @@ _LONG_CODE = 1e8
 _MOST_UNNAMED_CODES = 20
 _LARGEST_UNNAMED_CODE = 99
 _FEWEST_ROWS_OF_UNNAMED_CODES = 200
+_NO_ANSWER: Final = frozenset({66, 77, 88, 96, 97, 98, 99, 666, 777, 888, 996, 997, 998, 999})
+_MOST_ANSWERS = 11
+_FEWEST_NO_ANSWERS = 2
 _VALLEY = 1 / 3
 _SHARE_OF_A_PEAK = 0.02
 _FEWEST_HOLES = 3
@@ -154,7 +157,12 @@ def _are_spread_like_codes(fact: Facts, *, amount: bool) -> bool:
     spread = {value: count for value, count in fact.spread.items() if value not in beyond}
     return _are_three(spread) or (
         not amount
-        and (_have_valleys(spread) or _are_numbered_with_holes(spread) or _are_of_a_catalogue(fact))
+        and (
+            _are_answers_and_refusals(fact.spread)
+            or _have_valleys(spread)
+            or _are_numbered_with_holes(spread)
+            or _are_of_a_catalogue(fact)
+        )
     )
 
 
@@ -165,6 +173,22 @@ def _are_three(spread: Mapping[float, int]) -> bool:
         len(values) == _THREE
         and values[0] in {0.0, 1.0}
         and values[-1] - values[0] == _FEW_INTEGERS
+        and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
+    )
+
+
+def _are_answers_and_refusals(spread: Mapping[float, int]) -> bool:
+    """Whether numbers are a few in a row from 0 or 1 on, then only those that surveys write for "refused" or "unknown", such as 97, 98 and 99.
+
+    However few rows refuse. A single such number is a special value beside the bounds, so that the others stay a quantity.
+    """
+    refusals = spread.keys() & _NO_ANSWER
+    answers = sorted(spread.keys() - _NO_ANSWER)
+    return (
+        len(refusals) >= _FEWEST_NO_ANSWERS
+        and 2 <= len(answers) <= _MOST_ANSWERS  # noqa: PLR2004
+        and answers[0] in {0.0, 1.0}
+        and answers[-1] - answers[0] == len(answers) - 1
         and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
     )
 
