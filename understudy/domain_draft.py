@@ -49,6 +49,7 @@ _SEVERAL = 1.1
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit; else ignore it, unless its values may be released."
+_WHOSE_IGNORED = "An identifier that repeats. If it says whose row it is, make it the privacy unit."
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -170,7 +171,11 @@ def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> di
     unit, why, others = _unit(facts)
     columns = [_column(name, fact, is_unit=name == unit) for name, fact in facts.items()]
     for column in columns:
-        if column["name"] in others and column["kind"] != "ignored":
+        if column["name"] not in others:
+            continue
+        if column["kind"] == "ignored":
+            column[NOTE] = _WHOSE_IGNORED
+        else:
             column[NOTE] = f"{_WHOSE} {column[NOTE]}"
     target = _target(columns)
     draft: dict[str, Any] = {

@@ -79,8 +79,10 @@ _THINGS = frozenset({
     "tailnum", "serial", "contract", "policy", "parcel", "shipment",
 })  # fmt: skip
 _KEY_ENDS = ("uuid", "guid", "num", "nbr")
-_CLASSIFICATIONS = frozenset({"indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp"})
-"""Columns of industries, occupations and birthplaces, as surveys call them."""
+_CLASSIFICATIONS = frozenset({
+    "indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp", "mcc", "nuts", "sic",
+})  # fmt: skip
+"""Columns of industries, occupations, regions and birthplaces, as surveys and registers call them."""
 _COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")

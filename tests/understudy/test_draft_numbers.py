@@ -4,6 +4,7 @@ import pytest
 
 from tests.understudy.test_domain_draft import column, write
 from understudy.domain_draft import draft_domain
+from understudy.draft_categories import NOTE
 
 
 def drafted(folder: Path, counts: dict[int, int], name: str = "trust") -> dict:
@@ -31,3 +32,18 @@ def test_answers_with_several_refusals_are_codes_however_few_rows_refuse(
 )
 def test_one_refusal_and_amounts_stay_quantities(tmp_path: Path, name: str, counts: dict[int, int]) -> None:
     assert drafted(tmp_path, counts, name)["kind"] == "numeric"
+
+
+def test_an_identifier_of_few_rows_each_is_left_out_as_one(tmp_path: Path):
+    rows = "".join(f"{100_000 + n // 3},{n % 7}\n" for n in range(3000))
+    household = column(draft_domain(write(tmp_path, ("hh_id,rooms\n" + rows).encode())), "hh_id")
+    assert household["kind"] == "ignored"
+    assert household[NOTE].startswith("An identifier that repeats.")
+    assert "list them as categories" not in household[NOTE]
+
+
+@pytest.mark.parametrize("name", ["mcc", "MCC", "sic_2007", "nuts3"])
+def test_numbers_of_known_classifications_are_codes(tmp_path: Path, name: str):
+    codes = (4111, 5411, 5541, 5812, 6011)
+    rows = "".join(f"{codes[n % 5]},{n}\n" for n in range(3000))
+    assert column(draft_domain(write(tmp_path, f"{name},x\n{rows}".encode())), name)["kind"] == "categorical"
