@@ -157,6 +157,17 @@ def test_a_classifier_is_blamed_only_where_real_rows_teach_more(real: float, sai
     assert any(said in sentence for sentence in summarise(contents).look_at)
 
 
+@pytest.mark.parametrize(("farthest", "told"), [(0.6, True), (0.12, False), (0.09, False)])
+def test_a_pair_far_beyond_the_others_is_named(farthest: float, told: bool):
+    contents = contents_of(domain_of(4), rows=60)
+    errors = np.full((4, 4), 0.02 if farthest < 0.1 else 0.05)
+    errors[0, 2] = errors[2, 0] = farthest
+    first, second = contents.columns[0].column.name, contents.columns[2].column.name
+    said = f"“{first}” and “{second}” together are over 3 times as far"
+    found = summarise(replace(contents, pair_errors=errors)).look_at
+    assert any(sentence.startswith(said) for sentence in found) == told
+
+
 def test_one_column_and_one_unit_are_reported_without_what_they_cannot_have():
     domain = TableDomain.from_json(
         {
