@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 SMALLEST_SHARE = 1e-6
+_LEAST_SUM = 1e-15
 
 
 def project_to_simplex(values: Floats, *, total: float) -> Floats:
@@ -21,3 +22,19 @@ def positive_law(shares: Floats) -> Floats:
     kept: Floats = np.maximum(shares, min(SMALLEST_SHARE, 1e-3 / len(shares)))
     kept /= kept.sum()
     return kept
+
+
+def scaled_to_margins(tables: Floats, rows: Floats, columns: Floats, *, scalings: int) -> Floats:
+    """Iterative proportional fitting: scale the columns and rows of tables in turn to their sums (Deming and Stephan 1940).
+
+    Args:
+        tables: (..., rows, columns) positive shares.
+        rows: (..., rows) sums.
+        columns: (..., columns) sums.
+        scalings: of columns and rows each. Rows are scaled last, so their sums are exact.
+    """
+    scaled = tables
+    for _ in range(scalings):
+        scaled = scaled * (columns / np.maximum(scaled.sum(axis=-2), _LEAST_SUM))[..., None, :]
+        scaled = scaled * (rows / np.maximum(scaled.sum(axis=-1), _LEAST_SUM))[..., :, None]
+    return scaled

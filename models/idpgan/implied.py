@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.anchor import MomentLayout
+from models.simplex import scaled_to_margins
 
 Floats = npt.NDArray[np.float64]
 Blocks = tuple[int, int]
@@ -37,7 +38,7 @@ _SMALLEST: Final = 1e-15
 def implied_laws(
     noisy: Floats, shrunk: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: MomentLayout
 ) -> dict[Blocks, Floats]:
-    """Return, of each pair of columns that the tree joins by more than one step, the law from which its shrinkage begins.
+    """The law from which shrinkage begins, of each pair of columns that the tree joins by more than one step.
 
     Args:
         noisy: (slices, cells, cells) noisy shares of all pairs.
@@ -56,7 +57,7 @@ def implied_laws(
         block, other = layout.blocks[i], layout.blocks[j]
         if layout.counted[block.start, other.start]:
             free = centred(step)
-            residual = centred(noisy[:, block, other] - _product(ones, law, block, other))
+            residual = centred(noisy[:, block, other] - independent(ones, law, block, other))
             variance = pair_std[block.start, other.start] ** 2
             found[i, j] = float((free * residual).sum()) / variance, float(np.square(free).sum()) / variance
     along, length = (
@@ -68,7 +69,7 @@ def implied_laws(
         part = _part(*found[i, j]) if (i, j) in found else of_all
         if part > 0:
             block, other = layout.blocks[i], layout.blocks[j]
-            made[i, j] = np.maximum(_product(ones, law, block, other) + part * step, 0.0)
+            made[i, j] = np.maximum(independent(ones, law, block, other) + part * step, 0.0)
     return made
 
 
@@ -80,7 +81,7 @@ def centred(tables: Floats) -> Floats:
 
 
 def _part(along: float, length: float) -> float:
-    """Return the mean of a pair's part given its counts; a priori it is one with the variance one.
+    """Posterior mean of a pair's part, with a normal prior of mean one and variance one; from zero to `MOST_PART`.
 
     Args:
         along: inner product of the step and the residual, over the variance of the noise.
@@ -89,7 +90,7 @@ def _part(along: float, length: float) -> float:
     return min(max((along + 1.0) / (length + 1.0), 0.0), MOST_PART)
 
 
-def _product(ones: Floats, law: Floats, block: slice, other: slice) -> Floats:
+def independent(ones: Floats, law: Floats, block: slice, other: slice) -> Floats:
     """Shares of a pair that is independent within the slice."""
     made: Floats = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
     return made
@@ -98,12 +99,17 @@ def _product(ones: Floats, law: Floats, block: slice, other: slice) -> Floats:
 def _steps(
     shrunk: Floats, ones: Floats, law: Floats, layout: MomentLayout
 ) -> Iterator[tuple[Blocks, Floats]]:
-    """From independence to the implied law, of every pair that the tree joins by more than one step."""
+    """Differences of the implied law from independence, of every pair that the tree joins by more than one step."""
     blocks = layout.blocks
     given: dict[Blocks, Floats] = {}
     near: dict[int, list[int]] = {place: [] for place in range(len(blocks))}
     for i, j in _tree(shrunk, ones, law, layout):
-        shares = _with_margins(shrunk[:, blocks[i], blocks[j]], ones[:, blocks[i]], ones[:, blocks[j]])
+        shares = scaled_to_margins(
+            shrunk[:, blocks[i], blocks[j]] + 1e-12,
+            ones[:, blocks[i]],
+            ones[:, blocks[j]],
+            scalings=_SCALINGS,
+        )
         given[i, j] = shares / np.maximum(ones[:, blocks[i], None], _SMALLEST)
         given[j, i] = shares.transpose(0, 2, 1) / np.maximum(ones[:, blocks[j], None], _SMALLEST)
         near[i].append(j)
@@ -117,7 +123,7 @@ def _steps(
                 if following == before:
                     continue
                 reached = shares @ given[place, following]
-                step = reached - _product(ones, law, block, blocks[following])
+                step = reached - independent(ones, law, block, blocks[following])
                 if np.abs(step).sum() < LEAST_STEP:
                     continue  # further along the path dependence is weaker still
                 waiting.append((following, place, reached))
@@ -132,7 +138,7 @@ def _tree(shrunk: Floats, ones: Floats, law: Floats, layout: MomentLayout) -> li
     for i, block in enumerate(blocks):
         for j, other in enumerate(blocks[:i]):
             if layout.counted[block.start, other.start]:
-                product = _product(ones, law, block, other)
+                product = independent(ones, law, block, other)
                 information[i, j] = _information(shrunk[:, block, other], product)
     root = list(range(len(blocks)))
     chosen = []
@@ -154,12 +160,3 @@ def _information(shares: Floats, product: Floats) -> float:
     scaled = shares * (product.sum() / max(float(shares.sum()), _SMALLEST))
     ratio = np.maximum(scaled, _SMALLEST) / np.maximum(product, _SMALLEST)
     return float((scaled * np.log(ratio)).sum())
-
-
-def _with_margins(shares: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Scale rows and columns of every table in turn to their sums; (slices, rows, columns)."""
-    made = shares + 1e-12
-    for _ in range(_SCALINGS):
-        made = made * (columns / np.maximum(made.sum(axis=1), _SMALLEST))[:, None, :]
-        made = made * (rows / np.maximum(made.sum(axis=2), _SMALLEST))[:, :, None]
-    return made

@@ -22,10 +22,10 @@ from core.plan.counting_rules import column_weights, smoothed_weight
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
-from models.idpgan.implied import centred, implied_laws
+from models.idpgan.implied import centred, implied_laws, independent
 from models.idpgan.shrinkage import kept
 from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
-from models.simplex import SMALLEST_SHARE, positive_law, project_to_simplex
+from models.simplex import SMALLEST_SHARE, positive_law, project_to_simplex, scaled_to_margins
 from models.smoothing import CodeOrder
 
 Floats = npt.NDArray[np.float64]
@@ -272,11 +272,8 @@ def _with_sums(shares: Floats, sums: Floats, groups: Groups) -> Floats:
 
 
 def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
-    """Iterative proportional fitting: scale rows and columns in turn to their better known sums (Deming and Stephan 1940)."""
-    fitted: Floats = shares + SMALLEST_SHARE * np.outer(law, whole)
-    for _ in range(_SCALINGS):
-        fitted = fitted * (whole / fitted.sum(axis=0))
-        fitted = fitted * (law / fitted.sum(axis=1))[:, None]
+    """Scale rows and columns in turn to their better known sums."""
+    fitted = scaled_to_margins(shares + SMALLEST_SHARE * np.outer(law, whole), law, whole, scalings=_SCALINGS)
     fitted *= whole / fitted.sum(axis=0)
     return fitted
 
@@ -296,7 +293,7 @@ def _shrunk(
         for j, other in enumerate(layout.blocks[:i]):
             variance = pair_std[block.start, other.start] ** 2
             noisy = pairs[:, block, other] if layout.counted[block.start, other.start] else None
-            made = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
+            made = independent(ones, law, block, other)
             if (i, j) in patterns:
                 margins = ones[:, block], ones[:, other]
                 made = _shrunk_on(patterns[i, j], noisy, margins, law, variance)
