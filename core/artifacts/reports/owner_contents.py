@@ -53,6 +53,23 @@ class ColumnCompared:
     pairs: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FarthestPair:
+    """The two columns whose joint shares differ most between the tables.
+
+    Attributes:
+        names: of the columns.
+        variation: total variation distance of their pairs of codes.
+        by_chance: expected distance between two samples of these sizes from one distribution.
+        mean: total variation of all pairs of columns, on average.
+    """
+
+    names: tuple[str, str]
+    variation: float
+    by_chance: float
+    mean: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OwnerReportContents:
     """A complete report.
@@ -63,6 +80,7 @@ class OwnerReportContents:
         target: index of the column to predict.
         target_note: why that column, where no target is declared.
         pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
+        farthest: the pair of columns with the largest total variation; None for a single column.
         real_association: (columns, columns) Cramér's V among the real rows.
         synthetic_association: the same among the synthetic rows.
         learning: train on synthetic, test on real; None if there is nothing to learn.
@@ -75,6 +93,7 @@ class OwnerReportContents:
     target: int
     target_note: str | None
     pair_errors: Matrix = field(repr=False)
+    farthest: FarthestPair | None
     real_association: Matrix = field(repr=False)
     synthetic_association: Matrix = field(repr=False)
     learning: Learning | None
@@ -118,12 +137,32 @@ def measure(
         target=position,
         target_note=target_note,
         pair_errors=pairs,
+        farthest=_farthest(columns, pairs, real, len(synthetic)) if len(columns) > 1 else None,
         real_association=associations(real, cells),
         synthetic_association=associations(synthetic, cells),
         learning=learn(split, synthetic, columns, position, rows=LEARNING_ROWS) if whole else None,
         attacks=attack(split, synthetic, columns, rng, records=ATTACKED_RECORDS, rows=SEARCHED_ROWS)
         if whole
         else None,
+    )
+
+
+def _farthest(
+    columns: tuple[ReportColumn, ...],
+    pairs: NDArray[np.float64],
+    real: NDArray[np.integer],
+    synthetic_rows: int,
+) -> FarthestPair:
+    above = np.triu_indices(len(pairs), k=1)
+    worst = int(pairs[above].argmax())
+    first, second = int(above[0][worst]), int(above[1][worst])
+    joint = real[:, first].astype(np.int64) * columns[second].codes + real[:, second]
+    law = np.unique(joint, return_counts=True)[1] / len(real)
+    return FarthestPair(
+        names=(columns[first].name, columns[second].name),
+        variation=float(pairs[first, second]),
+        by_chance=sampling_variation(law, first_rows=len(real), second_rows=synthetic_rows),
+        mean=float(pairs[above].mean()),
     )
 
 

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Final
 
-import numpy as np
-
 from core.artifacts.reports.owner_contents import OwnerReportContents
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.artifacts.reports.page import percent
@@ -13,7 +11,7 @@ from core.artifacts.reports.page import percent
 NO_LEAK: Final = 0.03
 """Differences of attacks from their reference up to this share are put down to chance."""
 STANDS_OUT: Final = 3.0
-"""A column is worth a look if its distance is this many times the distance by chance; a pair, this many times the mean of all pairs."""
+"""A column or the farthest pair is worth a look if its distance is this many times the distance by chance."""
 _LEAST: Final = 0.01
 _LEAST_OF_A_PAIR: Final = 0.1
 
@@ -36,10 +34,11 @@ def _sentences(contents: OwnerReportContents) -> Iterator[str]:
             f"Nearest is “{nearest.column.name}” ({percent(nearest.variation)}), farthest “{farthest.column.name}” "
             f"({percent(farthest.variation)}, by chance {percent(farthest.by_chance)})."
         )
-        first, second, distance, mean_of_pairs = _farthest_pair(contents)
+    pair = contents.farthest
+    if pair is not None:
         yield (
-            f"Pairs of columns are {percent(mean_of_pairs)} away on average; farthest are “{first}” and “{second}” "
-            f"({percent(distance)})."
+            f"Pairs of columns are {percent(pair.mean)} away on average; farthest are “{pair.names[0]}” and “{pair.names[1]}” "
+            f"({percent(pair.variation)})."
         )
     learning = contents.learning
     if learning is not None:
@@ -53,14 +52,6 @@ def _sentences(contents: OwnerReportContents) -> Iterator[str]:
         yield contents.target_note
 
 
-def _farthest_pair(contents: OwnerReportContents) -> tuple[str, str, float, float]:
-    """The names of the two columns, their distance, and the mean of all pairs."""
-    pairs = np.triu(contents.pair_errors, k=1)
-    first, second = (contents.columns[at].column.name for at in divmod(int(pairs.argmax()), len(pairs)))
-    every = pairs[np.triu_indices(len(pairs), k=1)]
-    return first, second, float(every.max()), float(every.mean())
-
-
 def _look_at(contents: OwnerReportContents) -> Iterator[str]:
     far = [each for each in contents.columns if each.variation > max(STANDS_OUT * each.by_chance, _LEAST)]
     if far:
@@ -68,13 +59,12 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
         named = ", ".join(f"“{each.column.name}”" for each in worst)
         more = f" and {len(far) - len(worst)} more" if len(far) > len(worst) else ""
         yield f"Look first at {named}{more}: over {STANDS_OUT:.0f} times as far from the real rows as by chance."
-    if len(contents.columns) > 1:
-        first, second, distance, mean_of_pairs = _farthest_pair(contents)
-        if distance > max(STANDS_OUT * mean_of_pairs, _LEAST_OF_A_PAIR):
-            yield (
-                f"“{first}” and “{second}” together are over {STANDS_OUT:.0f} times as far from the real rows as pairs on average: "
-                "if one tells the other, drop one or declare a rule."
-            )
+    pair = contents.farthest
+    if pair is not None and pair.variation > max(STANDS_OUT * pair.by_chance, _LEAST_OF_A_PAIR):
+        yield (
+            f"“{pair.names[0]}” and “{pair.names[1]}” together are over {STANDS_OUT:.0f} times as far from the real rows as by "
+            "chance: if one tells the other, drop one or declare a rule."
+        )
     learning = contents.learning
     if learning is not None and learning.from_synthetic[0].accuracy <= learning.majority:
         yield (

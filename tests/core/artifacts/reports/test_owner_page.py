@@ -11,7 +11,7 @@ import pytest
 from core.artifacts.reports import owner_contents
 from core.artifacts.reports.columns import columns_of, target_note
 from core.artifacts.reports.learning import Learning, Score
-from core.artifacts.reports.owner_contents import OwnerReportContents, measure
+from core.artifacts.reports.owner_contents import FarthestPair, OwnerReportContents, measure
 from core.artifacts.reports.owner_files import STEP_BYTES, report_key, write_report
 from core.artifacts.reports.owner_findings import summarise
 from core.artifacts.reports.owner_page import (
@@ -157,15 +157,32 @@ def test_a_classifier_is_blamed_only_where_real_rows_teach_more(real: float, sai
     assert any(said in sentence for sentence in summarise(contents).look_at)
 
 
-@pytest.mark.parametrize(("farthest", "told"), [(0.6, True), (0.12, False), (0.09, False)])
-def test_a_pair_far_beyond_the_others_is_named(farthest: float, told: bool):
-    contents = contents_of(domain_of(4), rows=60)
-    errors = np.full((4, 4), 0.02 if farthest < 0.1 else 0.05)
-    errors[0, 2] = errors[2, 0] = farthest
-    first, second = contents.columns[0].column.name, contents.columns[2].column.name
-    said = f"“{first}” and “{second}” together are over 3 times as far"
-    found = summarise(replace(contents, pair_errors=errors)).look_at
-    assert any(sentence.startswith(said) for sentence in found) == told
+@pytest.mark.parametrize(
+    ("variation", "by_chance", "told"), [(0.6, 0.05, True), (0.6, 0.25, False), (0.09, 0.01, False)]
+)
+def test_a_pair_stands_out_three_times_beyond_chance(variation: float, by_chance: float, told: bool):
+    pair = FarthestPair(names=("stay", "ward"), variation=variation, by_chance=by_chance, mean=0.05)
+    found = summarise(replace(contents_of(domain_of(4), rows=60), farthest=pair)).look_at
+    assert any(sentence.startswith("“stay” and “ward” together") for sentence in found) == told
+
+
+def test_the_farthest_pair_is_that_of_columns_that_tell_each_other(monkeypatch):
+    monkeypatch.setattr(owner_contents, "SYNTHETIC_ROWS", 4000)
+    columns = columns_of(domain_of(4))
+    rng = np.random.default_rng(2)
+
+    def draw(count: int, rng: np.random.Generator) -> np.ndarray:
+        return np.stack([rng.integers(0, column.codes, count) for column in columns], axis=1)
+
+    real = draw(4000, rng)
+    real[:, 2] = real[:, 1] % columns[2].codes
+    pair = measure(real, np.arange(4000), draw, columns, target="amount").farthest
+    assert pair is not None
+    assert pair.names == (columns[1].name, columns[2].name)
+    assert pair.variation > 3 * pair.by_chance
+    # Half the sum over k cells, as likely each, of the mean absolute difference of two shares from 4,000 rows each.
+    cells = columns[1].codes
+    assert pair.by_chance == pytest.approx(np.sqrt(cells / (4000 * np.pi)), rel=0.05)
 
 
 def test_one_column_and_one_unit_are_reported_without_what_they_cannot_have():
