@@ -48,8 +48,7 @@ _SEVERAL = 1.1
 """Rows of a person on average from which a table is one of events."""
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
-_WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit; else ignore it, unless its values may be released."
-_WHOSE_IGNORED = "An identifier that repeats. If it says whose row it is, make it the privacy unit."
+_WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -174,9 +173,9 @@ def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> di
         if column["name"] not in others:
             continue
         if column["kind"] == "ignored":
-            column[NOTE] = _WHOSE_IGNORED
+            column[NOTE] = f"{_WHOSE}."
         else:
-            column[NOTE] = f"{_WHOSE} {column[NOTE]}"
+            column[NOTE] = f"{_WHOSE}; else ignore it, unless its values may be released. {column[NOTE]}"
     target = _target(columns)
     draft: dict[str, Any] = {
         "schema": SCHEMA,
