@@ -40,9 +40,6 @@ MOST_CELLS = 2**25
 MOST_EXPECTED = 2.0**32
 """Records that are expected in all, at most: distances are exact up to twice as many. Members of a federation may hand in counts of any
 number of records, and integers that overflow or floats that round would let one record move a distance by more than one."""
-WORTH = 1.0
-"""Least distance, as a share of all records, of a pair that is counted, over the root of the noise of a cell as a share of them.
-Groups grow with the root of the signal (`models.grouping`), so what counting a pair leaves wrong falls with that root."""
 _STREAM = 2**32 + 1
 
 Floats = npt.NDArray[np.float64]
@@ -190,26 +187,9 @@ def shares_from_independence(
     return shares
 
 
-def worth_counting(
-    shares: Floats, pairs: Sequence[Pair], *, declared_size: int, cell_std: float, always: int
-) -> tuple[Pair, ...]:
-    """Choose the pairs whose distance is above what counting them leaves wrong; more pairs have more noise each.
-
-    Args:
-        shares: (pairs,) estimated distances from independence.
-        pairs: the pairs, in the same order.
-        declared_size: declared number of units.
-        cell_std: standard deviation of a cell's noise if one table were counted, in records.
-        always: tables that are counted whatever is chosen.
-    """
-    order = np.argsort(-shares, kind="stable")
-    tables = always + np.arange(1, len(order) + 1)
-    worth = shares[order] > WORTH * np.sqrt(cell_std * np.sqrt(tables) / declared_size)
-    many = len(order) if worth.all() else int(np.argmin(worth))
-    chosen = order[
-        : max(many, 0 if always else 1)
-    ]  # a planned release is always made, so at least one table is counted
-    return tuple(pairs[place] for place in sorted(chosen.tolist()))
+def spreads_of(laws: Sequence[Floats], groups: Sequence[Groups]) -> Floats:
+    """One less the sum of the squared shares of the groups of every column; (columns,)."""
+    return np.array([1.0 - np.square(shares).sum() for shares in _of_groups(laws, groups)])
 
 
 def _of_groups(laws: Sequence[Floats], groups: Sequence[Groups]) -> list[Floats]:

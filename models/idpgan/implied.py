@@ -5,7 +5,7 @@ of most mutual information make a tree (Chow and Liu 1968); along its paths colu
 does not hold has an implied law. The tree is not true of real columns. From independence a counted pair takes as much of the step to the
 implied law, or of several such steps, as its own noisy counts speak for, and its shrinkage begins there (`models.idpgan.targets`). The
 counts that the tree was made of have noise of their own, so the pair is not compared with itself. Pairs that were not counted take the part,
-at most all, that is nearest to all counted pairs together.
+at most all, that is nearest to all counted pairs together; none where only pairs with the target were counted, which tell nothing of it.
 
 By class of the target a law is that within each class, and the tree is one for all classes.
 """
@@ -60,10 +60,8 @@ def implied_laws(
             residual = centred(noisy[:, block, other] - independent(ones, law, block, other))
             variance = pair_std[block.start, other.start] ** 2
             found[i, j] = float((free * residual).sum()) / variance, float(np.square(free).sum()) / variance
-    along, length = (
-        (math.fsum(column) for column in zip(*found.values(), strict=True)) if found else (0.0, 0.0)
-    )
-    of_all = min(max(along / length, 0.0), 1.0) if length > 0 else 0.0
+    along, length = (math.fsum(sums[one] for sums in found.values()) for one in (0, 1))
+    of_all = 0.0 if layout.pairs == () else min(_part(along, length), 1.0)
     made = {}
     for (i, j), step in steps.items():
         part = _part(*found[i, j]) if (i, j) in found else of_all

@@ -50,13 +50,14 @@ from models.idpgan.targets import (
     moment_targets,
 )
 from models.idpgan.variety import noisy_variety
+from models.pair_choice import pairs_to_count
 from models.randomness import KeyedStreams, Purpose
 from models.screening import (
     noisy_distances,
     pairs_of_columns,
     screening_groups,
     shares_from_independence,
-    worth_counting,
+    spreads_of,
 )
 from models.smoothing import CodeOrder
 from models.synthesizer import NoisyVariety
@@ -271,22 +272,14 @@ def screened_pairs(
         np.abs(sums_of_groups(noisier, groups) - sums_of_groups(law, groups)).sum()
         for noisier, law, groups in zip(again, laws, _screening_groups(again, counter, plan), strict=True)
     ]
-    shares = shares_from_independence(
-        distances,
-        laws,
-        _screening_groups(laws, counter, plan),
-        size=size,
-        errors=np.array(errors),
-        parts=parts,
-    )
-    pairs = pairs_of_columns(len(laws))
-    open_to_choice = [place for place, pair in enumerate(pairs) if counter.target_index not in pair]
-    return worth_counting(
-        shares[open_to_choice],
-        [pairs[place] for place in open_to_choice],
+    groups = _screening_groups(laws, counter, plan)
+    return pairs_to_count(
+        shares_from_independence(distances, laws, groups, size=size, errors=np.array(errors), parts=parts),
+        pairs_of_columns(len(laws)),
+        spreads_of(laws, groups),
+        target_index=counter.target_index,
         declared_size=plan.declared_size,
         cell_std=noise_of_tables(plan.summed, 1, most_records=counter.most_records),
-        always=_with_target(counter),
     )
 
 

@@ -26,7 +26,6 @@ from models.screening import (
     screening_groups,
     screening_std,
     shares_from_independence,
-    worth_counting,
 )
 from tests.core.plan import shapes
 from tests.core.plan.shapes import Shape
@@ -381,19 +380,3 @@ def test_groups_for_the_distances_fit_the_room(columns, rows):
     counts = group_counts(groups)
     assert max(counts) <= 1.1 * screening.MOST_GROUPS
     assert sum(a * b for a, b in itertools.combinations(counts, 2)) <= 1.1 * screening.MOST_CELLS
-
-
-def test_more_pairs_are_chosen_where_noise_is_less_and_always_one_table_is_counted():
-    pairs = pairs_of_columns(6)
-    shares = np.linspace(0.0, 0.6, len(pairs))
-
-    def chosen(cell_std: float, *, always: int = 5) -> int:
-        return len(worth_counting(shares, pairs, declared_size=2000, cell_std=cell_std, always=always))
-
-    counts = [chosen(cell_std) for cell_std in (0.001, 1.0, 5.0, 20.0, 100.0, 1e5)]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] >= len(pairs) - 1
-    assert counts[-1] == 0
-    assert chosen(1e5, always=0) == 1
-    strongest = worth_counting(shares, pairs, declared_size=2000, cell_std=20.0, always=5)
-    assert set(strongest) == set(pairs[-len(strongest) :])
