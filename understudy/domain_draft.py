@@ -16,9 +16,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from understudy.dependency_search import DependencySearch
 from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_bounds import BINS, choose_bounds
 from understudy.draft_categories import NOTE, words
+from understudy.draft_dependencies import RULES, leave_copies_out, propose_rules
 from understudy.draft_numbers import (
     MOST_INTEGER_CODES,
     are_codes,
@@ -35,6 +37,7 @@ from understudy.draft_words import (
     target_rank,
 )
 from understudy.errors import InputUnusable, library_missing
+from understudy.frame_words import PANDAS, FrameWords
 from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect, require_different
 from understudy.written_numbers import writing_of
 
@@ -74,12 +77,13 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
         raise InputUnusable(message)
     try:
         dialect, names = (None, []) if is_parquet(path) else read_dialect(path, header, delimiter)
-        facts: dict[str, Facts] = {}
+        facts, search = dict[str, Facts](), DependencySearch()
         rows, ragged = 0, list[int]()
         for batch in batches_of(path, dialect, names, ragged):
             rows += batch.num_rows
             for name in batch.schema.names:
                 facts.setdefault(name, Facts()).look(batch.column(name))
+            search.look(batch)
     except UnicodeDecodeError:
         message = f"{path.name} is not UTF-8; save it as UTF-8"
         raise InputUnusable(message) from None
@@ -89,7 +93,7 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
     if rows == 0:
         message = f"{path.name} has no rows"
         raise InputUnusable(message)
-    draft = _document(facts, rows, dialect)
+    draft = _document(facts, rows, dialect, search, PANDAS)
     if ragged:
         draft[NOTE] += (
             f" {len(ragged)} rows have more or fewer fields than there are columns, the first is row {ragged[0]} of the file: correct"
@@ -98,8 +102,12 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
     return draft
 
 
-def draft_frame(table: Any) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
     """Draft the domain document of an Arrow table; see `draft_domain`.
+
+    Args:
+        table: The rows.
+        words: Of the library in which the reader has them.
 
     Raises:
         InputUnusable: the table has no rows, or two columns of the same name.
@@ -107,14 +115,15 @@ def draft_frame(table: Any) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; 
     """
     _arrow()
     require_different(table.column_names)
-    facts = {name: Facts() for name in table.column_names}
+    facts, search = {name: Facts() for name in table.column_names}, DependencySearch()
     for batch in table.to_batches(1 << 16):
         for name in batch.schema.names:
             facts[name].look(batch.column(name))
+        search.look(batch)
     if table.num_rows == 0:
         message = "the table has no rows"
         raise InputUnusable(message)
-    return _document(facts, table.num_rows, None)
+    return _document(facts, table.num_rows, None, search, words)
 
 
 def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
@@ -128,10 +137,13 @@ def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
 
 def render_draft(draft: dict[str, Any]) -> str:
     """The draft as JSON text for a person: one key per line, lists on one line."""
-    columns = ",\n".join("  " + _render(column, 2) for column in draft["columns"])
-    rest = {key: value for key, value in draft.items() if key != "columns"}
+    rest = {key: value for key, value in draft.items() if key not in {"columns", RULES}}
     head = _render(rest, 0)[:-2]  # without the closing brace
-    return f'{head},\n "columns": [\n{columns}\n ]\n}}\n'
+    lists = {key: draft[key] for key in ("columns", RULES) if key in draft}
+    for key, entries in lists.items():
+        shown = ",\n".join("  " + _render(entry, 2) for entry in entries)
+        head += f',\n "{key}": [\n{shown}\n ]'
+    return f"{head}\n}}\n"
 
 
 def codes_at_most(draft: dict[str, Any]) -> int:
@@ -166,9 +178,11 @@ def _render(value: dict[str, Any], indent: int) -> str:
     return "{\n" + lines + "\n" + " " * indent + "}"
 
 
-def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> dict[str, Any]:
+def _document(
+    facts: dict[str, Facts], rows: int, dialect: Dialect | None, search: DependencySearch, words: FrameWords
+) -> dict[str, Any]:
     unit, why, others = _unit(facts)
-    columns = [_column(name, fact, is_unit=name == unit) for name, fact in facts.items()]
+    columns = [_column(name, fact, words, is_unit=name == unit) for name, fact in facts.items()]
     for column in columns:
         if column["name"] not in others:
             continue
@@ -206,6 +220,9 @@ def _document(facts: dict[str, Facts], rows: int, dialect: Dialect | None) -> di
             and not set(facts[column["name"]].odd or ()).issubset(odd)
         ):
             _unreadable_to_null(column)
+    leave_copies_out(columns, facts, search, target=target, words=words)
+    if rules := propose_rules(columns, facts, search, target=target):
+        draft[RULES] = rules
     draft["columns"] = columns
     return draft
 
@@ -272,8 +289,8 @@ def _unreadable_to_null(column: dict[str, Any]) -> None:
     column[MARK].append(key)
 
 
-def _column(name: str, fact: Facts, *, is_unit: bool) -> dict[str, Any]:
-    kind = _unit_kind(fact) if is_unit else _kind(name, fact)
+def _column(name: str, fact: Facts, frame: FrameWords, *, is_unit: bool) -> dict[str, Any]:
+    kind = _unit_kind(fact) if is_unit else _kind(name, fact, frame)
     column: dict[str, Any] = {"name": name} | kind
     present = fact.present - sum((fact.odd or {}).values()) if fact.numeric else fact.present
     if column["kind"] not in {"ignored", "unit"} and present < fact.rows:
@@ -287,29 +304,27 @@ def _unit_kind(fact: Facts) -> dict[str, Any]:
     return {"kind": "unit", NOTE: f"Says whose row it is: kept sealed, never modelled or released.{missing}"}
 
 
-def _kind(name: str, fact: Facts) -> dict[str, Any]:
+def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
     if (
         fact.readable
+        and not fact.numeric
         and fact.distinct > MOST_INTEGER_CODES
         and (writing := writing_of(fact.values)) is not None
     ):
-        return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name)}."}
-    if (reason := _not_modelled(name, fact)) is not None:
+        return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name, frame)}."}
+    if (reason := _not_modelled(name, fact, frame)) is not None:
         return {"kind": "ignored", NOTE: reason}
     if _is_time(fact):
         return _times(fact)
     if fact.numeric and not are_codes(name, fact):
         return numbers(name, fact)
-    return words(name, fact, codes=fact.numeric)
+    return words(name, fact, codes=fact.numeric, frame=frame)
 
 
-def _not_modelled(name: str, fact: Facts) -> str | None:
+def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
     """Why a column is dropped; None where it is not."""
     if not fact.readable:
-        return (
-            "Values of this type cannot be modelled. In pandas, `.dt.total_seconds()` makes lengths of time numbers, and `.astype(str)` makes"
-            " intervals and periods words."
-        )
+        return f"Values of this type cannot be modelled. In {frame.library}, {frame.unreadable}."
     if fact.present == 0:
         return "The column is empty."
     if _is_time(fact):

@@ -5,8 +5,10 @@ from itertools import pairwise
 from typing import Any, Final
 
 from understudy.draft_categories import NOTE
+from understudy.draft_dependencies import RULES
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
+from understudy.table_files import MARK
 
 NUMBERS_LEFT_OUT: Final = "Numbers that are written as text are left out of every release"
 """How the note of such a column begins."""
@@ -30,6 +32,23 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
     )
 
 
+def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
+    """Say which columns a draft takes to be told by others, in one line or none.
+
+    Args:
+        document: A draft.
+        answer: How its rules are dropped.
+    """
+    named = [
+        " tells ".join(rule["columns"])
+        for rule in document.get(RULES) or ()
+        if rule.get("kind") == "determines" and MARK in rule
+    ]
+    if not named:
+        return []
+    return [f"Drafted rules, which every synthetic row keeps: {', '.join(named)}. To drop them: {answer}."]
+
+
 def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
     """Ask which of several dates or times comes first, in one line or none.
 
@@ -40,7 +59,8 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
     names = [
         column["name"] for column in document.get("columns", ()) if column["kind"] in {"date", "datetime"}
     ]
-    if len(names) < 2 or document.get("rules"):  # noqa: PLR2004 - an order takes two
+    has_order = any(rule.get("kind") == "at_most" for rule in document.get("rules") or ())
+    if len(names) < 2 or has_order:  # noqa: PLR2004 - an order takes two
         return []
     named = f"If one of {', '.join(names)} is never after another"
     near = (

@@ -10,6 +10,7 @@ from understudy.code_forms import CodeForm, PublicBook
 from understudy.draft_bounds import FEWEST_TO_LEARN
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD, MOST_INTEGER_CODES
 from understudy.draft_words import code_book, code_form, ordered
+from understudy.frame_words import PANDAS, FrameWords
 from understudy.table_facts import Facts
 
 NOTE = "_note"
@@ -25,13 +26,14 @@ _TRUE_WORDS = {"true", "yes", "y", "t"}
 _FALSE_WORDS = {"false", "no", "n", "f"}
 
 
-def words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
+def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) -> dict[str, Any]:
     """Draft a column of words, or of numbers that are codes.
 
     Args:
         name: Of the column.
         fact: What its rows hold.
         codes: Whether they are numbers.
+        frame: Words of the library in which the reader has the rows.
 
     Returns:
         Kind and words, and a note.
@@ -45,7 +47,7 @@ def words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     form = code_form(name, counts)
     shortened = None if form is None else form.book_of(counts)
     if shortened is not None and len(shortened.words) <= _MOST_CATEGORIES:
-        return _whole_book(shortened, counts, *_on_lost_zeros(name, form, counts))
+        return _whole_book(shortened, counts, *_on_lost_zeros(name, form, counts, frame))
     label = code_book(name, counts)
     if len(counts) <= MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
         return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
@@ -56,8 +58,8 @@ def words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
         or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
     ):
         many = _many_words(fact, label, form, shortened)
-        more = _on_lost_zeros(name, form, counts)
-        more += _on_cases(name, counts) if many["kind"] == "categorical" else []
+        more = _on_lost_zeros(name, form, counts, frame)
+        more += _on_cases(name, counts, frame) if many["kind"] == "categorical" else []
         return many | {NOTE: " ".join([many[NOTE], *more])}
     dropped = len(counts) - len(kept)
     reasons = (
@@ -66,12 +68,12 @@ def words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
     if form is not None:
         reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
-        reasons += _on_lost_zeros(name, form, counts)
+        reasons += _on_lost_zeros(name, form, counts, frame)
     elif len(kept) > _SHORT_LIST:
         reasons.append(
             f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
         )
-    reasons += _on_cases(name, counts)
+    reasons += _on_cases(name, counts, frame)
     return {
         "kind": "categorical",
         "categories": sorted(kept, key=float) if codes else sorted(kept),
@@ -80,7 +82,7 @@ def words(name: str, fact: Facts, *, codes: bool) -> dict[str, Any]:
     } | ({} if shortened is None else {BOOK: shortened.label})
 
 
-def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str]) -> list[str]:
+def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str], frame: FrameWords) -> list[str]:
     """What to do where codes were read as numbers, in a list of one sentence or none."""
     whole = None if form is None else form.lost_zeros(words)
     if whole is None:
@@ -88,20 +90,19 @@ def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str]) -> 
     return [
         (
             f"Read as numbers, codes such as {whole} have lost their leading zeros, and synthetic rows will lack them too: read the column as"
-            f" text before you draft (in pandas, read_csv(..., dtype={{{name!r}: str}})), and restore them where a file has lost them."
+            f" text before you draft (in {frame.library}, {frame.read_as_text(name)}), and restore them where a file has lost them."
         )
     ]
 
 
-def _on_cases(name: str, words: Collection[str]) -> list[str]:
+def _on_cases(name: str, words: Collection[str], frame: FrameWords) -> list[str]:
     """What to do where words differ in case alone, in a list of one sentence or none."""
     if len({word.casefold() for word in words}) == len(words):
         return []
-    column = f"frame[{name!r}]"
     return [
         (
             "Some words differ in case alone, and are different words to a release: if they mean the same, write them alike and draft that"
-            f" file (in pandas, {column} = {column}.str.lower())."
+            f" file (in {frame.library}, {frame.changed(name, frame.lower)})."
         )
     ]
 

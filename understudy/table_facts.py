@@ -42,7 +42,7 @@ _MISSING = (
     "not specified",
     "unspecified",
 )
-_NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
+NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
 """Texts that mean "missing" in every column of a file."""
 _ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
 """Words, in lower case, that mean "missing" among numbers, and something else among words."""
@@ -111,7 +111,7 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
         # An index that was written along has no name.
         named = first[1:] if first[0] == "" and all(_is_number(row[0]) for row in others) else first
         recurs = bool(others) and _same_words(first, others)
-        header = not any(_is_number(text) or text in _NULLS for text in named)
+        header = not any(_is_number(text) or text in NULLS for text in named)
         header = header and (not recurs or (numbers_below and len(set(named)) == len(named)))
     if header and "" in first:
         message = (
@@ -142,7 +142,7 @@ def require_different(names: Sequence[str]) -> None:
             raise InputUnusable(message)
 
 
-def _is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
     """Whether intake reads values of a type, as some kind of column."""
     import pyarrow as pa
     from pyarrow import types
@@ -272,7 +272,7 @@ class Facts:
 
         self.rows += len(values)
         kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-        if not _is_readable(kind):
+        if not is_readable(kind):
             self.readable = False
             return
         if pa.types.is_dictionary(values.type):
@@ -281,7 +281,7 @@ class Facts:
         texts = values.cast(pa.string())
         bare = pc.utf8_trim_whitespace(texts)
         self.blanks |= bool(pc.any(pc.not_equal(texts, bare)).as_py())
-        null = pc.is_in(bare, value_set=pa.array(_NULLS))
+        null = pc.is_in(bare, value_set=pa.array(NULLS))
         self.null_texts |= set(pc.unique(bare.filter(null)).to_pylist())
         bare = bare.filter(pc.and_(pc.invert(null), pc.is_valid(bare)))
         self.present += len(bare)
@@ -293,9 +293,12 @@ class Facts:
     def _count(self, bare: Any) -> None:  # noqa: ANN401
         import pyarrow.compute as pc
 
-        for item in pc.value_counts(bare).to_pylist():
-            if self._kept(item["values"]):
-                self.values[item["values"]] += item["counts"]
+        found = pc.value_counts(bare)
+        for text, count in zip(
+            *(found.field(name).to_pylist() for name in ("values", "counts")), strict=True
+        ):
+            if self._kept(text):
+                self.values[text] += count
         while len(self.values) > _MOST_SAMPLED:
             self.thinned += 1
             self.values = Counter({text: count for text, count in self.values.items() if self._kept(text)})

@@ -84,13 +84,14 @@ def without_notes(document: dict[str, Any]) -> dict[str, Any]:
     for key, value in cleaned.items():
         if isinstance(value, dict):
             cleaned[key] = {inner: item for inner, item in value.items() if not inner.startswith("_")}
-    if isinstance(columns := cleaned.get("columns"), list):
-        cleaned["columns"] = [
-            {key: value for key, value in column.items() if not key.startswith("_")}
-            if isinstance(column, dict)
-            else column
-            for column in columns
-        ]
+    for listed in ("columns", "rules"):
+        if isinstance(entries := cleaned.get(listed), list):
+            cleaned[listed] = [
+                {key: value for key, value in entry.items() if not key.startswith("_")}
+                if isinstance(entry, dict)
+                else entry
+                for entry in entries
+            ]
     return cleaned
 
 

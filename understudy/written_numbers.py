@@ -7,7 +7,9 @@ as words without an order. A draft says instead how to write the numbers plainly
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
+
+from understudy.frame_words import PANDAS, FrameWords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,23 +20,24 @@ class Writing:
         example: Such a number, of no row.
         plain: The same as intake reads it.
         form: Of one number.
-        remedy: An expression of pandas that gives plain numbers, of `{column}`, a column of text.
+        remedy: Name of the expression of `FrameWords` that gives plain numbers.
     """
 
     example: str
     plain: str
     form: re.Pattern[str]
-    remedy: str
+    remedy: Literal["with_point", "with_comma", "clock", "half_day", "minutes"]
 
-    def advice(self, name: str) -> str:
+    def advice(self, name: str, words: FrameWords = PANDAS) -> str:
         """What a person does before the draft, in one sentence."""
-        return f"write them plainly, {self.plain} for {self.example}, and draft that file (in pandas, {self.assignment(name)})"
+        return (
+            f"write them plainly, {self.plain} for {self.example}, and draft that file (in {words.library},"
+            f" {self.assignment(name, words)})"
+        )
 
-    def assignment(self, name: str) -> str:
-        """The line of pandas that writes a column plainly."""
-        # Names of columns may have braces, which `format` leaves alone in what it puts in.
-        column = f"frame[{name!r}]"
-        return f"{column} = {self.remedy.format(column=column)}"
+    def assignment(self, name: str, words: FrameWords = PANDAS) -> str:
+        """The line that writes a column plainly."""
+        return words.changed(name, getattr(words, self.remedy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +54,11 @@ class Ambiguous:
     grouping: Writing
     decimal: Writing
 
-    def advice(self, name: str) -> str:
+    def advice(self, name: str, words: FrameWords = PANDAS) -> str:
         """What a person does before the draft, in one sentence."""
         return (
-            f"write them plainly, and draft that file; only you know what 1{self.mark}234 means (in pandas,"
-            f" {self.grouping.assignment(name)} if it is 1234, and {self.decimal.assignment(name)} if it is 1.234)"
+            f"write them plainly, and draft that file; only you know what 1{self.mark}234 means (in {words.library},"
+            f" {self.grouping.assignment(name, words)} if it is 1234, and {self.decimal.assignment(name, words)} if it is 1.234)"
         )
 
 
@@ -74,32 +77,32 @@ _WITH_POINT: Final = Writing(
     example="$1,234.50 or 12.5%",
     plain="1234.50 or 12.5",
     form=_form(_POINT),
-    remedy="{column}.str.replace('[^0-9.-]', '', regex=True).astype(float)",
+    remedy="with_point",
 )
 _WITH_COMMA: Final = Writing(
     example="1.234,50 or 12,5 %",
     plain="1234.50 or 12.5",
     form=_form(_COMMA),
-    remedy="{column}.str.replace('[^0-9,-]', '', regex=True).str.replace(',', '.').astype(float)",
+    remedy="with_comma",
 )
 _CLOCKS: Final = (
     Writing(
         example="17:45",
         plain="1745",
         form=re.compile(r"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?"),
-        remedy="{column}.astype('string').str.slice(0, 5).str.replace(':', '').astype('Int64')",
+        remedy="clock",
     ),
     Writing(
         example="5:45 PM",
         plain="1745",
         form=re.compile(r"(?:0?[1-9]|1[0-2]):[0-5][0-9]\s?[AaPp][Mm]"),
-        remedy="pandas.to_datetime({column}, format='%I:%M %p').dt.strftime('%H%M').astype('Int64')",
+        remedy="half_day",
     ),
     Writing(
         example="36:15",
         plain="2175",
         form=re.compile(r"[0-9]{1,4}:[0-5][0-9]"),
-        remedy="{column}.str.split(':').str[0].astype(float) * 60 + {column}.str.split(':').str[1].astype(float)",
+        remedy="minutes",
     ),
 )
 """Times of the day, as a draft reads them from whole numbers; and lengths of time, in their smaller unit."""

@@ -138,14 +138,22 @@ def _without_size(drafted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
-    """The marked locations: the document itself, then its columns in order."""
-    columns = drafted.get("columns")
+    """The marked locations: the document itself, how its files are written, then its columns and its rules in order."""
+    columns, rules, written = (drafted.get(key) for key in ("columns", "rules", "csv"))
     places = [(WHOLE, "The document", drafted)]
+    if isinstance(written, dict):
+        places.append(("csv", "How files are written", written))
     if isinstance(columns, list):
         places += [
             (str(index), str(column.get("name", index)), column)
             for index, column in enumerate(columns)
             if isinstance(column, dict)
+        ]
+    if isinstance(rules, list):
+        places += [
+            (f"rule{index}", f"Rule of {', '.join(map(str, rule.get('columns', ())))}", rule)
+            for index, rule in enumerate(rules)
+            if isinstance(rule, dict)
         ]
     return [
         Marked(place=place, name=name, values=_values(holder))

@@ -54,6 +54,24 @@ def test_what_the_command_drafted_is_taken_as_it_is(
     assert (dataset["name"], dataset["declared_size"]) == (kind, 1000)
 
 
+def test_a_drafted_rule_and_the_words_of_a_file_are_confirmed_one_by_one(
+    sign_in: Callable[..., Visitor], tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows.csv"
+    lines = [f"{'abc'[n % 3]},{['north', 'south', 'west'][n % 3]},{n % 7}" for n in range(300)]
+    rows.write_text("\n".join(["code,label,x", *lines]) + "\n")
+    owner = sign_in("owner")
+    facts = {"name": "coded", "declared_size": "300", "domain": json.dumps(draft_domain(rows))}
+    looked = owner.send("/datasets/review", **facts)
+    found = re.findall(r'name="confirmed" value="(\w+)"', looked.text)
+    assert {"csv", "rule0"} <= set(found)
+    assert "Rule of label, code" in looked.text or "Rule of code, label" in looked.text
+    for place in ("csv", "rule0"):
+        others = [one for one in found if one != place]
+        assert owner.send("/datasets", **facts, confirmed=others).status_code == 422
+    assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed=found)
+
+
 def test_a_dataset_that_has_its_rows_has_all_steps_behind_it(
     world: World, sign_in: Callable[..., Visitor]
 ) -> None:

@@ -12,7 +12,8 @@ from tests.understudy.test_domain_draft import column, confirmed
 from understudy.code_forms import BOOKS
 from understudy.domain_draft import MARK, codes_at_most, draft_frame, render_draft
 from understudy.draft_categories import BOOK, NOTE
-from understudy.draft_confirmation import change, marks_of
+from understudy.draft_changes import change
+from understudy.draft_marks import marks_of
 from understudy.draft_words import code_form
 from understudy.table_files import without_notes
 

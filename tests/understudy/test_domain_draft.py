@@ -265,7 +265,7 @@ def test_a_key_that_names_no_person_is_only_pointed_at(tmp_path: Path):
 
 def test_bands_and_codes_have_their_kinds(tmp_path: Path):
     bands = ["18-24", "25-64", "65+", "<18"]
-    rows = "".join(f"{bands[n % 4]},{n % 7},{n % 7},0{n % 30 + 100},{20 + n % 40}\n" for n in range(200))
+    rows = "".join(f"{bands[n % 4]},{n % 7},{n // 7 % 7},0{n % 30 + 100},{20 + n % 40}\n" for n in range(200))
     draft = draft_domain(write(tmp_path, ("age,ward_type,visits,plz,years\n" + rows).encode()))
     assert column(draft, "age")["levels"] == ["<18", "18-24", "25-64", "65+"]
     assert column(draft, "ward_type")["categories"] == [str(n) for n in range(7)]
@@ -306,7 +306,11 @@ def test_what_does_not_fit_a_natural_scale_has_bounds_of_its_own(tmp_path: Path)
 
 def test_times_of_the_clock_have_a_bin_for_each_hour(tmp_path: Path):
     minutes = [n % 24 * 100 + n * 7 % 60 for n in range(1440)]
-    rows = "".join(f"{time},{time},{n % 2400},{n % 48 * 50}\n" for n, time in enumerate([*minutes, 2400]))
+    both = [*minutes, 2400]
+    rows = "".join(
+        f"{time},{later},{n % 2400},{n % 48 * 50}\n"
+        for n, (time, later) in enumerate(zip(both, both[::-1], strict=True))
+    )
     path = write(tmp_path, ("dep,sched_time,flight_no,fee\n" + rows).encode())
     draft = draft_domain(path)
     for name in ("dep", "sched_time"):

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from core.plan.domain.table import TableDomain
 from understudy.cli import app
 from understudy.domain_draft import draft_domain, render_draft
-from understudy.draft_confirmation import KINDS, accept_kinds, change, marks_of
+from understudy.draft_changes import change
+from understudy.draft_marks import KINDS, accept_kinds, marks_of
 from understudy.errors import InputUnusable, InvalidInput
 
 ROWS = "patient_id,age,ward,died\n" + "".join(
@@ -72,7 +73,7 @@ def test_a_person_stops_and_goes_on_later(draft: Path) -> None:
 
 
 def test_kinds_are_accepted_by_name(draft: Path) -> None:
-    words = [word for kind in KINDS[:-1] for word in ("--accept", kind)]
+    words = [word for kind in KINDS if kind != "words" for word in ("--accept", kind)]
     assert confirm(draft, *words)[0] == 1
     assert {mark.kind for mark in marks_of(json.loads(draft.read_text()))} == {"words"}
     assert confirm(draft, "--accept", "all")[0] == 0

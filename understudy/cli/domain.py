@@ -18,9 +18,10 @@ from understudy.domain_draft import (
     draft_domain,
     render_draft,
 )
-from understudy.draft_advice import declare_orders, order_of_times, warnings_of
+from understudy.draft_advice import declare_orders, order_of_times, rules_of, warnings_of
 from understudy.draft_categories import NOTE
-from understudy.draft_confirmation import KINDS, Quit, accept_kinds, marks_of, walk
+from understudy.draft_confirmation import Quit, walk
+from understudy.draft_marks import KINDS, accept_kinds, marks_of
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
 from understudy.table_files import read_domain, without_notes
@@ -151,6 +152,7 @@ def _choices(drafted: dict[str, Any]) -> list[str]:
         *lines,
         "",
         *warnings_of(drafted),
+        *rules_of(drafted, answer="the answer 'd' of `understudy domain confirm`"),
         str(drafted[NOTE]).removeprefix(DRAFT).strip(),
         f"Target: {'none' if target is None else target}. Declared size: {drafted['declared_size']:,}.",
     ]

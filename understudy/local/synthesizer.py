@@ -21,10 +21,12 @@ from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.domain_draft import draft_frame
-from understudy.draft_advice import order_of_times, warnings_of
+from understudy.draft_advice import order_of_times, rules_of, warnings_of
 from understudy.draft_categories import NOTE
-from understudy.draft_confirmation import Mark, accept_kinds, change
+from understudy.draft_changes import change
+from understudy.draft_marks import Mark, accept_kinds
 from understudy.errors import Conflict, DraftNotAccepted, InputUnusable
+from understudy.frame_words import words_of
 from understudy.local.accounts import Account, read_account, set_cap
 from understudy.local.fitted import Fitted, html_table
 from understudy.local.fitting import Watch, fit
@@ -66,7 +68,11 @@ class Draft:
 
     def _advice(self) -> list[str]:
         answer = 'accept_draft(rules=[{"kind": "at_most", "columns": [FIRST, LAST]}])'
-        return [*warnings_of(self.document), *order_of_times(self.document, answer=answer)]
+        return [
+            *warnings_of(self.document),
+            *rules_of(self.document, answer="accept_draft(rules=[])"),
+            *order_of_times(self.document, answer=answer),
+        ]
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
@@ -153,7 +159,7 @@ class Synthesizer:
         Raises:
             InputUnusable: it is no frame, or has no rows.
         """
-        self.draft_ = Draft(draft_frame(_arrow(frame)))
+        self.draft_ = Draft(draft_frame(_arrow(frame), words_of(frame)))
         return self.draft_
 
     def accept_draft(self, **changes: object) -> Self:

@@ -1,0 +1,120 @@
+"""Advice on frames in the words of the library that the reader has them in; lines of Python on a table called `frame`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameWords:
+    """How a library says what a draft advises.
+
+    Attributes:
+        library: Its name.
+        column: A column, of `{name}`, its name in quotes.
+        assign: A line that replaces a column, of `{name}` and `{expression}`.
+        add: A line that adds a column, likewise.
+        times: A column times a number, of `{column}` and `{factor}`.
+        lower: Words in lower case, of `{column}`.
+        with_point: Numbers of texts such as "$1,234.50", of `{column}`.
+        with_comma: Numbers of texts such as "1.234,50", likewise.
+        clock: 1745 of "17:45".
+        half_day: 1745 of "5:45 PM".
+        minutes: 2175 of "36:15".
+        as_text: A call that reads a CSV file with a column as text, of `{name}`.
+        unreadable: What makes numbers or words of types that intake cannot read, in one sentence.
+    """
+
+    library: str
+    column: str
+    assign: str
+    add: str
+    times: str
+    lower: str
+    with_point: str
+    with_comma: str
+    clock: str
+    half_day: str
+    minutes: str
+    as_text: str
+    unreadable: str
+
+    def of(self, name: str) -> str:
+        """The expression for a column."""
+        # Names of columns may have braces, which `format` leaves alone in what it puts in.
+        return self.column.format(name=repr(name))
+
+    def changed(self, name: str, form: str) -> str:
+        """The line that gives a column the values of an expression.
+
+        Args:
+            name: Of the column.
+            form: One of the expressions above.
+        """
+        return self.assign.format(name=repr(name), expression=form.format(column=self.of(name)))
+
+    def copied(self, name: str, of: str, factor: float) -> str:
+        """The line that adds a column that is another one times a number."""
+        column = self.of(of)
+        expression = column if factor == 1 else self.times.format(column=column, factor=f"{factor:.10g}")
+        return self.add.format(name=repr(name), expression=expression)
+
+    def read_as_text(self, name: str) -> str:
+        """The call that reads a file with one column as text."""
+        return self.as_text.format(name=repr(name))
+
+
+PANDAS: Final = FrameWords(
+    library="pandas",
+    column="frame[{name}]",
+    assign="frame[{name}] = {expression}",
+    add="frame[{name}] = {expression}",
+    times="{column} * {factor}",
+    lower="{column}.str.lower()",
+    with_point="{column}.str.replace('[^0-9.-]', '', regex=True).astype(float)",
+    with_comma="{column}.str.replace('[^0-9,-]', '', regex=True).str.replace(',', '.').astype(float)",
+    clock="{column}.astype('string').str.slice(0, 5).str.replace(':', '').astype('Int64')",
+    half_day="pandas.to_datetime({column}, format='%I:%M %p').dt.strftime('%H%M').astype('Int64')",
+    minutes="{column}.str.split(':').str[0].astype(float) * 60 + {column}.str.split(':').str[1].astype(float)",
+    as_text="read_csv(..., dtype={{{name}: str}})",
+    unreadable="`.dt.total_seconds()` makes lengths of time numbers, and `.astype(str)` makes intervals and periods words",
+)
+POLARS: Final = FrameWords(
+    library="polars",
+    column="pl.col({name})",
+    assign="frame = frame.with_columns({expression})",
+    add="frame = frame.with_columns(({expression}).alias({name}))",
+    times="{column} * {factor}",
+    lower="{column}.str.to_lowercase()",
+    with_point="{column}.str.replace_all('[^0-9.-]', '').cast(pl.Float64)",
+    with_comma="{column}.str.replace_all('[^0-9,-]', '').str.replace(',', '.').cast(pl.Float64)",
+    clock="{column}.cast(pl.String).str.slice(0, 5).str.replace_all(':', '').cast(pl.Int64)",
+    half_day="{column}.str.to_time('%I:%M %p').dt.strftime('%H%M').cast(pl.Int64)",
+    minutes="{column}.str.split(':').list.first().cast(pl.Float64) * 60 + {column}.str.split(':').list.last().cast(pl.Float64)",
+    as_text="pl.read_csv(..., schema_overrides={{{name}: pl.String}})",
+    unreadable="`.dt.total_seconds()` makes lengths of time numbers, and `.list.join(' ')` makes lists words",
+)
+ARROW: Final = FrameWords(
+    library="pyarrow",
+    column="frame[{name}]",
+    assign="frame = frame.set_column(frame.column_names.index({name}), {name}, {expression})",
+    add="frame = frame.append_column({name}, {expression})",
+    times="pc.multiply({column}, {factor})",
+    lower="pc.utf8_lower({column})",
+    with_point="pc.cast(pc.replace_substring_regex({column}, '[^0-9.-]', ''), 'double')",
+    with_comma="pc.cast(pc.replace_substring(pc.replace_substring_regex({column}, '[^0-9,-]', ''), ',', '.'), 'double')",
+    clock="pc.cast(pc.replace_substring(pc.utf8_slice_codeunits(pc.cast({column}, 'string'), 0, 5), ':', ''), 'int64')",
+    half_day="pc.cast(pc.strftime(pc.strptime({column}, '%I:%M %p', 's'), '%H%M'), 'int64')",
+    minutes=(
+        "pc.add(pc.multiply(pc.cast(pc.replace_substring_regex({column}, ':.*', ''), 'double'), 60),"
+        " pc.cast(pc.replace_substring_regex({column}, '.*:', ''), 'double'))"
+    ),
+    as_text="csv.read_csv(..., convert_options=csv.ConvertOptions(column_types={{{name}: 'string'}}))",
+    unreadable="`pc.cast(pc.cast(column, 'int64'), 'double')` makes lengths of time numbers, and `pc.binary_join(column, ' ')` makes lists words",
+)
+_ALL: Final[Mapping[str, FrameWords]] = {"pandas": PANDAS, "polars": POLARS, "pyarrow": ARROW}
+
+
+def words_of(frame: object) -> FrameWords:
+    """The words of a frame's own library; those of pandas for anything else."""
+    return _ALL.get(type(frame).__module__.partition(".")[0], PANDAS)
