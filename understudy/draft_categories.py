@@ -101,8 +101,8 @@ def _on_cases(name: str, words: Collection[str], frame: FrameWords) -> list[str]
         return []
     return [
         (
-            "Some words differ in case alone, and are different words to a release: if they mean the same, write them alike and draft that"
-            f" file (in {frame.library}, {frame.changed(name, frame.lower)})."
+            "Some words differ in case alone, and are different words to a release: if they mean the same, write them alike and draft again"
+            f" (in {frame.library}, {frame.changed(name, frame.lower)})."
         )
     ]
 

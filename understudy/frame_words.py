@@ -110,7 +110,7 @@ ARROW: Final = FrameWords(
         " pc.cast(pc.replace_substring_regex({column}, '.*:', ''), 'double'))"
     ),
     as_text="csv.read_csv(..., convert_options=csv.ConvertOptions(column_types={{{name}: 'string'}}))",
-    unreadable="`pc.cast(pc.cast(column, 'int64'), 'double')` makes lengths of time numbers, and `pc.binary_join(column, ' ')` makes lists words",
+    unreadable="`pc.cast(column, 'int64')` makes lengths of time numbers, and `pc.binary_join(column, ' ')` makes lists words",
 )
 _ALL: Final[Mapping[str, FrameWords]] = {"pandas": PANDAS, "polars": POLARS, "pyarrow": ARROW}
 

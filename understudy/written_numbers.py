@@ -31,7 +31,7 @@ class Writing:
     def advice(self, name: str, words: FrameWords = PANDAS) -> str:
         """What a person does before the draft, in one sentence."""
         return (
-            f"write them plainly, {self.plain} for {self.example}, and draft that file (in {words.library},"
+            f"write them plainly, {self.plain} for {self.example}, and draft it again (in {words.library},"
             f" {self.assignment(name, words)})"
         )
 
@@ -57,7 +57,7 @@ class Ambiguous:
     def advice(self, name: str, words: FrameWords = PANDAS) -> str:
         """What a person does before the draft, in one sentence."""
         return (
-            f"write them plainly, and draft that file; only you know what 1{self.mark}234 means (in {words.library},"
+            f"write them plainly, and draft it again; only you know what 1{self.mark}234 means (in {words.library},"
             f" {self.grouping.assignment(name, words)} if it is 1234, and {self.decimal.assignment(name, words)} if it is 1.234)"
         )
 

@@ -79,7 +79,7 @@ def fit(
     """Train a generator on private rows or images and charge the dataset's ledger for it.
 
     Args:
-        frame: the rows: a pandas DataFrame or an Arrow table with the declared columns; or the images: a numpy array of
+        frame: the rows: a DataFrame of pandas or polars, or an Arrow table, with the declared columns; or the images: a numpy array of
             uint8, (images, height, width, channels), or (images, height, width) where one channel is declared.
         domain: the declared domain, of a table or of images: its document, or the file that holds it.
         guarantee: epsilon and delta of this training.

@@ -59,7 +59,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         return clean_rows(domain, columns, table.num_rows, rules)
     except _BROKEN:
         message = (
-            "the rows must be a pandas DataFrame or an Arrow table, with one kind of value in each column, "
+            "the rows must be a DataFrame of pandas or polars, or an Arrow table, with one kind of value in each column, "
             "and of a kind that can be read as declared"
         )
         raise InputUnusable(message) from None
