@@ -12,10 +12,13 @@ Needs numpy and pyarrow (the extra ``offline``). The whole file is read once, in
 import json
 import math
 from calendar import monthrange
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from understudy.decimal_marks import MARKS, columns_with_commas, guess_mark, say_how_to_write, with_points
 from understudy.dependency_search import DependencySearch
 from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_bounds import BINS, choose_bounds
@@ -53,16 +56,44 @@ _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
+_COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | None = None) -> dict[str, Any]:
+@dataclass(slots=True)
+class _Seen:
+    """What was seen of the rows.
+
+    Attributes:
+        facts: Of each column.
+        search: For columns that say the same.
+        rows: Their number.
+        ragged: Numbers of the rows that have more or fewer fields than columns.
+    """
+
+    facts: dict[str, Facts] = field(default_factory=dict)
+    search: DependencySearch = field(default_factory=DependencySearch)
+    rows: int = 0
+    ragged: list[int] = field(default_factory=list)
+
+    def look(self, batch: Any) -> None:  # noqa: ANN401 (an Arrow batch; pyarrow is imported lazily)
+        """Take in the next rows."""
+        self.rows += batch.num_rows
+        for name in batch.schema.names:
+            self.facts.setdefault(name, Facts()).look(batch.column(name))
+        self.search.look(batch)
+
+
+def draft_domain(
+    path: Path, *, header: bool | None = None, delimiter: str | None = None, decimal_mark: str | None = None
+) -> dict[str, Any]:
     """Draft the domain document of a CSV (also gzipped) or Parquet file.
 
     Args:
         path: The private rows.
         header: Whether the first line names the columns; None to guess (always marked).
         delimiter: The character between fields; None to guess.
+        decimal_mark: The point or comma before decimals in a CSV file; None to guess.
 
     Returns:
         A document that ``TableDomain.from_json`` refuses until its marks are removed.
@@ -75,31 +106,42 @@ def draft_domain(path: Path, *, header: bool | None = None, delimiter: str | Non
     if not path.is_file():
         message = f"there is no file {path}"
         raise InputUnusable(message)
+    if decimal_mark not in {None, *MARKS}:
+        message = "the decimal mark is a point or a comma"
+        raise InputUnusable(message)
     try:
         dialect, names = (None, []) if is_parquet(path) else read_dialect(path, header, delimiter)
-        facts, search = dict[str, Facts](), DependencySearch()
-        rows, ragged = 0, list[int]()
-        for batch in batches_of(path, dialect, names, ragged):
-            rows += batch.num_rows
-            for name in batch.schema.names:
-                facts.setdefault(name, Facts()).look(batch.column(name))
-            search.look(batch)
+        seen = _look(path, dialect, names)
+        if dialect is not None:
+            mark = decimal_mark or guess_mark(seen.facts, delimiter=dialect.delimiter)
+            commas = columns_with_commas(seen.facts) if mark == "," else []
+            seen = _look(path, dialect, names, commas) if commas else seen
+            guessed = dialect.guessed if decimal_mark else (*dialect.guessed, "decimal_mark")
+            dialect = replace(dialect, decimal_mark=mark, guessed=guessed)
     except UnicodeDecodeError:
         message = f"{path.name} is not UTF-8; save it as UTF-8"
         raise InputUnusable(message) from None
     except (pa.ArrowException, OSError, EOFError):
         message = f"{path.name} cannot be read as CSV (plain or gzip) or Parquet"
         raise InputUnusable(message) from None
-    if rows == 0:
+    if seen.rows == 0:
         message = f"{path.name} has no rows"
         raise InputUnusable(message)
-    draft = _document(facts, rows, dialect, search, PANDAS)
-    if ragged:
+    draft = _document(seen, dialect, PANDAS)
+    if ragged := seen.ragged:
         draft[NOTE] += (
             f" {len(ragged)} rows have more or fewer fields than there are columns, the first is row {ragged[0]} of the file: correct"
             " them, or they are refused."
         )
     return draft
+
+
+def _look(path: Path, dialect: Dialect | None, names: list[str], commas: Sequence[str] = ()) -> _Seen:
+    """Read a file once; numbers of some columns have a decimal comma."""
+    seen = _Seen()
+    for batch in batches_of(path, dialect, names, seen.ragged):
+        seen.look(with_points(batch, commas) if commas else batch)
+    return seen
 
 
 def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
@@ -115,15 +157,13 @@ def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # no
     """
     _arrow()
     require_different(table.column_names)
-    facts, search = {name: Facts() for name in table.column_names}, DependencySearch()
+    seen = _Seen()
     for batch in table.to_batches(1 << 16):
-        for name in batch.schema.names:
-            facts[name].look(batch.column(name))
-        search.look(batch)
+        seen.look(batch)
     if table.num_rows == 0:
         message = "the table has no rows"
         raise InputUnusable(message)
-    return _document(facts, table.num_rows, None, search, words)
+    return _document(seen, None, words)
 
 
 def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
@@ -178,9 +218,8 @@ def _render(value: dict[str, Any], indent: int) -> str:
     return "{\n" + lines + "\n" + " " * indent + "}"
 
 
-def _document(
-    facts: dict[str, Facts], rows: int, dialect: Dialect | None, search: DependencySearch, words: FrameWords
-) -> dict[str, Any]:
+def _document(seen: _Seen, dialect: Dialect | None, words: FrameWords) -> dict[str, Any]:
+    facts, search, rows = seen.facts, seen.search, seen.rows
     unit, why, others = _unit(facts)
     columns = [_column(name, fact, words, is_unit=name == unit) for name, fact in facts.items()]
     for column in columns:
@@ -207,10 +246,14 @@ def _document(
             "header": dialect.header,
             "null_values": nulls,
             "strip_spaces": strip,
-        }
-        draft["csv"][MARK] = [*dialect.guessed, "null_values", "strip_spaces"]
+        } | ({} if dialect.decimal_mark == "." else {"decimal_mark": dialect.decimal_mark})
+        guessed = [key for key in dialect.guessed if key in draft["csv"]]
+        draft["csv"][MARK] = [*guessed, "null_values", "strip_spaces"]
     elif strip or nulls != [""]:
         draft["csv"] = {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
+    if dialect is not None and dialect.decimal_mark == ",":
+        draft[NOTE] += f" {_COMMAS}"
+        say_how_to_write(columns, facts)
     # Also where none was found: whose row a row is, a person decides.
     draft[MARK] = ["target", "privacy_unit", "declared_size"]
     for column in columns:

@@ -22,8 +22,8 @@ _MOST_LEARNT = 64
 _SHORT_LIST = 10
 _ROWS_PER_FREE_TEXT = 5
 _CODES = "Numbers named or spread like codes; if they count or grade something, make the column numeric or ordinal."
-_TRUE_WORDS = {"true", "yes", "y", "t"}
-_FALSE_WORDS = {"false", "no", "n", "f"}
+_TRUE_WORDS = {"true", "yes", "y", "t", "ja", "oui"}
+_FALSE_WORDS = {"false", "no", "n", "f", "nein", "non"}
 
 
 def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from understudy.countries import ALPHA_3, NAMES, country_book
 _PERSONS = (
     "patient", "person", "subject", "customer", "client", "user", "member", "student", "pupil", "employee",
     "individual", "participant", "household", "beneficiary", "citizen", "resident", "account", "cardholder", "mrn", "ssn",
-    "insured", "donor", "driver", "rider", "respondent",
+    "insured", "donor", "driver", "rider", "respondent", "patienten", "kunden", "mitarbeiter", "personal", "versicherten",
 )  # fmt: skip
 _KEYS = (
     "id",
@@ -23,6 +23,7 @@ _KEYS = (
     "nr",
     "num",
     "number",
+    "nummer",
     "key",
     "uuid",
     "guid",
@@ -70,7 +71,7 @@ _NATURAL = (
     (frozenset({"week", "isoweek"}), ((1.0, 53.0),)),
     (frozenset({"day", "dom", "mday", "dayofmonth"}), ((1.0, 31.0),)),
     (frozenset({"percent", "percentage", "pct", "perc"}), ((0.0, 100.0),)),
-    (frozenset({"age", "agep"}), ((0.0, 100.0), (0.0, 120.0))),
+    (frozenset({"age", "agep", "alter"}), ((0.0, 100.0), (0.0, 120.0))),
 )
 """Words of a name, and bounds of what they measure."""
 _CLOCK = frozenset({"time", "hhmm", "hourmin", "clock"})
@@ -113,6 +114,7 @@ _ABOVE = re.compile(rf"(?:>=?|≥|over|above|more than)\s*({_AMOUNT}){_UNIT}", r
 _OPEN = re.compile(
     rf"({_AMOUNT})\s*(?:\+|and (?:over|above|older|more)|or (?:more|older|over)){_UNIT}", re.IGNORECASE
 )
+_CLOCK_TIME = re.compile(r"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?")
 _ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
 
 
@@ -230,7 +232,7 @@ def _countries(words: Collection[str], texts: Collection[str]) -> str | None:
 
 
 def ordered(texts: Iterable[str]) -> list[str] | None:
-    """Put levels in their order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades.
+    """Put levels in their order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades, times of the day.
 
     Args:
         texts: The distinct values.
@@ -246,6 +248,8 @@ def ordered(texts: Iterable[str]) -> list[str] | None:
         for scale in _SCALES:
             if lowered.issubset(scale):
                 return sorted(words, key=lambda word: scale.index(word.lower()))
+    if all(_CLOCK_TIME.fullmatch(word) for word in words):
+        return sorted(words, key=lambda word: [float(part) for part in word.split(":")])
     places = {word: _place(word) for word in words}
     bands = [word for word in words if places[word] is not None and _ALONE.fullmatch(word) is None]
     if 2 * len(bands) < len(words) or any(place is None for place in places.values()):

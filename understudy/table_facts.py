@@ -31,6 +31,9 @@ _SIGNS = (
     "-",
     "--",
     ".",
+    "k.A.",
+    "k. A.",
+    "Keine Angabe",
 )
 _MISSING = (
     "unknown",
@@ -41,10 +44,13 @@ _MISSING = (
     "not recorded",
     "not specified",
     "unspecified",
+    "unbekannt",
+    "keine angabe",
+    "inconnu",
 )
 NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
 """Texts that mean "missing" in every column of a file."""
-_ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
+ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
 """Words, in lower case, that mean "missing" among numbers, and something else among words."""
 _MOST_ODD = 3
 _MOST_SAMPLED = 1 << 16
@@ -67,6 +73,7 @@ class Dialect:
     delimiter: str
     header: bool
     guessed: tuple[str, ...]
+    decimal_mark: str = "."
 
 
 def is_parquet(path: Path) -> bool:
@@ -263,7 +270,7 @@ class Facts:
     @property
     def numeric(self) -> bool:
         """Whether all values are numbers, but for words that mean "missing" among numbers."""
-        return self.numbers > 0 and self.odd is not None and all(word.lower() in _ODD for word in self.odd)
+        return self.numbers > 0 and self.odd is not None and all(word.lower() in ODD for word in self.odd)
 
     def look(self, values: Any) -> None:  # noqa: ANN401 (an Arrow array; pyarrow is imported lazily)
         """Take in the next values."""

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.datasets import HERE, Codes, data_folder
-from core.plan.domain.cleaned import TextRules
 from core.plan.domain.cleaning import clean_column
 from core.plan.domain.codec import encode
 from core.plan.domain.schema import sample_schema
@@ -158,7 +157,7 @@ def read(name: str) -> tuple[TableDomain, pa.RecordBatch]:
     if source.prepare is not None:
         rows = source.prepare(rows)
     rows = list(rows)
-    rules = TextRules(strip=domain.csv.strip_spaces, null_values=domain.csv.null_values)
+    rules = domain.csv.text_rules()
     arrays = []
     for column in domain.modelled:
         cleaned = clean_column(column, pa.array([row[column.name] for row in rows], pa.string()), rules)

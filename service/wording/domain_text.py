@@ -99,6 +99,7 @@ def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
             "header": dialect.get("header", True),
             "nulls": dialect.get("null_values", [""]),
             "strip": dialect.get("strip_spaces", False),
+            "decimal": dialect.get("decimal_mark", "."),
         },
     }
 

@@ -98,6 +98,7 @@ def tables(tab: Any) -> None:
             in choose(tab, "a.csv", CSV.replace(b",", b";")).said
         )
         _beginnings(tab)
+        _decimal_commas(tab)
         _parquet(tab)
         _refused(
             tab,
@@ -123,6 +124,22 @@ def _beginnings(tab: Any) -> None:
         seen = choose(tab, name, content)
         assert seen.said == "All columns match the declaration in the first 50 rows."
         assert seen.read < 400_000 < len(content)
+
+
+def _decimal_commas(tab: Any) -> None:
+    """A declared comma is the only sign before decimals."""
+    declare = """(mark) => {
+      const form = document.querySelector("[data-declared]"), declared = JSON.parse(form.dataset.declared);
+      declared.dialect.decimal = mark;
+      form.dataset.declared = JSON.stringify(declared);
+    }"""
+    rows = b'ward,age,sick,seen\nA,"7,0",yes,2020-01-02\nA,7.0,yes,2020-01-02\nA,7,yes,2020-01-02\n'
+    for mark in (",", "."):
+        tab.evaluate(declare, mark)
+        assert choose(tab, "a.csv", rows).rows["age"][1] == "1 of 3 not as declared"
+    tab.evaluate(declare, ",")
+    assert choose(tab, "a.csv", rows.replace(b"7.0", b"7")).rows["age"][1] == "as declared"
+    tab.evaluate(declare, ".")
 
 
 def _parquet(tab: Any) -> None:

@@ -54,6 +54,10 @@ def draft(
     delimiter: Annotated[
         str | None, typer.Option("--delimiter", help="Field delimiter. Default: guess.")
     ] = None,
+    decimal_mark: Annotated[
+        str | None,
+        typer.Option("--decimal-mark", help="The point or comma before decimals, in CSV. Default: guess."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -62,11 +66,13 @@ def draft(
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
     codes, choices = 0, list[str]()
     if is_of_images(rows):
-        if header is not None or delimiter is not None:
-            raise InputUnusable("--header and --delimiter are about CSV; an archive of images has neither")
+        if (header, delimiter, decimal_mark) != (None, None, None):
+            raise InputUnusable(
+                "--header, --delimiter and --decimal-mark are about CSV; an archive of images has none"
+            )
         text = render_images(draft_images(rows))
     else:
-        drafted = draft_domain(rows, header=header, delimiter=delimiter)
+        drafted = draft_domain(rows, header=header, delimiter=delimiter, decimal_mark=decimal_mark)
         text, codes = render_draft(drafted), codes_at_most(drafted)
         choices = _choices(drafted)
     # An unreviewed draft lists values of the private rows.

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from core.data.intake.clean_rows import CleanBlock, clean_rows
 from core.data.intake.header import check_header, used_names
-from core.plan.domain.cleaned import TextRules
 from core.plan.domain.columns import LabelColumn, NumericColumn
 from core.plan.domain.table import TableDomain
 from understudy.errors import InputUnusable
@@ -55,8 +54,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         table = _used(frame, domain).combine_chunks()
         table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
         columns = {name: _one(table.column(name)) for name in table.column_names}
-        rules = TextRules(strip=domain.csv.strip_spaces, null_values=domain.csv.null_values)
-        return clean_rows(domain, columns, table.num_rows, rules)
+        return clean_rows(domain, columns, table.num_rows, domain.csv.text_rules())
     except _BROKEN:
         message = (
             "the rows must be a DataFrame of pandas or polars, or an Arrow table, with one kind of value in each column, "

@@ -17,7 +17,6 @@ from core.data.errors import DamagedUpload
 from core.data.intake.clean_rows import LISTED_PER_BLOCK, CleanBlock, clean_rows
 from core.data.intake.csv_records import Block, blank_records, check_text, record_lines
 from core.data.intake.header import used_names
-from core.plan.domain.cleaned import TextRules
 from core.plan.domain.columns import LabelColumn
 from core.plan.domain.table import TableDomain
 
@@ -37,9 +36,10 @@ class CsvTable:
         dialect = domain.csv
         self._domain = domain
         self._names = names
-        # Without stripping Arrow finds the null texts itself, while it parses.
-        arrow_nulls = () if dialect.strip_spaces else dialect.null_values
-        self._rules = TextRules(strip=True, null_values=dialect.null_values) if dialect.strip_spaces else None
+        # Without rules of text Arrow finds the null texts itself, while it parses.
+        has_rules = dialect.strip_spaces or dialect.decimal_mark != "."
+        arrow_nulls = () if has_rules else dialect.null_values
+        self._rules = dialect.text_rules() if has_rules else None
         used = used_names(domain)
         labels = {column.name for column in domain.modelled if isinstance(column, LabelColumn)}
         dictionary = pa.dictionary(pa.int32(), pa.string())

@@ -21,7 +21,7 @@ def clean_ordered(
         numbers, unreadable = _read_values(column, raw), None
     else:
         texts = raw.cast(pa.string()) if rules is None else rules.apply(raw.cast(pa.string()))
-        numbers, unreadable = _read_text(column, texts)
+        numbers, unreadable = _read_text(column, texts, rules)
     if not numbers.flags.writeable:
         numbers = numbers.copy()
     if typed and rules is not None:
@@ -59,9 +59,11 @@ def _apply_null_policy(column: NumericColumn | TimeColumn, missing: Mask, cleane
         cleaned.values = pc.fill_null(cleaned.values, stand_in_value(column)[0])
 
 
-def _read_text(column: NumericColumn | TimeColumn, texts: pa.Array) -> tuple[Floats, Mask | None]:
+def _read_text(
+    column: NumericColumn | TimeColumn, texts: pa.Array, rules: TextRules | None
+) -> tuple[Floats, Mask | None]:
     if isinstance(column, NumericColumn):
-        return parse_numbers(texts)
+        return parse_numbers(texts, decimal_mark="." if rules is None else rules.decimal_mark)
     values, unreadable = parse_times(texts, format_=column.format, days=column.kind == "date")
     numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers, unreadable
@@ -69,7 +71,7 @@ def _read_text(column: NumericColumn | TimeColumn, texts: pa.Array) -> tuple[Flo
 
 def _null_numbers(column: NumericColumn | TimeColumn, rules: TextRules) -> Floats:
     """The texts for "missing" parsed as numbers or times: a typed column treats them as missing, like text."""
-    values = _read_text(column, pa.array(rules.null_values, pa.string()))[0]
+    values = _read_text(column, pa.array(rules.null_values, pa.string()), rules)[0]
     return values[~np.isnan(values)]
 
 

@@ -23,10 +23,12 @@ class TextRules:
     Attributes:
         strip: Drop blanks around the text.
         null_values: Texts that mean "missing".
+        decimal_mark: The point or comma before the decimals of numbers.
     """
 
     strip: bool
     null_values: tuple[str, ...]
+    decimal_mark: str = "."
 
     def apply(self, texts: pa.Array) -> pa.Array:
         """Strip, and null what means "missing"."""

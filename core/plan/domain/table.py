@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Final, Self
 
 from core.canonical import canonical_digest
+from core.plan.domain.cleaned import TextRules
 from core.plan.domain.columns import (
     Column,
     IgnoredColumn,
@@ -38,6 +39,7 @@ class CsvFormat:
         header: Whether the first line names the columns; without it fields follow the order of the domain.
         null_values: Texts that mean "missing", compared after stripping.
         strip_spaces: Whether blanks around a field are dropped.
+        decimal_mark: The point or comma before the decimals of numbers.
     """
 
     delimiter: str = ","
@@ -45,6 +47,7 @@ class CsvFormat:
     header: bool = True
     null_values: tuple[str, ...] = ("",)
     strip_spaces: bool = False
+    decimal_mark: str = "."
 
     @classmethod
     def from_node(cls, node: Node) -> Self:
@@ -66,19 +69,28 @@ class CsvFormat:
             header=node.take_flag("header", default=default.header),
             null_values=node.take_texts("null_values", list(default.null_values)),
             strip_spaces=node.take_flag("strip_spaces", default=default.strip_spaces),
+            decimal_mark=node.take_choice("decimal_mark", (".", ","), default=default.decimal_mark),
         )
         node.finish()
         return found
 
+    def text_rules(self) -> TextRules:
+        """How text of a file, or of a frame that may come from one, is prepared."""
+        return TextRules(
+            strip=self.strip_spaces, null_values=self.null_values, decimal_mark=self.decimal_mark
+        )
+
     def to_json(self) -> dict[str, object]:
         """The complete object, defaults written out."""
-        return {
+        written: dict[str, object] = {
             "delimiter": self.delimiter,
             "quote": self.quote,
             "header": self.header,
             "null_values": list(self.null_values),
             "strip_spaces": self.strip_spaces,
         }
+        # Omitted where it is a point: documents older than the key keep their digest.
+        return written if self.decimal_mark == "." else written | {"decimal_mark": self.decimal_mark}
 
 
 @dataclass(frozen=True, kw_only=True)

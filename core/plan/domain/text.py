@@ -26,17 +26,24 @@ _NUMBER: Final = r"^(?i:[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infi
 _ISO: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?", re.ASCII
 )
+_NO_NUMBER: Final = "_"
 _SECONDS: Final = pa.timestamp("s")
 _ISO_TYPES: Final = (_SECONDS, pa.timestamp("us"), pa.timestamp("us", "UTC"))
 _LAST_NORMALISED_DAY: Final = 3
 
 
-def parse_numbers(texts: pa.Array) -> tuple[Floats, Mask | None]:
+def parse_numbers(texts: pa.Array, *, decimal_mark: str = ".") -> tuple[Floats, Mask | None]:
     """float64 values of an array of strings.
+
+    Args:
+        texts: Strings, possibly null.
+        decimal_mark: The point or comma before decimals; the other one stands in no number, so 1.234 is never taken for 1,234.
 
     Returns:
         The values, NaN for null, for "nan" and for text that does not parse; and a mask of the latter, None if all parse.
     """
+    if decimal_mark == ",":
+        texts = pc.replace_substring(pc.replace_substring(texts, ".", _NO_NUMBER), ",", ".")
     try:
         return _floats(pc.cast(texts, pa.float64())), None
     except pa.ArrowInvalid:

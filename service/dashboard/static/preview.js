@@ -10,12 +10,18 @@
   const OF_TYPES = ["Column", "Declared", "Type", "Result"];
   const OF_IMAGES = ["Part", "Declared", "In the file", "Result"];
 
+  // A number as JavaScript reads it; the other mark stands in no number.
+  const plain = (value, { decimal }) => (decimal === "," ? value.replaceAll(".", "_").replaceAll(",", ".") : value);
+
   const isBetween = (value, { lower, upper }) => (lower === null || value >= lower) && (upper === null || value <= upper);
 
   // Whether a value is as declared; kinds that only the service can judge pass.
   const isDeclared = (column, value, dialect) => {
     if (dialect.nulls.includes(value)) return column.null !== "refuse";
-    if (column.kind === "numeric") return NUMBER.test(value) && (column.specials.includes(Number(value)) || isBetween(Number(value), column));
+    if (column.kind === "numeric") {
+      const number = plain(value, dialect);
+      return NUMBER.test(number) && (column.specials.includes(Number(number)) || isBetween(Number(number), column));
+    }
     return column.words === null || column.words.includes(value);
   };
 

@@ -203,3 +203,13 @@ def test_a_misspelt_key_or_word_is_recognised(
     with pytest.raises(DomainInvalid) as refused:
         TableDomain.from_json(document)
     assert refused.value.remedy.startswith(remedy)
+
+
+def test_a_decimal_comma_is_declared_and_a_point_changes_no_digest() -> None:
+    with_point = TableDomain.from_json(EVERY_KIND | {"csv": {"decimal_mark": "."}})
+    assert with_point.digest() == TableDomain.from_json(EVERY_KIND | {"csv": {}}).digest()
+    with_comma = TableDomain.from_json(EVERY_KIND | {"csv": {"decimal_mark": ","}})
+    assert with_comma.to_json()["csv"]["decimal_mark"] == ","  # type: ignore[index]
+    assert TableDomain.from_json(with_comma.to_json()) == with_comma
+    with pytest.raises(DomainInvalid, match="decimal_mark"):
+        TableDomain.from_json(EVERY_KIND | {"csv": {"decimal_mark": ";"}})

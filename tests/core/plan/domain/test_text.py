@@ -68,3 +68,14 @@ def test_fractions_of_a_second_before_1970_are_cut_downwards():
     for text in ("1969-12-31T23:59:59.5", "1969-12-31T23:59:59.5Z"):
         values, _ = parse_times(pa.array([text]), format_=None, days=False)
         assert values.to_pylist() == [-1]
+
+
+def test_the_other_mark_stands_in_no_number() -> None:
+    texts = pa.array(["1,5", "-0,25", "3", "1e3", "1.5", "1.234,5", "1,2,3", "", None])
+    values, unreadable = parse_numbers(texts, decimal_mark=",")
+    assert values[:4].tolist() == [1.5, -0.25, 3, 1000]
+    assert unreadable is not None
+    assert unreadable.tolist() == [False, False, False, False, True, True, True, True, False]
+    values, unreadable = parse_numbers(pa.array(["1,5", "1.5"]))
+    assert unreadable is not None
+    assert unreadable.tolist() == [True, False]
