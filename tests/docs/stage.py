@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -22,7 +24,7 @@ from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in
 from tests.docs import quick_command
 from tests.docs.code_blocks import Block
-from tests.system.conftest import Up
+from tests.system.conftest import COMMAND, Up
 from understudy import Client
 from understudy.grant_requests import introduce
 from understudy.simulation import write_table
@@ -36,6 +38,8 @@ TABLE = "admissions.csv"
 """The pages' table; a dataset is called after its file, and the same name has the same budget."""
 ROWS = 600
 MOST_SECONDS = 600
+LASTING = "understudy up "
+"""How a block begins that runs until it is stopped."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,9 @@ class Stage:
 
     def run(self, block: Block, folder: Path, names: dict[str, Any]) -> None:
         """Run a block in a folder; its failure is told with its place and what it said."""
+        if block.text.startswith(LASTING):
+            run_until_stopped(block)
+            return
         if block.language == "sh":
             finished = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", block.text.replace(BOARD, self.up.connection.url)],
@@ -147,6 +154,23 @@ class Stage:
         exec(compile(tree, str(block.page), "exec"), names)
         if last is not None:
             show(eval(compile(last, str(block.page), "eval"), names))
+
+
+def run_until_stopped(block: Block) -> None:
+    """Start the stack that a block starts, in a home of its own and on a free port, and stop it as a person does."""
+    # Not below the folder of the test: the path of a socket has at most 107 bytes.
+    with TemporaryDirectory() as home:
+        shim = Path(home, "understudy")
+        shim.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@" --port 0\n')
+        shim.chmod(0o755)
+        path = f"{home}:{os.environ['PATH']}"
+        data = Path(home, "understudy-data")
+        up = Up.run(["bash", "-euo", "pipefail", "-c", f"exec {block.text}"], data, HOME=home, PATH=path)
+        try:
+            assert up.ready().connection.keys, block.place
+            assert up.stop() == 0, block.place
+        finally:
+            up.end()
 
 
 def show(value: object) -> None:

@@ -65,7 +65,13 @@ class Up:
 
     @classmethod
     def start(cls, data_folder: Path, **settings: str) -> "Up":
-        words = [*COMMAND, "up", "--data-folder", str(data_folder), "--port", "0"]
+        return cls.run(
+            [*COMMAND, "up", "--data-folder", str(data_folder), "--port", "0"], data_folder, **settings
+        )
+
+    @classmethod
+    def run(cls, words: list[str], data_folder: Path, **settings: str) -> "Up":
+        """Run words that start a stack on a folder."""
         process = subprocess.Popen(
             words,
             stdout=subprocess.PIPE,
