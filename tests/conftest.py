@@ -20,6 +20,7 @@ from tests.distribution import Together, longest_first
 from tests.in_memory import in_memory
 from tests.interruption import end_what_is_left, end_with_parent
 from tests.isolation.failures import Failures
+from tests.shared_rewriting import import_own_part
 from understudy.embedded.leftovers import socket_folder
 from understudy.embedded.postgres import PostgresServer
 from understudy.embedded.redis import RedisServer
@@ -43,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     end_with_parent()
     config.pluginmanager.register(Failures())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import another part of the modules first than the other processes."""
+    import_own_part(session.config)
 
 
 def pytest_collection_finish() -> None:

@@ -233,13 +233,13 @@ def test_a_zip_that_other_readers_open_differently_is_refused(tmp_path: Path, na
 
 
 @pytest.mark.parametrize(
-    "packed",
-    [GOOD, zipped(FILES), selection_packed(selection_statement())],
+    "made",
+    [lambda: GOOD, lambda: zipped(FILES), lambda: selection_packed(selection_statement())],
     ids=["table", "packed anew", "selection"],
 )
-def test_a_genuine_container_is_read(tmp_path: Path, packed: bytes) -> None:
+def test_a_genuine_container_is_read(tmp_path: Path, made: Callable[[], bytes]) -> None:
     path = tmp_path / "bundle.zip"
-    path.write_bytes(packed)
+    path.write_bytes(made())
     assert verify_bundle(path, public_keys=[SIGNER.public_key]).outcome is Outcome.VERIFIED
 
 
