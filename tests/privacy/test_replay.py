@@ -25,6 +25,7 @@ from core.plan.errors import InvalidSpec
 from core.plan.options import IdpganRequest
 from core.plan.plan import Plan
 from models.randomness import Purpose
+from tests.cases import daily
 from tests.privacy.replay.domains import FILES, UNIT_KINDS, file_of, unit_of, worlds
 from tests.privacy.replay.neighbours import UNITS, is_person
 from tests.privacy.replay.options import EVERY_OPTION, options
@@ -46,6 +47,7 @@ OPTIONS = {
     "adaptive critic steps": {"critic_steps": "adaptive"},
     "large norm": {"clipping_norm": 100.0, "anchor": False},
 }  # fmt: skip
+WAYS = ("added", "removed")
 UNHURRIED = settings(
     derandomize=True,
     deadline=None,
@@ -85,14 +87,31 @@ def in_turn() -> list[tuple[str, str]]:
     return [(unit, names[(3 * n + k) % len(names)]) for n, unit in enumerate(units) for k in range(3)]
 
 
-@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
-@pytest.mark.parametrize(("unit", "chosen"), in_turn())
-def test_nothing_but_the_releases_knows_the_unit(unit, chosen, removed, tmp_path):
+def both_ways() -> list[tuple[str, str, str]]:
+    """Each of these added and taken away."""
+    return [(*pair, way) for pair in in_turn() for way in WAYS]
+
+
+def one_way() -> list[tuple[str, str, str]]:
+    """Each of these once: every unit and every option is added in some and taken away in others."""
+    turns = enumerate(in_turn())
+    # The way changes from pair to pair, and from one turn of the options to the next.
+    return [(unit, chosen, WAYS[(number + number // len(OPTIONS)) % 2]) for number, (unit, chosen) in turns]
+
+
+def test_every_day_each_unit_and_each_option_is_added_and_taken_away():
+    once = one_way()
+    assert {(unit, way) for unit, _, way in once} == {(unit, way) for unit in UNITS for way in WAYS}
+    assert {(chosen, way) for _, chosen, way in once} == {(chosen, way) for chosen in OPTIONS for way in WAYS}
+
+
+@pytest.mark.parametrize(("unit", "chosen", "way"), daily(both_ways(), some=one_way()))
+def test_nothing_but_the_releases_knows_the_unit(unit, chosen, way, tmp_path):
     by_person = is_person(unit)
     domain, rows = declared(target=True, by_person=by_person), table_of(150, by_person=by_person)
     pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
     replayer = replayed(
-        (pair[1], pair[0]) if removed else pair,
+        (pair[1], pair[0]) if way == "removed" else pair,
         domain,
         plan_for(domain, OPTIONS[chosen]),
         folder=tmp_path,
@@ -139,16 +158,21 @@ def test_a_learnt_bound_on_records_bounds_what_a_unit_moves(unit, learnt, remove
     assert moved.distances[Purpose.ANCHOR_NOISE, 0] > 0
 
 
-@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
-@pytest.mark.parametrize("unit", list(UNITS))
-def test_nothing_but_the_releases_knows_the_unit_where_the_domain_is_learnt(unit, removed, tmp_path):
+@pytest.mark.parametrize(
+    ("unit", "way"),
+    daily(
+        [(unit, way) for unit in UNITS for way in WAYS],
+        some=[(unit, WAYS[number % 2]) for number, unit in enumerate(UNITS)],
+    ),
+)
+def test_nothing_but_the_releases_knows_the_unit_where_the_domain_is_learnt(unit, way, tmp_path):
     by_person = is_person(unit)
     domain = declared(target=True, by_person=by_person, learnt=True)
     rows = table_of(150, by_person=by_person)
     pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
     options = OPTIONS["anchor only"] if by_person else OPTIONS["critic only"]
     plan = plan_for(domain, options, epsilon=30.0)
-    files = (pair[1], pair[0]) if removed else pair
+    files = (pair[1], pair[0]) if way == "removed" else pair
     replayer = replayed(files, domain, plan, folder=tmp_path, kill=3, export=unit == "a new category")
     learning = [
         moved for (purpose, _), moved in replayer.distances.items() if purpose == Purpose.LEARNING_NOISE

@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 
 from models.randomness import Purpose
+from tests.cases import daily
 from tests.privacy.sensitivity.adversaries import PLACES, STREAMS, base, records, uniforms, weights
 from tests.privacy.sensitivity.steps import CELLS, OPTIONS, ORDINARY, REFRESH, Batch, Stage
 
@@ -20,7 +21,9 @@ SLACK = 1e-13
 SOME_WEIGHTS = ("initial", "ones in line", "times 1e+10", "two huge rows")
 """Where a step is slow or the option changes a number only; all others are tried on all weights."""
 RANDOM_OPTIONS = ("flat", "layers, ACTS", "rows", "rows, ACTS and WC")
-options = pytest.mark.parametrize("chosen", OPTIONS.values(), ids=OPTIONS)
+DAILY = ("flat", "layers", "rows", "layers, ACTS", "rows, ACTS and WC", "large norm", "tiny norm")
+"""Each grouping, histograms with and without clusters, both ends of the norm; the other options run weekly."""
+options = pytest.mark.parametrize("name", daily(OPTIONS, some=DAILY))
 
 
 @cache
@@ -58,7 +61,8 @@ def require_bounded(stage: Stage, shared: Batch, only: tuple[str, ...] = ()) -> 
 
 
 @options
-def test_adversarial_records_and_weights(chosen: dict[str, Any]) -> None:
+def test_adversarial_records_and_weights(name: str) -> None:
+    chosen: dict[str, Any] = OPTIONS[name]
     dtype = torch.float64 if chosen.get("grouping") == "layers" else torch.float32
     stage = Stage(chosen, dtype=dtype)
     some = (
@@ -74,8 +78,8 @@ def test_adversarial_records_and_weights_by_the_reference(name: str) -> None:
 
 
 @options
-def test_records_as_cells(chosen: dict[str, Any]) -> None:
-    stage = Stage(chosen)
+def test_records_as_cells(name: str) -> None:
+    stage = Stage(OPTIONS[name])
     shared = base(torch.float32, cells=True)
     farthest = 0.0
     for weight, parameters in list(weights(stage)):

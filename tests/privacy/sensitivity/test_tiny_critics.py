@@ -27,7 +27,13 @@ CRITICS = (
 )
 """Inputs, widths, and the alphabet of every weight and bias but the output's bias, whose gradient is none."""
 CASES = [
-    pytest.param(*critic, grouping, id=f"{critic[0]}-{'-'.join(map(str, critic[1]))}-{grouping}")
+    pytest.param(
+        *critic,
+        grouping,
+        id=f"{critic[0]}-{'-'.join(map(str, critic[1]))}-{grouping}",
+        # Clipped as a whole, the first and the last critics run on every change, the others weekly.
+        marks=pytest.mark.long if grouping == "flat" and critic in CRITICS[1:3] else (),
+    )
     for critic in CRITICS
     for grouping in ("flat", "layers", "rows")
     if grouping != "rows" or max(critic[1]) > 1  # a layer of one row is its block
