@@ -7,6 +7,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from core import startup
 from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.db.errors import DatabaseUnavailable
@@ -41,6 +42,7 @@ def pepper_of(settings: Settings) -> bytes:
                 time.sleep(_PAUSE_SECONDS)
 
 
+startup.imported()
 leave_no_core()
 configure_logs(role="api")
 try:

@@ -33,6 +33,7 @@ from celery.signals import (
     worker_shutting_down,
 )
 
+from core import startup
 from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.data.objects import open_store
@@ -68,6 +69,8 @@ from workers.child import (
 from workers.devices import devices, torch_sees_gpu
 from workers.owner_reports import OwnerReporter
 from workers.training import Trainer
+
+startup.imported()
 
 
 def _configuration() -> dict[str, Any]:

@@ -25,6 +25,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, NoReturn
 
+from core import startup
 from core.artifacts.reports.owner_orders import REPORTS
 from core.clock import Clock, SystemClock
 from core.crashes import leave_no_core
@@ -49,6 +50,8 @@ from core.platform.settings import Settings, read_settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from workers.ledger_audit import LedgerAudit
 from workers.stored_objects import sweep_orphans, sweep_recent
+
+startup.imported()
 
 EXPIRE_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
