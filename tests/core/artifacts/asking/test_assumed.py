@@ -214,7 +214,8 @@ def test_intervals_hold_the_truth_whatever_the_dependence(question, kind, redraw
 
 
 @pytest.mark.real_data
-def test_intervals_of_pairs_that_a_screening_of_adult_left_out_hold_the_truth(real_data_folder):
+@pytest.mark.parametrize("releases", [8, pytest.param(20, marks=pytest.mark.long)])
+def test_intervals_of_pairs_that_a_screening_of_adult_left_out_hold_the_truth(real_data_folder, releases):
     adult = load("adult")
     domain = adult.domain
     codes = adult.train_codes.astype(np.int16)
@@ -236,7 +237,7 @@ def test_intervals_of_pairs_that_a_screening_of_adult_left_out_hold_the_truth(re
     )
     names = [column.name for column in domain.coded]
     held, off = defaultdict(list), []
-    for number in range(20):
+    for number in range(releases):
         counts = released_counts(measure(rows, plan, streams(number)), rows, plan)
         assert counts is not None
         opened = OpenedCounts(domain, Estimates(counts))
