@@ -50,5 +50,5 @@ def eventually(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     while time.monotonic() < deadline:
         if condition():
             return True
-        time.sleep(0.02)
+        time.sleep(0.05)  # a condition is mostly a query
     return False

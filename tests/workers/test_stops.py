@@ -13,14 +13,18 @@ from tests.workers.support import CANARY, Workshop, small_plan
 from tests.workers.test_training_child import forget_marks
 
 PATIENCE = 800.0
+LOOK_SECONDS = 0.1
+"""Each look is a query of the job; pre-training takes seconds."""
 GRACE_SECONDS = 30.0
 """What docker-compose.yml gives a worker."""
 
 
 @pytest.fixture
 def busy(settings: Settings) -> Settings:
-    """A lease that no stop waits for."""
-    return settings.model_copy(update={"lease_seconds": 600.0, "heartbeat_seconds": 1.0})
+    """A lease that no stop waits for. Nothing waits for the upkeep but a job that goes back to the queue."""
+    return settings.model_copy(
+        update={"lease_seconds": 600.0, "heartbeat_seconds": 1.0, "upkeep_seconds": 1.0}
+    )
 
 
 @pytest.mark.system
@@ -46,7 +50,7 @@ def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, num
         end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end, f"{what}\n{log.read_text()}"
-            time.sleep(0.03)
+            time.sleep(LOOK_SECONDS)
 
     try:
         for fence in range(1, attempts + 2):
