@@ -10,7 +10,7 @@ from workers.child import ExitCode, child_environment, runner_command
 from workers.runner import main
 
 
-@pytest.mark.parametrize("work", ["train", "count", "compare"])
+@pytest.mark.parametrize("work", ["train", pytest.param("count", marks=pytest.mark.long), "compare"])
 def test_a_child_of_every_kind_ends_at_once_without_a_claim(workshop: Workshop, work):
     ended = subprocess.run(
         runner_command(uuid4(), 1, work=work),
