@@ -101,7 +101,7 @@ def test_a_histogram_of_very_much_noise_costs_a_gaussian_and_fits_into_memory(si
     ("rate", "epsilon", "delta", "steps"),
     [
         (1e-6, 1e-6, 1e-12, 1000),
-        (1e-6, 0.1, 1e-12, 100_000),
+        pytest.param(1e-6, 0.1, 1e-12, 100_000, marks=pytest.mark.long),
         (1.0, 50.0, 1e-12, 10),
         (0.5, 1e4, 1e-6, 10),
         (0.01, 1e-6, 1e-12, 10),

@@ -385,7 +385,9 @@ def test_a_plan_of_very_rare_samples_is_made():
     assert 0.9 < plan.epsilons.reported <= plan.guarantee.epsilon
 
 
-@pytest.mark.parametrize("shape", [Shape(), Shape(cardinalities=(3, 4), target_index=None)])
+@pytest.mark.parametrize(
+    "shape", [Shape(), pytest.param(Shape(cardinalities=(3, 4), target_index=None), marks=pytest.mark.long)]
+)
 def test_no_step_has_less_than_the_least_noise_where_a_loose_delta_asks_for_none(shape: Shape):
     """A delta above the chance that a unit is sampled at all covers steps without noise."""
     plan = plan_of({"anchor": False, "schedule": "exponential"}, delta=1e-2, declared_size=10**9, shape=shape)
