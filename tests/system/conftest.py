@@ -156,7 +156,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         running.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """A stack that the tests which do it no harm share."""
     running = Up.start(tmp_path_factory.mktemp("shared") / "data").ready()
