@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.conftest import COMMAND, Start, Table, Up, environment, understudy
+from tests.system.conftest import COMMAND, Start, Table, Up, environment, understudy, understudy_here
 from tests.system.processes import await_end_of
 from understudy import AsyncClient, NotFound
 from understudy.embedded.folder import DataFolder
@@ -81,7 +81,7 @@ def test_publishing_leaves_rows_generator_certificate_and_ledger(published: Run,
 
 def test_what_was_published_is_verified_offline_against_the_keys_of_the_service(published: Run) -> None:
     keys = ("--keys", published.out / "signing-keys.json")
-    verified = understudy("verify", published.out / "bundle.zip", *keys, "--json")
+    verified = understudy_here("verify", published.out / "bundle.zip", *keys, "--json")
     assert verified.returncode == 0, verified.stdout + verified.stderr
     report = json.loads(verified.stdout)
     assert report["outcome"] == "verified"
@@ -90,7 +90,7 @@ def test_what_was_published_is_verified_offline_against_the_keys_of_the_service(
     entries = published.json("ledger.json")["entries"]
     assert isinstance(entries, list)
     assert {"sequence": entries[-1]["sequence"], "hash": entries[-1]["hash"]} == spent
-    assert understudy("verify", published.out / "bundle.zip").returncode == 4
+    assert understudy_here("verify", published.out / "bundle.zip").returncode == 4
 
 
 def test_publishing_says_where_everything_is_and_what_was_spent(published: Run) -> None:
@@ -114,7 +114,7 @@ def test_the_same_table_again_is_refused_because_its_budget_is_spent(
     published: Run, shared_up: Up, table: Table, tmp_path: Path
 ) -> None:
     words = ("--domain", table.domain, *GUARANTEE, "--out", tmp_path, *FEW_STEPS)
-    refused = understudy("publish", table.rows, *words, "--data-folder", shared_up.data_folder)
+    refused = understudy_here("publish", table.rows, *words, "--data-folder", shared_up.data_folder)
     assert refused.returncode == 1
     assert "same population" in refused.stdout
     assert "budget-refused" in refused.stderr
@@ -125,17 +125,17 @@ def test_the_other_commands_tell_about_the_release(published: Run, shared_up: Up
     folder = ("--data-folder", shared_up.data_folder)
     with shared_up.connection.client("analyst") as analyst:
         release = analyst.list_releases()[-1]
-    status = understudy("status", release.job_id, *folder)
+    status = understudy_here("status", release.job_id, *folder)
     assert f"{release.job_id}  succeeded  release {release.id}" in status.stdout
-    assert release.job_id in understudy("status", *folder).stdout
-    ledger = understudy("ledger", release.dataset_id, *folder)
+    assert release.job_id in understudy_here("status", *folder).stdout
+    ledger = understudy_here("ledger", release.dataset_id, *folder)
     assert "SPENT" in ledger.stdout
-    quote = understudy("quote", release.dataset_id, "--epsilon", 0.5, "--json", *folder)
+    quote = understudy_here("quote", release.dataset_id, "--epsilon", 0.5, "--json", *folder)
     assert json.loads(quote.stdout)["fits"] is False
     target = tmp_path / "more.parquet"
-    more = understudy("sample", "--release", release.id, "--rows", 1000, "--out", target, *folder)
+    more = understudy_here("sample", "--release", release.id, "--rows", 1000, "--out", target, *folder)
     assert more.returncode == 0, more.stderr
-    offline = understudy(
+    offline = understudy_here(
         "sample", "--bundle", published.out / "bundle.zip", "--rows", 50, "--out", tmp_path / "o.csv"
     )
     assert offline.returncode == 0, offline.stderr
@@ -148,7 +148,7 @@ def test_people_without_the_others_keys_take_turns(shared_up: Up, table: Table, 
     url, keys = shared_up.connection.url, shared_up.connection.keys
 
     def as_(role: str, *words: object) -> str:
-        finished = understudy(*words, "--url", url, "--key", keys[role])
+        finished = understudy_here(*words, "--url", url, "--key", keys[role])
         assert finished.returncode == 0, finished.stderr
         return finished.stdout
 
@@ -161,7 +161,7 @@ def test_people_without_the_others_keys_take_turns(shared_up: Up, table: Table, 
     asked = ("--epsilon", 2, "--delta", 2e-6, "--purpose", "a course")
     request = as_("analyst", "budget", "request", dataset, *asked).split()[0]
     assert "'a course'" in as_("owner", "budget", "requests", "--state", "open")
-    own = understudy("budget", "approve", request, "--url", url, "--key", keys["analyst"])
+    own = understudy_here("budget", "approve", request, "--url", url, "--key", keys["analyst"])
     assert own.returncode == 1
     assert "role-missing" in own.stderr
     granted = as_("admin", "budget", "approve", request, "--epsilon", 1, "--note", "half of it")
@@ -231,7 +231,7 @@ def test_what_cannot_work_is_said_before_anything_starts(table: Table, tmp_path:
         (("--domain", table.domain, *GUARANTEE, "--set", "steps"), 1, "KEY=VALUE"),
         (("--domain", table.domain, *GUARANTEE, "--budget-epsilon", 1), 1, "come together"),
     ]:
-        refused = understudy("publish", table.rows, *words, *tail)
+        refused = understudy_here("publish", table.rows, *words, *tail)
         assert refused.returncode == status
         assert message in refused.stderr
     assert not folder.exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.system.conftest import Start, Up, findings, understudy
+from tests.system.conftest import Start, Up, findings, understudy, understudy_here
 from tests.system.processes import await_end_of, named
 from understudy.embedded.supervisor import free_port
 
@@ -139,7 +139,7 @@ def test_logs_hold_no_key(shared_up: Up) -> None:
 
 
 def test_a_new_link_signs_in_once_and_is_written_nowhere(shared_up: Up, tmp_path: Path) -> None:
-    printed = understudy("sign-in", "--data-folder", shared_up.data_folder)
+    printed = understudy_here("sign-in", "--data-folder", shared_up.data_folder)
     assert printed.returncode == 0, printed.stderr
     page, token = printed.stdout.strip().split("#")
     assert page == f"{shared_up.connection.url}/sign-in/link"
@@ -152,6 +152,6 @@ def test_a_new_link_signs_in_once_and_is_written_nowhere(shared_up: Up, tmp_path
         assert not file.is_file() or token not in file.read_text(errors="replace"), file.name
     for log in (shared_up.data_folder / "logs").iterdir():
         assert token not in log.read_text(errors="replace"), log.name
-    elsewhere = understudy("sign-in", "--data-folder", tmp_path / "nothing")
+    elsewhere = understudy_here("sign-in", "--data-folder", tmp_path / "nothing")
     assert elsewhere.returncode == 1
     assert "no stack runs" in elsewhere.stderr

@@ -217,7 +217,7 @@ class Twin:
                 return
             said = f"{tried.stdout}{tried.stderr}\n{self.log(name)}"
             assert time.monotonic() < end, f"{name} did not become healthy:\n{said}"
-            time.sleep(0.2)
+            time.sleep(1.0)  # each question starts a process
 
     def _here(self, text: str, name: str) -> str:
         """A word of the file as this machine has to spell it."""
