@@ -14,16 +14,15 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import SpanLimits, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import NoOpTracer, Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
 _FIELD: Final = "traceparent"
@@ -41,6 +40,10 @@ def tracer_for(*, role: str, endpoint: str | None) -> Tracer:
     """
     if endpoint is None and not any(os.environ.get(name) for name in _STANDARD):
         return no_tracer()
+    # Imported here: without an endpoint no process needs them, and they take a tenth of a second.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     exporter = OTLPSpanExporter(endpoint=None if endpoint is None else f"{endpoint.rstrip('/')}/v1/traces")
     provider = provider_of(role)
     provider.add_span_processor(BatchSpanProcessor(exporter))
@@ -52,8 +55,11 @@ def no_tracer() -> Tracer:
     return NoOpTracer()
 
 
-def provider_of(role: str) -> TracerProvider:
+def provider_of(role: str) -> "TracerProvider":
     """A provider whose resource names only the role: the library's detectors would add the command line and the host."""
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+
     return TracerProvider(
         resource=Resource({"service.namespace": NAME, "service.name": f"{NAME}-{role}"}),
         span_limits=SpanLimits(max_events=0, max_links=0),
