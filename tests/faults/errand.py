@@ -226,10 +226,7 @@ class Publication(Errand):
         if self.at != "queued":
             return MOMENTS.index(self.at), 0.0
         try:
-            with self._stack.connected() as connection:
-                row = connection.execute(
-                    "SELECT state, stage, step FROM jobs WHERE id = %s", [self.job_id]
-                ).fetchone()
+            row = self._stack.ask("SELECT state, stage, step FROM jobs WHERE id = %s", self.job_id)
         except psycopg.Error:
             return MOMENTS.index("queued"), 0.0
         assert row is not None, "an accepted order is gone"

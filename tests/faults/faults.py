@@ -68,8 +68,7 @@ class Scene:
 
     def fence(self) -> int:
         """How often the job was claimed."""
-        with self.stack.connected() as connection:
-            row = connection.execute("SELECT fence FROM jobs WHERE id = %s", [self.errand.job_id]).fetchone()
+        row = self.stack.ask("SELECT fence FROM jobs WHERE id = %s", self.errand.job_id)
         assert row is not None, "an accepted order is gone"
         return int(str(row[0]))
 
@@ -309,9 +308,8 @@ def kill_delivery(scene: Scene) -> Afterwards:
 
 
 def _is_taken_in(stack: Stack, dataset_id: str | None) -> bool:
-    with stack.connected() as connection:
-        sought = "SELECT 1 FROM uploads WHERE dataset_id = %s AND state = 'completing'"
-        return connection.execute(sought, [dataset_id]).fetchone() is not None
+    sought = "SELECT 1 FROM uploads WHERE dataset_id = %s AND state = 'completing'"
+    return stack.ask(sought, dataset_id) is not None
 
 
 FAULTS: Final[Mapping[str, Fault]] = {

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 
@@ -79,6 +80,7 @@ class Stack:
         self.said: list[str] = []
         self.rivals: list[Child] = []
         self._process: subprocess.Popen[str] | None = None
+        self._asking: psycopg.Connection[tuple[object, ...]] | None = None
 
     @property
     def pid(self) -> int:
@@ -144,6 +146,8 @@ class Stack:
 
     def end(self) -> None:
         """Leave nothing behind, whatever state things are in."""
+        if self._asking is not None:
+            self._asking.close()
         if self._process is not None and self._process.poll() is None:
             for process in self.family():
                 with suppress(ProcessLookupError):
@@ -243,12 +247,25 @@ class Stack:
         finally:
             database.close()
 
+    def ask(self, query: LiteralString, *arguments: object) -> tuple[object, ...] | None:
+        """The first row of an answer. Drills ask up to 200 times a second, so the connection is kept while the server lives."""
+        if self._asking is not None and not self._asking.closed:
+            try:
+                return self._asking.execute(query, arguments).fetchone()
+            except psycopg.OperationalError:
+                self._asking.close()  # it was to a server that is gone
+        self._asking = psycopg.connect(self._address, autocommit=True, connect_timeout=5)
+        return self._asking.execute(query, arguments).fetchone()
+
     @contextmanager
     def connected(self) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
         """A bare connection, for looking and for holding locks."""
-        address = self.database_url.replace("postgresql+psycopg", "postgresql")
-        with psycopg.connect(address, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(self._address, autocommit=True, connect_timeout=5) as connection:
             yield connection
+
+    @property
+    def _address(self) -> str:
+        return self.database_url.replace("postgresql+psycopg", "postgresql")
 
     @contextmanager
     def queue(self) -> Iterator[CeleryQueue]:
