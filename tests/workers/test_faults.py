@@ -22,7 +22,7 @@ class Site:
     """A workshop with one worker and one upkeep around it."""
 
     def __init__(self, settings, folder):
-        self.settings = settings
+        self.settings = settings = settings.model_copy(update={"upkeep_seconds": 0.5})
         self.log = folder / "worker.log"
         self.queue = CeleryQueue(settings.broker_url)
         self.workshop = Workshop(settings, queue=self.queue)
@@ -40,7 +40,7 @@ class Site:
         end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end, f"{what}\n{self.log.read_text()}"
-            time.sleep(0.03)
+            time.sleep(0.05)  # a look is a query
 
     def wait_for_end(self, job_id):
         self.wait_for(lambda: self.workshop.job(job_id).finished_at is not None, "the job never ended")
