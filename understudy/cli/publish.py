@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -41,7 +41,7 @@ from understudy.connection import (
     existing_connection,
 )
 from understudy.documents import Json
-from understudy.embedded.background import background_stack
+from understudy.embedded.background import background_stack, used_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, Published, Screen
@@ -269,13 +269,19 @@ def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
         screen: receives progress messages.
     """
     folder = service.data_folder or default_data_folder()
-    found = existing_connection(url=service.url, key=service.key, data_folder=service.data_folder)
-    if found is not None:
-        screen.say(f"Using the service at {found.url}.")
-        yield found
-        return
+    is_announced = announced_connection(folder) is not None
+    with used_stack(folder) if is_announced else nullcontext():
+        found = existing_connection(url=service.url, key=service.key, data_folder=service.data_folder)
+        if found is not None:
+            screen.say(f"Using the service at {found.url}.")
+            yield found
+            return
     screen.say(f"Starting the local stack on {folder}; the first start makes its database ...")
-    with background_stack(folder) as address:
+
+    def waiting() -> None:
+        screen.say("Another command uses it: it stops when that one is done ...")
+
+    with background_stack(folder, waiting=waiting) as address:
         connection = announced_connection(folder)
         if connection is None:
             raise NoService("the local stack started but did not announce its keys; see its logs")

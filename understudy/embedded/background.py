@@ -1,26 +1,47 @@
-"""A stack for the duration of one command: a supervisor as a child process."""
+"""A stack for the duration of one command: a supervisor as a child process.
 
+Other commands find the stack by its announcement and order from it too. It stops when the last of them is done: each holds a
+shared lock on a file of the data folder, and who started the stack takes the exclusive one before stopping it.
+"""
+
+import fcntl
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from understudy.embedded.errors import ServerFailed
 from understudy.embedded.identity import AS_IS, launcher_prefix
 
 STOP_SECONDS = 60.0
+_USERS = "users.lock"
 
 
 @contextmanager
-def background_stack(data_folder: Path, *, port: int = 0) -> Iterator[str]:
-    """Start a stack, yield its address, and stop it at the end.
+def used_stack(data_folder: Path) -> Iterator[None]:
+    """Keep the stack of a folder from stopping inside the block. If it is stopping already, wait until it has.
+
+    Args:
+        data_folder: where a stack is announced, started by whatever command.
+    """
+    with (data_folder / _USERS).open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def background_stack(
+    data_folder: Path, *, port: int = 0, waiting: Callable[[], None] = lambda: None
+) -> Iterator[str]:
+    """Start a stack, yield its address, and stop it at the end; not before other commands are done with it, unless interrupted.
 
     Args:
         data_folder: its data folder, made where missing.
         port: port of the API, 0 for a free one.
+        waiting: called if other commands use the stack at the end.
 
     Raises:
         ServerFailed: if it does not start; the message says why.
@@ -36,17 +57,34 @@ def background_stack(data_folder: Path, *, port: int = 0) -> Iterator[str]:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    try:
-        line = process.stdout.readline()
-        if not line:
-            raise ServerFailed(process.stderr.read().strip() or "the embedded stack did not start")
-        yield json.loads(line)["url"]
-    finally:
-        process.send_signal(signal.SIGTERM)
+    with ExitStack() as held:
         try:
-            process.wait(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
-        process.stderr.close()
+            line = process.stdout.readline()
+            if not line:
+                raise ServerFailed(process.stderr.read().strip() or "the embedded stack did not start")
+            try:
+                yield json.loads(line)["url"]
+            finally:
+                if not isinstance(sys.exception(), KeyboardInterrupt):
+                    held.enter_context(_nobody_using(data_folder, waiting))
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+            process.stderr.close()
+
+
+@contextmanager
+def _nobody_using(data_folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Wait for all who use the stack; whoever comes inside the block waits for its end."""
+    with (data_folder / _USERS).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
