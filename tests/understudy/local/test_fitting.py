@@ -364,7 +364,7 @@ def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
         ({"guarantee": (0.0, 1e-6)}, InvalidInput, "epsilon"),
         ({"guarantee": 1.0}, InputUnusable, "pair of numbers"),
         ({"options": {"stepz": 1}}, InvalidInput, "stepz"),
-        ({"frame": [1, 2]}, InputUnusable, "pandas DataFrame or an Arrow table"),
+        ({"frame": [1, 2]}, InputUnusable, "DataFrame of pandas or polars, or an Arrow table"),
         ({"frame": frame().drop_columns(["ward"])}, InvalidInput, "missing: ward"),
         ({"frame": frame().slice(0, 0)}, InputUnusable, "no record"),
         ({"domain": DOMAIN | {"_from_data": []}}, InputUnusable, "draft"),
