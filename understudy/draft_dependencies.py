@@ -13,7 +13,7 @@ from understudy.dependency_search import Copy, DependencySearch, Told
 from understudy.draft_categories import NOTE
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD
 from understudy.frame_words import FrameWords
-from understudy.table_facts import Facts
+from understudy.table_facts import Facts, is_number
 from understudy.table_files import MARK
 
 ELSE: Final = "_else"
@@ -171,18 +171,10 @@ def _is_in_runs(images: Mapping[str, str | None]) -> bool:
 
     Else a measurement tells other columns by chance of its digits: a price index the month in which it was computed.
     """
-    numbers = sorted((float(text), image) for text, image in images.items() if _is_number(text))
+    numbers = sorted((float(text), image) for text, image in images.items() if is_number(text))
     return len([image for image, _ in groupby(image for _, image in numbers)]) == len(
         {image for _, image in numbers}
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _rule(by: Column, column: Column, told: Told, fact: Facts) -> dict[str, Any] | None:

@@ -114,11 +114,11 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
     first, *others = [[text.strip() for text in row] for row in csv.reader(lines, delimiter=delimiter)]
     if header is None:
         guessed.append("header")
-        numbers_below = any(_is_number(text) for row in others for text in row)
+        numbers_below = any(is_number(text) for row in others for text in row)
         # An index that was written along has no name.
-        named = first[1:] if first[0] == "" and all(_is_number(row[0]) for row in others) else first
+        named = first[1:] if first[0] == "" and all(is_number(row[0]) for row in others) else first
         recurs = bool(others) and _same_words(first, others)
-        header = not any(_is_number(text) or text in NULLS for text in named)
+        header = not any(is_number(text) or text in NULLS for text in named)
         header = header and (not recurs or (numbers_below and len(set(named)) == len(named)))
     if header and "" in first:
         message = (
@@ -169,7 +169,8 @@ def _same_words(first: list[str], others: list[list[str]]) -> bool:
     return any(text in {row[index] for row in others if len(row) > index} for index, text in enumerate(first))
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a number as Python writes one."""
     try:
         float(text)
     except ValueError:
@@ -320,13 +321,13 @@ class Facts:
 
         if self.odd is None:
             return
-        is_number = pc.match_substring_regex(bare, _NUMBER)
-        for item in pc.value_counts(bare.filter(pc.invert(is_number))).to_pylist():
+        numbers = pc.match_substring_regex(bare, _NUMBER)
+        for item in pc.value_counts(bare.filter(pc.invert(numbers))).to_pylist():
             self.odd[item["values"]] += item["counts"]
         if len(self.odd) > _MOST_ODD:
             self.odd = None
             return
-        bare = bare.filter(is_number)
+        bare = bare.filter(numbers)
         if len(bare) == 0:
             return
         self.numbers += len(bare)
