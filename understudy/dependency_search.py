@@ -1,4 +1,4 @@
-"""Which columns of a table say what others say already, in every row: copies, fixed multiples, and columns that another one tells.
+"""Redundant columns of a table: copies and fixed multiples of others, and functional dependencies between two columns.
 
 Rows are compared in one pass and not kept. The first batch refutes nearly all pairs of columns, so the others cost little more than
 the reading of the file. Whether what holds in these rows is a law of the subject, a person decides (`understudy.draft_dependencies`).
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Places = NDArray[np.int32]
     Floats = NDArray[np.float64]
 
-MOST_TELLING: Final = 1000
-"""Values of a column that may tell another one; a column of more is not looked at."""
+MOST_DETERMINING: Final = 1000
+"""Most values of a determinant; a column of more is not looked at."""
 _FIRST_LOOK: Final = 1024
 _NO_CODE: Final = -1
 _UNMET: Final = -2
@@ -43,17 +43,17 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A column whose value another one tells, in every row where that one is not missing.
+class Dependency:
+    """A functional dependency: one column determines another one, in every row where it is not missing.
 
     Attributes:
-        name: Of the column.
-        by: Name of the column that tells it.
-        images: For each value of that column, as text, the value of this one; None where it is missing.
+        determinant: Name of the column that determines.
+        dependent: Name of the column that is determined.
+        images: For each value of the determinant, as text, that of the dependent; None where it is missing.
     """
 
-    name: str
-    by: str
+    determinant: str
+    dependent: str
     images: Mapping[str, str | None]
 
 
@@ -73,7 +73,7 @@ class _Coded:
             # Views of text, as polars has them, cannot be encoded.
             is_view = pa.types.is_string_view(values.type)
             values = (values.cast(pa.string()) if is_view else values).dictionary_encode()
-        if len(values.dictionary) > 2 * MOST_TELLING:
+        if len(values.dictionary) > 2 * MOST_DETERMINING:
             return None
         texts = pc.utf8_trim_whitespace(values.dictionary.cast(pa.string())).to_pylist()
         known = np.array(
@@ -84,7 +84,7 @@ class _Coded:
             or [_NO_CODE],
             dtype=np.int32,
         )
-        if len(self.places) > MOST_TELLING:
+        if len(self.places) > MOST_DETERMINING:
             return None
         indices = pc.fill_null(values.indices.cast(pa.int32()), len(known))
         codes: Places = np.append(known, np.int32(_NO_CODE))[np.asarray(indices)]
@@ -102,8 +102,8 @@ class DependencySearch:
     def __init__(self) -> None:
         self._names: list[str] = []
         self._coded: dict[str, _Coded] = {}
-        self._told: dict[str, dict[str, Places | None]] = {}
-        """For each column those that it may still tell, with the code that each of its codes goes with."""
+        self._determined: dict[str, dict[str, Places | None]] = {}
+        """For each column those that it may still determine, with the code that each of its codes goes with."""
         self._groups: list[list[str]] = []
         """Columns that are multiples of each other so far."""
         self._scales: dict[str, float] = {}
@@ -120,22 +120,25 @@ class DependencySearch:
         needed = (
             set(self._coded)
             if is_first
-            else {*self._told, *(two for told in self._told.values() for two in told)}
+            else {
+                *self._determined,
+                *(name for dependents in self._determined.values() for name in dependents),
+            }
         )
         codes: dict[str, Places] = {}
         for name in self._names:
             if name in needed and (found := self._coded[name].look(batch.column(name))) is not None:
                 codes[name] = found
         if is_first:
-            self._told = _first_pairs(codes)
+            self._determined = _first_pairs(codes)
         self._compare(codes)
 
-    def told(self) -> list[Told]:
-        """All pairs of columns of which the first tells the second, but for second ones of one value."""
+    def dependencies(self) -> list[Dependency]:
+        """All functional dependencies between two columns, but for dependents of one value."""
         return [
-            Told(name=name, by=by, images=self._images(by, name, codes))
-            for by, told in self._told.items()
-            for name, codes in told.items()
+            Dependency(determinant=by, dependent=name, images=self._images(by, name, codes))
+            for by, dependents in self._determined.items()
+            for name, codes in dependents.items()
             if codes is not None and len(self._coded[name].places) > 1
         ]
 
@@ -160,9 +163,9 @@ class DependencySearch:
         import numpy as np
 
         constant = {name for name, values in codes.items() if not values.any()}
-        for by in list(self._told):
+        for by in list(self._determined):
             if by not in codes:
-                del self._told[by]
+                del self._determined[by]
                 continue
             firsts, rows = np.unique(codes[by], return_index=True)
             known = firsts != _NO_CODE
@@ -171,19 +174,19 @@ class DependencySearch:
             row_of = np.zeros(len(self._coded[by].places), dtype=np.int64)
             row_of[firsts] = rows
             places = row_of[codes[by][present]]
-            for name in list(self._told[by]):
+            for name in list(self._determined[by]):
                 if name not in codes:
-                    del self._told[by][name]
+                    del self._determined[by][name]
                     continue
                 values = codes[name]
                 if name not in constant and not np.array_equal(values[places], values[present]):
-                    del self._told[by][name]
+                    del self._determined[by][name]
                     continue
-                kept = _joined(self._told[by][name], firsts, values[rows], len(row_of))
+                kept = _joined(self._determined[by][name], firsts, values[rows], len(row_of))
                 if kept is None:
-                    del self._told[by][name]
+                    del self._determined[by][name]
                 else:
-                    self._told[by][name] = kept
+                    self._determined[by][name] = kept
 
     def _look_for_copies(self, batch: Any, *, is_first: bool) -> None:  # noqa: ANN401
         """Split the groups by the rows of a batch; by some rows of the first one before, which part most columns."""
@@ -263,9 +266,9 @@ def _first_pairs(codes: Mapping[str, "Places"]) -> "dict[str, dict[str, Places |
         if own.shape[1] == 0:
             continue
         _, first, inverse = np.unique(own[place], return_index=True, return_inverse=True)
-        told = (own[:, first[inverse]] == own).all(axis=1)
+        is_determined = (own[:, first[inverse]] == own).all(axis=1)
         found[name] = {
-            other: None for other, is_told in zip(names, told, strict=True) if is_told and other != name
+            other: None for other, holds in zip(names, is_determined, strict=True) if holds and other != name
         }
     return found
 

@@ -6,7 +6,7 @@ such a mark. The owner reviews each marked value (`understudy.draft_confirmation
 very old patient, a rare diagnosis. Bounds are robust and round, rare words are left out, but all stay marked. A note on each column
 says why; notes may tell something about the rows and are dropped with the last mark. The rules are listed in docs/domain.md.
 
-Needs numpy and pyarrow (the extra ``offline``). The whole file is read once, in constant memory.
+Needs numpy and pyarrow (the extra ``offline``). The whole file is read in constant memory: once, or twice where numbers have a decimal comma.
 """
 
 import json
@@ -62,11 +62,11 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 @dataclass(slots=True)
 class _Seen:
-    """What was seen of the rows.
+    """Facts of the rows, collected batch by batch.
 
     Attributes:
         facts: Of each column.
-        search: For columns that say the same.
+        search: For redundant columns.
         rows: Their number.
         ragged: Numbers of the rows that have more or fewer fields than columns.
     """

@@ -33,14 +33,14 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """Say which columns a draft takes to be told by others, in one line or none.
+    """Say which functional dependencies a draft proposes as rules, in one line or none.
 
     Args:
         document: A draft.
         answer: How its rules are dropped.
     """
     named = [
-        " tells ".join(rule["columns"])
+        " determines ".join(rule["columns"])
         for rule in document.get(RULES) or ()
         if rule.get("kind") == "determines" and MARK in rule
     ]

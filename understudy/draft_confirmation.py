@@ -24,7 +24,7 @@ _MEANING: Final = {
     "kinds": "What each column holds. An ignored column is dropped on arrival and never stored.",
     "bounds": "The smallest and largest value. Say what is possible, not what occurs: an upper bound of 107 tells that somebody is 107. Values beyond count as the bound; wider bounds make bins coarser.",
     "words": "The words of a column. A word that few people have reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
-    "rules": "What every synthetic row keeps: the first column tells the second, as a code tells its label. The pairs become public. Drop the rule if other rows may break it.",
+    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label. The pairs become public. Drop the rule if other rows may break it.",
 }
 _LONG = 12
 _FEW_PAIRS = 5
@@ -93,11 +93,11 @@ def _ask_each(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Sa
 def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Say) -> None:
     """Ask about the first of the rules; what is answered may take others away."""
     rule = marks[0].holder
-    by, told = (str(name) for name in rule["columns"])
-    say(f"  {by} tells {told}: {_pairs(rule['pairs'])}")
+    determinant, dependent = (str(name) for name in rule["columns"])
+    say(f"  {determinant} determines {dependent}: {_pairs(rule['pairs'])}")
     match _answer(
         ask,
-        f"  [Enter] accept, [d]rop the rule, [i]gnore the column {told}, [a]ccept all {len(marks)} left, [?] explain, [q]uit: ",
+        f"  [Enter] accept, [d]rop the rule, [i]gnore the column {dependent}, [a]ccept all {len(marks)} left, [?] explain, [q]uit: ",
     ):
         case "" | "y":
             marks[0].accept()
@@ -107,7 +107,7 @@ def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, s
         case "d":
             document[RULES].remove(rule)
         case "i":
-            ignore(document, known_column(document, told))
+            ignore(document, known_column(document, dependent))
         case "?":
             say(f"  {_MEANING['rules']}")
         case _:

@@ -1,7 +1,7 @@
-"""What a draft says of columns that say the same: copies are left out, and a column that another one tells gets a rule.
+"""What a draft proposes for redundant columns: copies are left out, and a functional dependency becomes a rule.
 
 Rules found in rows are proposals. Their pairs are marked like every value taken from the data, and only pairs of values that many rows
-have are listed: a code that one person has tells that somebody has it.
+have are listed: a code that one person has reveals that somebody has it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from itertools import groupby
 from math import lgamma, log
 from typing import Any, Final
 
-from understudy.dependency_search import Copy, DependencySearch, Told
+from understudy.dependency_search import Copy, Dependency, DependencySearch
 from understudy.draft_categories import NOTE
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD
 from understudy.frame_words import FrameWords
@@ -20,7 +20,7 @@ ELSE: Final = "_else"
 """What a column that is left out as a copy would be otherwise, for the answer "keep"."""
 RULES: Final = "rules"
 _FEWEST_ROWS_OF_A_COPY = 100
-_SHARE_TOLD = 0.95
+_SHARE_SUPPORTED = 0.95
 _LOG_CHANCE = log(1e-6)
 _FEWEST_OF_A_RANGE = 3
 _NOT_MODELLED: Final = frozenset({"ignored", "unit"})
@@ -81,11 +81,11 @@ def propose_rules(
     """
     by_name = {str(column["name"]): column for column in columns}
     rules = []
-    for told in _worth_telling(columns, facts, search, target=target):
-        column, by = by_name[told.name], by_name[told.by]
-        rule = None if told.name == target else _rule(by, column, told, facts[told.by])
+    for found in _worth_declaring(columns, facts, search, target=target):
+        column, by = by_name[found.dependent], by_name[found.determinant]
+        rule = None if found.dependent == target else _rule(by, column, found, facts[found.determinant])
         column[NOTE] = (
-            f"{column[NOTE]} {_on_told(told, has_rule=rule is not None, is_target=told.name == target)}"
+            f"{column[NOTE]} {_on_dependency(found, has_rule=rule is not None, is_target=found.dependent == target)}"
         )
         if rule is not None:
             rules.append(rule)
@@ -113,21 +113,21 @@ def require_possible(document: dict[str, Any]) -> None:
         del document[RULES]
 
 
-def _worth_telling(
+def _worth_declaring(
     columns: Sequence[Column], facts: Mapping[str, Facts], search: DependencySearch, *, target: str | None
-) -> list[Told]:
-    """For each column at most one that tells it: an earlier one that it tells too, else the one of fewest values."""
+) -> list[Dependency]:
+    """For each column at most one determinant: an earlier one that it determines too, else the one of fewest values."""
     by_name = {str(column["name"]): column for column in columns}
     modelled = [name for name, column in by_name.items() if column["kind"] not in _NOT_MODELLED]
-    # Of columns that tell each other the target comes first: no rule computes it.
+    # Of columns that determine each other the target comes first: no rule computes it.
     order = {name: place for place, name in enumerate(sorted(modelled, key=lambda name: name != target))}
     known = {
-        (told.by, told.name): told
-        for told in search.told()
-        if told.by in order
-        and told.name in order
-        and _is_supported(told, facts[told.by])
-        and (by_name[told.by]["kind"] != "numeric" or _is_in_runs(told.images))
+        (one.determinant, one.dependent): one
+        for one in search.dependencies()
+        if one.determinant in order
+        and one.dependent in order
+        and _is_supported(one, facts[one.determinant])
+        and (by_name[one.determinant]["kind"] != "numeric" or _is_in_runs(one.images))
     }
     found = []
     for name in modelled:
@@ -148,19 +148,19 @@ def _is_copy(fact: Facts) -> bool:
     return fact.present >= _FEWEST_ROWS_OF_A_COPY and fact.present - most >= FEWEST_ROWS_OF_A_WORD
 
 
-def _is_supported(told: Told, fact: Facts) -> bool:
+def _is_supported(found: Dependency, fact: Facts) -> bool:
     """Whether 95 % of the rows have a value of ten rows or more, and chance alone would hardly ever do it.
 
     Chance: the values of the second column in any order, so that each of the first goes with one. There are at most as many laws as
     maps of values to values.
     """
-    counts = {text: count for text, count in fact.values.items() if text in told.images}
+    counts = {text: count for text, count in fact.values.items() if text in found.images}
     rows = sum(counts.values())
     enough = {text: count for text, count in counts.items() if count >= FEWEST_ROWS_OF_A_WORD}
     of_image: dict[str | None, int] = {}
     for text, count in counts.items():
-        of_image[told.images[text]] = of_image.get(told.images[text], 0) + count
-    if sum(enough.values()) < _SHARE_TOLD * rows or len({told.images[text] for text in enough}) <= 1:
+        of_image[found.images[text]] = of_image.get(found.images[text], 0) + count
+    if sum(enough.values()) < _SHARE_SUPPORTED * rows or len({found.images[text] for text in enough}) <= 1:
         return False
     orders = lgamma(rows + 1) - sum(lgamma(count + 1) for count in of_image.values())
     return len(counts) * log(len(of_image)) - orders < _LOG_CHANCE
@@ -169,7 +169,7 @@ def _is_supported(told: Told, fact: Facts) -> bool:
 def _is_in_runs(images: Mapping[str, str | None]) -> bool:
     """Whether the numbers that go with one value have no other number between them, as the ages of an age group.
 
-    Else a measurement tells other columns by chance of its digits: a price index the month in which it was computed.
+    Else a measurement determines other columns by chance of its digits: a price index the month in which it was computed.
     """
     numbers = sorted((float(text), image) for text, image in images.items() if is_number(text))
     return len([image for image, _ in groupby(image for _, image in numbers)]) == len(
@@ -177,17 +177,22 @@ def _is_in_runs(images: Mapping[str, str | None]) -> bool:
     )
 
 
-def _rule(by: Column, column: Column, told: Told, fact: Facts) -> dict[str, Any] | None:
+def _rule(by: Column, column: Column, found: Dependency, fact: Facts) -> dict[str, Any] | None:
     """The rule with a pair for each value of many rows; None where the columns have no values that a rule may name."""
     if _speaks_of_learnt(by) or _speaks_of_learnt(column):
         return None
     frequent = [
-        [text, image] for text, image in told.images.items() if fact.values[text] >= FEWEST_ROWS_OF_A_WORD
+        [text, image] for text, image in found.images.items() if fact.values[text] >= FEWEST_ROWS_OF_A_WORD
     ]
     pairs = _in_ranges(_possible(frequent, by, column), by)
     if len({str(image) for _, image in pairs}) <= 1:
         return None
-    return {"kind": "determines", "columns": [told.by, told.name], "pairs": pairs, MARK: ["pairs"]}
+    return {
+        "kind": "determines",
+        "columns": [found.determinant, found.dependent],
+        "pairs": pairs,
+        MARK: ["pairs"],
+    }
 
 
 def _speaks_of_learnt(column: Column) -> bool:
@@ -253,13 +258,11 @@ def _on_copy(copy: Copy, words: FrameWords) -> str:
     )
 
 
-def _on_told(told: Told, *, has_rule: bool, is_target: bool) -> str:
-    many = (
-        f"Told by {told.by} in every row: each of its {len(told.images)} values goes with one of this column."
-    )
+def _on_dependency(found: Dependency, *, has_rule: bool, is_target: bool) -> str:
+    many = f"Determined by {found.determinant} in every row: each of its {len(found.images)} values goes with one of this column."
     if is_target:
         return (
-            f"WARNING: {many} If {told.by} is known only with the outcome, leave it out: who predicts the target from synthetic rows would"
+            f"WARNING: {many} If {found.determinant} is known only with the outcome, leave it out: who predicts the target from synthetic rows would"
             " learn that alone."
         )
     if has_rule:

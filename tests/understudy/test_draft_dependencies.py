@@ -1,4 +1,4 @@
-"""Columns that say what others say: a draft leaves copies out, and proposes a rule where one column tells another."""
+"""Redundant columns: a draft leaves copies out, and proposes a rule for a functional dependency."""
 
 import json
 from pathlib import Path
@@ -53,14 +53,16 @@ def written(folder: Path, columns: dict[str, Any]) -> Path:
     return path
 
 
-def test_a_column_that_another_one_tells_gets_a_rule_and_a_line(tmp_path: Path) -> None:
+def test_a_functional_dependency_gets_a_rule_and_a_line(tmp_path: Path) -> None:
     draft = draft_domain(written(tmp_path, census()))
     assert rules(draft) == {
         ("education", "education_num"): [[word, 8 + place] for place, word in enumerate(LEVELS)]
     } or sorted(rules(draft)["education", "education_num"]) == sorted(
         [word, 8 + place] for place, word in enumerate(LEVELS)
     )
-    assert "Told by education in every row: each of its 5 values" in column(draft, "education_num")[NOTE]
+    assert (
+        "Determined by education in every row: each of its 5 values" in column(draft, "education_num")[NOTE]
+    )
     assert draft["rules"][0][MARK] == ["pairs"]
     domain = TableDomain.from_json(confirmed(draft))
     assert [rule.columns for rule in domain.rules] == [("education", "education_num")]
@@ -92,13 +94,13 @@ def test_the_target_stays_whatever_it_copies() -> None:
     assert column(draft, "sex")["kind"] == "ignored"
 
 
-def test_what_tells_the_target_is_a_warning_and_no_rule() -> None:
+def test_what_determines_the_target_is_a_warning_and_no_rule() -> None:
     columns = census()
     columns["ward"] = ["ABC"[age % 3] for age in columns["age"]]
     columns["outcome"] = ["bad" if ward == "C" else "good" for ward in columns["ward"]]
     draft = drafted(columns)
     assert ("ward", "outcome") not in rules(draft)
-    assert "WARNING: Told by ward in every row" in column(draft, "outcome")[NOTE]
+    assert "WARNING: Determined by ward in every row" in column(draft, "outcome")[NOTE]
 
 
 @pytest.mark.parametrize("place", [0, 300, ROWS - 1])
@@ -119,13 +121,13 @@ def test_one_row_of_a_later_batch_is_enough() -> None:
     for batch in pa.table(columns).to_batches(1 << 14):
         search.look(batch)
     assert search.copies() == []
-    assert not [told for told in search.told() if told.by == "education"]
+    assert not [one for one in search.dependencies() if one.determinant == "education"]
 
 
 def test_few_rows_claim_nothing() -> None:
     assert rules(drafted(census(30))) == {}, "six rows a value"
     assert column(drafted(census(60)), "wage_eur")["kind"] == "numeric"
-    # Every word in two rows tells anything.
+    # Every word in two rows determines anything.
     words = {"town": [f"town {n // 2}" for n in range(ROWS)], "side": ["ab"[n // 2 % 2] for n in range(ROWS)]}
     assert rules(drafted(census() | words)).keys() == {("education", "education_num")}
 
@@ -137,7 +139,7 @@ def test_words_of_few_rows_stand_in_no_pair() -> None:
     assert sorted(one for one, _ in pairs) == sorted(LEVELS)
 
 
-def test_independent_columns_tell_nothing_and_missing_values_are_values_of_what_is_told() -> None:
+def test_independent_columns_determine_nothing_and_missing_values_are_values_of_a_dependent() -> None:
     columns = census()
     columns["code"] = [{"doctor": None}.get(word, word[0].upper()) for word in columns["education"]]
     draft = drafted(columns)
@@ -164,7 +166,7 @@ def test_a_measurement_does_not_tell_words_by_its_digits() -> None:
     assert ("index", "quarter") not in rules(drafted(columns))
 
 
-def test_a_column_told_by_learnt_words_gets_a_line_and_no_rule() -> None:
+def test_a_column_determined_by_learnt_words_gets_a_line_and_no_rule() -> None:
     rng = np.random.default_rng(1)
     code = rng.integers(0, 300, 6000)
     columns = {
@@ -200,7 +202,7 @@ ALL_BUT_RULES = [
 @pytest.mark.parametrize(("answer", "left"), [("\n", 1), ("a\n", 1), ("?\n\n", 1), ("d\n", 0), ("i\n", 0)])
 def test_a_person_is_asked_about_every_drafted_rule(file: Path, answer: str, left: int) -> None:
     said = confirm(file, *ALL_BUT_RULES, answers=answer)
-    assert "education tells education_num: " in said
+    assert "education determines education_num: " in said
     document = json.loads(file.read_text())
     assert len(document.get("rules", ())) == left
     assert column(document, "education_num")["kind"] == ("ignored" if answer == "i\n" else "numeric")
@@ -249,5 +251,5 @@ def test_a_copy_is_kept_if_the_person_says_so() -> None:
 def test_the_command_says_it_in_lines(tmp_path: Path) -> None:
     rows = written(tmp_path, census())
     said = CliRunner().invoke(app, ["domain", "draft", str(rows), "--out", str(tmp_path / "d.json")]).output
-    assert "Drafted rules, which every synthetic row keeps: education tells education_num." in said
+    assert "Drafted rules, which every synthetic row keeps: education determines education_num." in said
     assert "wage_eur: ignored. Equal to wage in every row" in said
