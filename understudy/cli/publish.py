@@ -269,7 +269,7 @@ def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
         screen: receives progress messages.
     """
     folder = service.data_folder or default_data_folder()
-    is_announced = announced_connection(folder) is not None
+    is_announced = service.url is None and announced_connection(folder) is not None
     with used_stack(folder) if is_announced else nullcontext():
         found = existing_connection(url=service.url, key=service.key, data_folder=service.data_folder)
         if found is not None:

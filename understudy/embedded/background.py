@@ -1,11 +1,12 @@
 """A stack for the duration of one command: a supervisor as a child process.
 
-Other commands find the stack by its announcement and order from it too. It stops when the last of them is done: each holds a
-shared lock on a file of the data folder, and who started the stack takes the exclusive one before stopping it.
+Other commands find the stack by its announcement and use it too. It stops after the last of them: each holds a shared lock on a
+file of the data folder, and the command that started the stack takes the exclusive lock before stopping it.
 """
 
 import fcntl
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from understudy.embedded.errors import ServerFailed
 from understudy.embedded.identity import AS_IS, launcher_prefix
 
 STOP_SECONDS = 60.0
-_USERS = "users.lock"
 
 
 @contextmanager
@@ -27,8 +27,8 @@ def used_stack(data_folder: Path) -> Iterator[None]:
     Args:
         data_folder: where a stack is announced, started by whatever command.
     """
-    with (data_folder / _USERS).open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
+    with _users_lock(data_folder) as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
         yield
 
 
@@ -81,10 +81,20 @@ def background_stack(
 @contextmanager
 def _nobody_using(data_folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Wait for all who use the stack; whoever comes inside the block waits for its end."""
-    with (data_folder / _USERS).open("a") as file:
+    with _users_lock(data_folder) as lock:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def _users_lock(data_folder: Path) -> Iterator[int]:
+    """The open lock file of the commands that use a stack; closing it releases the lock."""
+    descriptor = os.open(data_folder / "users.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -3,6 +3,7 @@
 ::
 
   supervisor.lock   held (flock) while a supervisor lives; the kernel lets go of it however that process ends
+  users.lock        held (flock, shared) by commands that use a stack which another command started and would stop
   master.key        wraps every data key; without it the stored rows, checkpoints and API keys are useless
   keys.json         the API keys of the three roles
   sign-in-link      the token of a sign-in link, for the moment in which it is made valid
