@@ -7,8 +7,8 @@ are joined by a path of pairs that are worth counting, the implied distance is
     d(a, c) = g(a) g(c) r(a, b) r(b, ...) ... r(..., c),    r(a, b) = d(a, b) / (g(a) g(b)),    g(a)^2 = 1 - sum of squared shares of a
 
 which is exact for columns of two codes, whose `r` is the correlation. The paths are those of the spanning tree of the largest distances
-(Kruskal 1956). What is left of a distance is its length beyond the implied one. The tree is believed where it saves a good part
-of the tables, and never to more than `LEAST_LEFT`; the rest of the time every pair far from independence is counted.
+(Kruskal 1956). Of a distance `d` the tree leaves the root of `d^2` less the square of the implied one, but at least `LEAST_LEFT`. It
+decides where that saves a fifth of the tables or more (`MOST_TABLES`); otherwise every pair far from independence is counted.
 """
 
 from collections.abc import Collection, Mapping, Sequence
