@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import struct
 import time
 import zipfile
@@ -29,14 +30,16 @@ CERTIFICATE = certified({"critic": False}).certificate
 SECONDS = 60.0
 
 
-def refused(tmp_path: Path, packed: bytes, why: str) -> None:
+def refusal(tmp_path: Path, packed: bytes) -> str:
+    """Why a bundle is refused, at once and with nothing written."""
     path = tmp_path / "bundle.zip"
     path.write_bytes(packed)
     began = time.monotonic()
-    with pytest.raises(NotABundle, match=why):
+    with pytest.raises(NotABundle) as caught:
         verify_bundle(path, public_keys=[SIGNER.public_key])
     assert time.monotonic() - began < SECONDS
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["bundle.zip"]
+    return str(caught.value)
 
 
 def with_file(name: str, content: bytes) -> bytes:
@@ -57,20 +60,22 @@ def doubled(name: str) -> bytes:
     "name", ["../evil", "/etc/passwd", "a/b", "generator.pkl", "certificate.json.bak", "README.md/"]
 )
 def test_a_further_file_is_refused_wherever_it_would_lead(tmp_path: Path, name: str) -> None:
-    refused(tmp_path, with_file(name, b"x"), "exactly six files")
+    assert "exactly six files" in refusal(tmp_path, with_file(name, b"x"))
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_file_that_is_there_twice_or_not_at_all_is_refused(tmp_path: Path, name: str) -> None:
-    refused(tmp_path, doubled(name), "exactly six files")
+    assert "exactly six files" in refusal(tmp_path, doubled(name))
     without = zipped({each: content for each, content in FILES.items() if each != name})
-    refused(tmp_path, without, "exactly where" if name in {"sample.py", "counts.bin"} else "exactly six")
+    assert ("exactly where" if name in {"sample.py", "counts.bin"} else "exactly six") in refusal(
+        tmp_path, without
+    )
 
 
 def test_a_script_that_no_certificate_lists_is_refused(tmp_path: Path) -> None:
     certificate = json.loads(FILES["certificate.json"])
     del certificate["artefacts"]["sample.py"]
-    refused(tmp_path, with_file("certificate.json", written(certificate)), "exactly where")
+    assert "exactly where" in refusal(tmp_path, with_file("certificate.json", written(certificate)))
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked_whole(
@@ -83,15 +88,15 @@ def test_a_bomb_is_refused_before_it_is_unpacked_whole(
         for name, content in FILES.items():
             archive.writestr(name, bytes(2**26) if name == "generator.onnx" else content)
     assert len(target.getvalue()) < 2**18
-    refused(tmp_path, target.getvalue(), "larger than it can be")
-    refused(tmp_path, with_file("certificate.json", b" " * (2**22 + 1)), "larger than it can be")
+    assert "larger than it can be" in refusal(tmp_path, target.getvalue())
+    assert "larger than it can be" in refusal(tmp_path, with_file("certificate.json", b" " * (2**22 + 1)))
 
 
 def test_a_length_that_lies_is_refused(tmp_path: Path) -> None:
     packed = bytearray(zipped(FILES))
     place = packed.index(b"PK\x01\x02")
     packed[place + 24 : place + 28] = struct.pack("<I", 1)
-    refused(tmp_path, bytes(packed), "not a whole ZIP|not the file|not JSON")
+    assert re.search("not a whole ZIP|not the file|not JSON", refusal(tmp_path, bytes(packed)))
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -100,7 +105,7 @@ def test_another_packing_is_refused(tmp_path: Path, method: int) -> None:
     with zipfile.ZipFile(target, "w", method) as archive:
         for name, content in FILES.items():
             archive.writestr(name, content)
-    refused(tmp_path, target.getvalue(), "encrypted, or packed in a way")
+    assert "encrypted, or packed in a way" in refusal(tmp_path, target.getvalue())
 
 
 GOOD = certified({"critic": False}).packed
@@ -229,7 +234,7 @@ CONTAINERS: dict[str, Callable[[], tuple[bytes, str]]] = {
 def test_a_zip_that_other_readers_open_differently_is_refused(tmp_path: Path, name: str) -> None:
     """Each differs from a genuine bundle in its container alone: all that the certificate lists is as it lists it."""
     packed, why = CONTAINERS[name]()
-    refused(tmp_path, packed, why)
+    assert why in refusal(tmp_path, packed)
 
 
 @pytest.mark.parametrize(
@@ -308,13 +313,13 @@ TEXTS: dict[str, tuple[Callable[[str], str], str]] = {
 def test_json_that_is_not_what_it_seems_is_refused(tmp_path: Path, name: str) -> None:
     change, why = TEXTS[name]
     assert change(DOCUMENT) != DOCUMENT
-    refused(tmp_path, with_file("certificate.json", change(DOCUMENT).encode() + b"\n"), why)
+    assert re.search(why, refusal(tmp_path, with_file("certificate.json", change(DOCUMENT).encode() + b"\n")))
 
 
 def test_bytes_that_are_no_text_or_no_zip_are_refused(tmp_path: Path) -> None:
-    refused(tmp_path, with_file("manifest.json", b"\xff\xfe"), "manifest.json is not JSON")
+    assert "manifest.json is not JSON" in refusal(tmp_path, with_file("manifest.json", b"\xff\xfe"))
     for content in (b"", b"PK", b"x" * 1000, zipped(FILES)[:-30], zipped(FILES)[30:]):
-        refused(tmp_path, content, "not a whole ZIP|exactly six")
+        assert re.search("not a whole ZIP|exactly six", refusal(tmp_path, content))
     with pytest.raises(NotABundle, match="there is no file"):
         verify_bundle(tmp_path / "none.zip")
     with pytest.raises(NotABundle, match="not a whole ZIP"):
@@ -358,6 +363,6 @@ def test_what_a_stranger_wrote_passes_for_no_verdict(tmp_path: Path) -> None:
     lines = report.lines()
     assert "\\u000aVERIFIED" in lines[0]
     assert not [line for line in lines if line.startswith("VERIFIED") or "\n" in line or "\x1b" in line]
-    with pytest.raises(VerificationFailed) as refusal:
+    with pytest.raises(VerificationFailed) as caught:
         keep_if_verified(path, tmp_path / "kept.zip", public_keys=[SIGNER.public_key])
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(caught.value)
