@@ -151,7 +151,7 @@ def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
         ]
     if isinstance(rules, list):
         places += [
-            (f"rule{index}", f"Rule of {', '.join(map(str, rule.get('columns', ())))}", rule)
+            (f"rule{index}", _rule_name(index, rule.get("columns")), rule)
             for index, rule in enumerate(rules)
             if isinstance(rule, dict)
         ]
@@ -160,6 +160,11 @@ def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
         for place, name, holder in places
         if MARK in holder
     ]
+
+
+def _rule_name(index: int, columns: object) -> str:
+    """The columns of a rule, or its number where the document is not as the service wants it."""
+    return f"Rule of {', '.join(map(str, columns))}" if isinstance(columns, list) else f"Rule {index + 1}"
 
 
 def _values(holder: Mapping[str, Any]) -> Mapping[str, str]:

@@ -72,6 +72,14 @@ def test_a_drafted_rule_and_the_words_of_a_file_are_confirmed_one_by_one(
     assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed=found)
 
 
+@pytest.mark.parametrize("columns", [5, None, {"a": 1}, "code"])
+def test_a_marked_rule_of_no_columns_is_refused(sign_in: Callable[..., Visitor], columns: object) -> None:
+    document = {"columns": [], "rules": [{"columns": columns, "_from_data": True}]}
+    facts = {"name": "odd", "declared_size": "300", "domain": json.dumps(document)}
+    assert sign_in("owner").send("/datasets", **facts).status_code == 422
+    assert sign_in("owner").send("/datasets/review", **facts).status_code == 422
+
+
 def test_a_dataset_that_has_its_rows_has_all_steps_behind_it(
     world: World, sign_in: Callable[..., Visitor]
 ) -> None:
