@@ -12,6 +12,7 @@ from typing import Any, Final
 from understudy.dependency_search import Copy, Dependency, DependencySearch
 from understudy.draft_categories import NOTE
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD
+from understudy.errors import InputUnusable
 from understudy.frame_words import FrameWords
 from understudy.table_facts import Facts, is_number
 from understudy.table_files import MARK
@@ -97,12 +98,19 @@ def require_possible(document: dict[str, Any]) -> None:
 
     Args:
         document: A draft; changed.
+
+    Raises:
+        InputUnusable: A marked rule was edited and has no two columns or no pairs.
     """
     rules = document.get(RULES)
     if not isinstance(rules, list):
         return
     by_name = {str(column["name"]): column for column in document["columns"]}
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
+        if not _is_whole(rule):
+            raise InputUnusable(
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs; put them back, or leave the rule out"
+            )
         both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
         pairs = [] if any(_speaks_of_learnt(column) for column in both) else _possible(rule["pairs"], *both)
         if len({str(pair[1]) for pair in pairs}) > 1:
@@ -111,6 +119,17 @@ def require_possible(document: dict[str, Any]) -> None:
             rules.remove(rule)
     if not rules:
         del document[RULES]
+
+
+def _is_whole(rule: Mapping[str, Any]) -> bool:
+    """Whether a rule has two columns and a list of pairs, as it was drafted."""
+    columns, pairs = rule.get("columns"), rule.get("pairs")
+    return (
+        isinstance(columns, list)
+        and len(columns) == 2  # noqa: PLR2004 - one determines the other
+        and isinstance(pairs, list)
+        and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)  # noqa: PLR2004 - a value of each
+    )
 
 
 def _worth_declaring(

@@ -17,6 +17,7 @@ from understudy.domain_draft import draft_domain, draft_frame, render_draft
 from understudy.draft_categories import NOTE
 from understudy.draft_changes import change
 from understudy.draft_marks import Mark, accept_kinds, marks_of
+from understudy.errors import InputUnusable
 from understudy.table_files import MARK
 
 ROWS = 600
@@ -253,3 +254,24 @@ def test_the_command_says_it_in_lines(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["domain", "draft", str(rows), "--out", str(tmp_path / "d.json")]).output
     assert "Drafted rules, which every synthetic row keeps: education determines education_num." in said
     assert "wage_eur: ignored. Equal to wage in every row" in said
+
+
+@pytest.mark.parametrize(
+    "edited", [{"columns": ["code"]}, {"columns": 5}, {"pairs": None}, {"pairs": [1]}, {"pairs": [["a"]]}]
+)
+def test_a_drafted_rule_that_was_edited_out_of_shape_is_refused_by_its_number(
+    edited: dict[str, object],
+) -> None:
+    rule = {
+        "kind": "determines",
+        "columns": ["code", "label"],
+        "pairs": [["a", "x"], ["b", "y"]],
+        MARK: ["pairs"],
+    }
+    words = [
+        {"name": name, "kind": "categorical", "categories": list(listed)}
+        for name, listed in (("code", "ab"), ("label", "xy"))
+    ]
+    accept_kinds({"columns": words, "rules": [dict(rule)]}, ["rules"])
+    with pytest.raises(InputUnusable, match="rule 1: a drafted rule has two columns and a list of pairs"):
+        accept_kinds({"columns": words, "rules": [rule | edited]}, ["rules"])
