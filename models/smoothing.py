@@ -7,12 +7,14 @@ The counts are `y_i = level_i + N(0, s^2)` with known `s`. They are replaced by 
   The posterior mean over all segmentations, scales and probabilities is exact by one forward and one backward recursion (Barry and
   Hartigan 1992, "Product partition models for change point problems"; Fearnhead 2006, "Exact and efficient Bayesian inference for
   multiple changepoint problems").
-* Of other codes every level is `N(0, t^2)`, and the probabilities of the scales are those under which the column's counts are
-  likeliest: empirical Bayes (Efron and Morris 1973). Lists of many codes, such as ICD or postcodes, have chapters: of what this takes off
-  the counts, each block of neighbouring codes gets back the part that its noise does not explain.
+* Of many codes without an order every level is `N(0, t^2)`, and the probabilities of the scales are those under which the column's
+  counts are likeliest: empirical Bayes (Efron and Morris 1973). Lists of many codes, such as ICD or postcodes, have chapters: of what this
+  takes off the counts, each block of neighbouring codes gets back the part that its noise does not explain.
 
 Neither prior is true of real columns, which costs more than it saves once the noise is small. So the posterior mean and the counts are
 averaged, the former with a weight that falls as the mean count of a code grows (`smoothed_weight`).
+
+Few codes without an order have a prior that is learnt from all such columns (`models.column_prior`).
 
 Post-processing of a release, free of charge.
 """
@@ -26,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan.counting_rules import smoothed_weight
+from models.column_prior import ColumnPrior, estimated
 
 LONGEST_SEGMENT: Final = 128
 """Codes of a segment at most: time grows with codes times this."""
@@ -56,16 +59,47 @@ class CodeOrder:
     ordered: Sequence[bool]
     alone: Sequence[Sequence[int]]
 
+    def smoother(self, columns: Sequence[Floats], stds: Floats, *, total: float) -> "Smoother":
+        """Learn from the columns without an order how even their shares are.
+
+        Args:
+            columns: noisy counts of the codes of every column.
+            stds: (columns,) standard deviations of their noise.
+            total: records.
+        """
+        places = [place for place, ordered in enumerate(self.ordered) if not ordered]
+        prior = ColumnPrior.learnt(
+            [columns[place] for place in places], [float(stds[place]) for place in places], total=total
+        )
+        return Smoother(order=self, prior=prior, total=total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smoother:
+    """Smooths the columns of one table.
+
+    Args:
+        order: of the codes.
+        prior: of the columns without an order.
+        total: records.
+    """
+
+    order: CodeOrder
+    prior: ColumnPrior
+    total: float
+
     def smoothed(self, column: int, counts: Floats, std: float) -> Floats:
-        """Average a column's noisy counts with their posterior mean; those of codes without an order stay.
+        """Estimate a column's counts from noisy ones. Of an ordered column, those of codes outside the order stay.
 
         Args:
             column: which.
             counts: (codes,) noisy counts.
             std: standard deviation of the noise on each.
         """
-        places = np.setdiff1d(np.arange(len(counts)), np.array(self.alone[column], dtype=np.int64))
-        ordered = self.ordered[column]
+        ordered = self.order.ordered[column]
+        if not ordered and estimated(len(counts)):
+            return self.prior.estimate(counts, std, total=self.total)
+        places = np.setdiff1d(np.arange(len(counts)), np.array(self.order.alone[column], dtype=np.int64))
         if len(places) < FEWEST_CODES or (ordered and len(places) > MOST_CODES):
             return counts
         own = counts[places]

@@ -49,10 +49,11 @@ from core.plan.counting_rules import (
     table_weights,
 )
 from core.plan.reused import ReusedTables
-from core.plan.rules import MANY_CODES
 from core.plan.stages import AnchorPlan
 from core.values import Value
 
+MANY_CODES = 100
+"""Codes of a column whose shares fall as those of many codes do."""
 SKEW, SKEW_OF_MANY = 1.5, 1.0
 """Exponents of the power law by which the shares of a typical column fall with their rank; the second, Zipf's law, from `MANY_CODES` on."""
 DEPENDENCE = 0.03

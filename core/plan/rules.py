@@ -74,11 +74,12 @@ another option, or `"anchor": false` (docs/rules-study.md has the measurements).
 COLUMN_SHARE, COLUMN_SHARE_MORE = 0.4, 0.5
 """The share of the anchor's squared mu for one-way counts: the first value at a high signal, plus up to the
 second at a low one."""
-MANY_CODES = 100
-"""Codes that half of the columns or more have where the share is the highest at any signal."""
 COLUMN_SIGNAL, COLUMN_SIGNAL_ALONE = 50.0, 75.0
 """Declared size times epsilon up to which the signal is low: the first value times the square root of the number
 of pairs; the second times that of the pairs with the target if they are counted alone."""
+FEW_CODES, POWER_OF_CODES = 20, 1.5
+"""From this number of codes of the median column on, `COLUMN_SIGNAL` rises with its multiples to this power: what is wrong in a column
+adds up over its codes."""
 COLUMN_SIGNAL_OF_PAIR, COLUMN_SIGNAL_OF_PAIR_ALONE = 1.0, 0.4
 """Declared size times epsilon for each pair of columns up to which the signal is low too: what is wrong in a column is wrong in all its
 pairs, and of very many pairs few are counted. The second if pairs with the target are counted alone."""
@@ -246,9 +247,9 @@ def _column_weight(facts: PublicFacts) -> float:
     alone = facts.has_target and pairs >= FEWEST_PAIRS_CHOSEN and _signal(facts, pairs) < SCREENING_SIGNAL
     tables, little = (facts.columns - 1, COLUMN_SIGNAL_ALONE) if alone else (pairs, COLUMN_SIGNAL)
     of_pair = COLUMN_SIGNAL_OF_PAIR_ALONE if alone else COLUMN_SIGNAL_OF_PAIR
+    little *= max(facts.middle_codes / FEW_CODES, 1.0) ** POWER_OF_CODES
     low = max(little / _signal(facts, tables), of_pair * pairs / (facts.declared_size * facts.epsilon))
-    low = 1.0 if facts.middle_codes >= MANY_CODES else min(1.0, low)
-    share = COLUMN_SHARE + COLUMN_SHARE_MORE * low
+    share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, low)
     weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
     return min(max(round(weight, 3), 1.0), 1000.0)
 

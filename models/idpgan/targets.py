@@ -26,7 +26,7 @@ from models.idpgan.implied import centred, implied_laws, independent
 from models.idpgan.shrinkage import kept
 from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
 from models.simplex import SMALLEST_SHARE, positive_law, project_to_simplex, scaled_to_margins
-from models.smoothing import CodeOrder
+from models.smoothing import CodeOrder, Smoother
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -100,6 +100,7 @@ def moment_targets(
     variances = column_stds(counted.columns, anchor, most_records=counted.most_records) ** 2
     pair_std = anchor.noise_std / layout.pair_weights
     size = max(_size(counted, layout, pair_std, variances), 1.0)
+    smoother = None if order is None else order.smoother(counted.columns, np.sqrt(variances), total=size)
     ones, precision = _ones(moments, layout, pair_std, anchor.noise_std)
     law = np.ones(1)
     if layout.by_class and layout.target_index is not None:
@@ -120,7 +121,7 @@ def moment_targets(
         ones[:, block] += (whole - total) / layout.slices
         columns[column] = _column_law(
             counted.columns[column], whole, groups, variances[column],
-            1.0 / (1.0 / of_direct + 1.0 / of_total), size, column=column, order=order,
+            1.0 / (1.0 / of_direct + 1.0 / of_total), size, column=column, smoother=smoother,
         )  # fmt: skip
     ones /= size
     for column, block in zip(layout.features, blocks, strict=True):
@@ -171,7 +172,8 @@ def first_laws(columns: Sequence[Floats], stds: Floats, order: CodeOrder) -> lis
         order: which neighbouring codes are alike.
     """
     size = first_size(columns)
-    smoothed = [order.smoothed(place, counts, stds[place]) for place, counts in enumerate(columns)]
+    smoother = order.smoother(columns, stds, total=size)
+    smoothed = [smoother.smoothed(place, counts, float(stds[place])) for place, counts in enumerate(columns)]
     return [project_to_simplex(counts / size, total=1.0) for counts in smoothed]
 
 
@@ -238,7 +240,7 @@ def _column_law(
     size: float,
     *,
     column: int,
-    order: CodeOrder | None,
+    smoother: Smoother | None,
 ) -> Floats:
     """Combine counts of codes and better known sums over groups; (codes,) shares.
 
@@ -250,16 +252,16 @@ def _column_law(
         of_sums: (groups,) variances of the sums.
         size: records in all.
         column: which.
-        order: which neighbouring codes are alike; None if none are.
+        smoother: of the table's columns; None to take counts as they are.
     """
     counts = direct + ((sums - sums_of_groups(direct, groups)) / np.bincount(groups))[groups]
-    if order is not None:
-        counts = order.smoothed(column, counts, _std_of_codes(variance, of_sums, groups))
+    if smoother is not None:
+        counts = smoother.smoothed(column, counts, _std_of_codes(variance, of_sums, groups))
     law = positive_law(project_to_simplex(counts / size, total=1.0))
-    if order is None or order.ordered[column] or len(direct) < CODES_OF_GROUP * len(sums):
+    if smoother is None or smoother.order.ordered[column] or len(direct) < CODES_OF_GROUP * len(sums):
         return law
     std = float(np.sqrt(variance))
-    scaled = _with_sums(order.smoothed(column, direct, std) / size, sums / size, groups)
+    scaled = _with_sums(smoother.smoothed(column, direct, std) / size, sums / size, groups)
     weight = smoothed_weight(float(direct.mean()) / std)
     return positive_law(weight * scaled + (1.0 - weight) * law)
 

@@ -148,11 +148,14 @@ def test_counts_of_columns_get_a_third_of_the_anchor_where_pairs_stand_out_and_m
     assert columns_share(declared_size=2_000, columns=40) > some
 
 
-def test_counts_of_columns_get_the_most_where_half_of_them_have_many_codes():
-    many = columns_share(declared_size=10**9, middle_codes=rules.MANY_CODES)
+def test_counts_of_columns_get_more_where_half_of_them_have_many_codes():
+    sizes = {"declared_size": 20_000}
+    few, more, many = (columns_share(**sizes, middle_codes=rules.FEW_CODES * times) for times in (1, 3, 20))
 
+    assert columns_share(**sizes, middle_codes=2) == few < more < many
     assert many == pytest.approx(rules.COLUMN_SHARE + rules.COLUMN_SHARE_MORE, abs=1e-3)
-    assert columns_share(declared_size=10**9, middle_codes=rules.MANY_CODES - 1) < many
+    large = columns_share(declared_size=10**9, middle_codes=rules.FEW_CODES * 20)
+    assert large == pytest.approx(rules.COLUMN_SHARE, abs=1e-3), "there pairs stand out too"
 
 
 @pytest.mark.parametrize(
