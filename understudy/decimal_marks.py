@@ -1,20 +1,13 @@
 """Files whose numbers have a decimal comma, as spreadsheets write them in much of Europe."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Mapping
+from typing import Final
 
-from understudy.draft_advice import NUMBERS_LEFT_OUT
-from understudy.draft_categories import NOTE
 from understudy.table_facts import ODD, Facts
-from understudy.written_numbers import Writing, writing_of
 
 MARKS: Final = (".", ",")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:,[0-9]+)?")
-_PLAINLY: Final = (
-    "write them without signs and without points between thousands, 1234,50 for 1.234,50 or 1.234,50 €, as a spreadsheet does with cells"
-    " of plain numbers, and draft that file"
-)
 _GROUPED: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 """A whole number with groups of thousands to one reader, and a fraction to another."""
 
@@ -46,33 +39,6 @@ def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
         for text in facts[name].values
     )
     return "," if says else "."
-
-
-def with_points(batch: Any, columns: Collection[str]) -> Any:  # noqa: ANN401 - an Arrow batch of text
-    """A batch whose numbers in some columns have a decimal point."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    arrays = [
-        pc.replace_substring(values, ",", ".") if name in columns else values
-        for name, values in zip(batch.schema.names, batch.columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
-
-
-def say_how_to_write(columns: Sequence[dict[str, Any]], facts: Mapping[str, Facts]) -> None:
-    """Say of numbers with signs, or with points between thousands, how a file of decimal commas writes them.
-
-    Args:
-        columns: Of a draft; notes are changed.
-        facts: What their rows hold.
-    """
-    for column in columns:
-        if not str(column.get(NOTE, "")).startswith(NUMBERS_LEFT_OUT):
-            continue
-        writing = writing_of(facts[column["name"]].values)
-        if isinstance(writing, Writing) and writing.remedy == "with_comma":
-            column[NOTE] = f"{NUMBERS_LEFT_OUT}: {_PLAINLY}."
 
 
 def _are_numbers(texts: Collection[str]) -> bool:

@@ -6,30 +6,28 @@ such a mark. The owner reviews each marked value (`understudy.draft_confirmation
 very old patient, a rare diagnosis. Bounds are robust and round, rare words are left out, but all stay marked. A note on each column
 says why; notes may tell something about the rows and are dropped with the last mark. The rules are listed in docs/domain.md.
 
-Needs numpy and pyarrow (the extra ``offline``). The whole file is read in constant memory: once, or twice where numbers have a decimal comma.
+Needs numpy and pyarrow (the extra ``offline``). The whole file is read in constant memory: once, or twice where numbers are not written plainly.
 """
 
 import json
 import math
-from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-from understudy.decimal_marks import MARKS, columns_with_commas, guess_mark, say_how_to_write, with_points
+from understudy.decimal_marks import MARKS, columns_with_commas, guess_mark
 from understudy.dependency_search import DependencySearch
 from understudy.draft_advice import NUMBERS_LEFT_OUT
-from understudy.draft_bounds import BINS, choose_bounds
+from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
 from understudy.draft_dependencies import RULES, leave_copies_out, propose_rules
 from understudy.draft_numbers import (
     MOST_INTEGER_CODES,
     are_codes,
-    bounds_note,
     numbers,
 )
+from understudy.draft_times import is_time, times
 from understudy.draft_words import (
     are_keys,
     code_book,
@@ -39,10 +37,11 @@ from understudy.draft_words import (
     names_contact,
     target_rank,
 )
+from understudy.draft_written import plain_batch, written_kind
 from understudy.errors import InputUnusable, library_missing
 from understudy.frame_words import PANDAS, FrameWords
 from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect, require_different
-from understudy.written_numbers import writing_of
+from understudy.written_numbers import Ambiguous, Writing, writing_of, written_columns
 
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
@@ -52,12 +51,10 @@ MOST_CODES = 1_000_000
 _FEWEST_ROWS_FOR_IDS = 20
 _SEVERAL = 1.1
 """Rows of a person on average from which a table is one of events."""
-_FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
-_EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(slots=True)
@@ -111,13 +108,17 @@ def draft_domain(
         raise InputUnusable(message)
     try:
         dialect, names = (None, []) if is_parquet(path) else read_dialect(path, header, delimiter)
-        seen = _look(path, dialect, names)
+        seen = _look(path, dialect, names, {})
+        written = dict[str, Writing]()
         if dialect is not None:
             mark = decimal_mark or guess_mark(seen.facts, delimiter=dialect.delimiter)
-            commas = columns_with_commas(seen.facts) if mark == "," else []
-            seen = _look(path, dialect, names, commas) if commas else seen
             guessed = dialect.guessed if decimal_mark else (*dialect.guessed, "decimal_mark")
             dialect = replace(dialect, decimal_mark=mark, guessed=guessed)
+            if mark == ",":
+                written = dict.fromkeys(columns_with_commas(seen.facts), Writing(decimal_mark=","))
+            decimal_mark = "," if mark == "," else decimal_mark
+        written = written_columns(seen.facts, decimal_mark=decimal_mark) | written
+        seen = _look(path, dialect, names, written) if written else seen
     except UnicodeDecodeError:
         message = f"{path.name} is not UTF-8; save it as UTF-8"
         raise InputUnusable(message) from None
@@ -127,7 +128,7 @@ def draft_domain(
     if seen.rows == 0:
         message = f"{path.name} has no rows"
         raise InputUnusable(message)
-    draft = _document(seen, dialect, PANDAS)
+    draft = _document(seen, dialect, PANDAS, written)
     if ragged := seen.ragged:
         draft[NOTE] += (
             f" {len(ragged)} rows have more or fewer fields than there are columns, the first is row {ragged[0]} of the file: correct"
@@ -136,11 +137,11 @@ def draft_domain(
     return draft
 
 
-def _look(path: Path, dialect: Dialect | None, names: list[str], commas: Sequence[str] = ()) -> _Seen:
-    """Read a file once; numbers of some columns have a decimal comma."""
+def _look(path: Path, dialect: Dialect | None, names: list[str], written: Mapping[str, Writing]) -> _Seen:
+    """Read a file once, numbers of some columns as they are written."""
     seen = _Seen()
     for batch in batches_of(path, dialect, names, seen.ragged):
-        seen.look(with_points(batch, commas) if commas else batch)
+        seen.look(plain_batch(batch, written))
     return seen
 
 
@@ -157,13 +158,19 @@ def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # no
     """
     _arrow()
     require_different(table.column_names)
-    seen = _Seen()
-    for batch in table.to_batches(1 << 16):
-        seen.look(batch)
     if table.num_rows == 0:
         message = "the table has no rows"
         raise InputUnusable(message)
-    return _document(seen, None, words)
+    seen = _look_at_frame(table, {})
+    written = written_columns(seen.facts, decimal_mark=None)
+    return _document(_look_at_frame(table, written) if written else seen, None, words, written)
+
+
+def _look_at_frame(table: Any, written: Mapping[str, Writing]) -> _Seen:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+    seen = _Seen()
+    for batch in table.to_batches(1 << 16):
+        seen.look(plain_batch(batch, written))
+    return seen
 
 
 def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
@@ -218,17 +225,15 @@ def _render(value: dict[str, Any], indent: int) -> str:
     return "{\n" + lines + "\n" + " " * indent + "}"
 
 
-def _document(seen: _Seen, dialect: Dialect | None, words: FrameWords) -> dict[str, Any]:
+def _document(
+    seen: _Seen, dialect: Dialect | None, words: FrameWords, written: Mapping[str, Writing]
+) -> dict[str, Any]:
     facts, search, rows = seen.facts, seen.search, seen.rows
     unit, why, others = _unit(facts)
-    columns = [_column(name, fact, words, is_unit=name == unit) for name, fact in facts.items()]
-    for column in columns:
-        if column["name"] not in others:
-            continue
-        if column["kind"] == "ignored":
-            column[NOTE] = f"{_WHOSE}."
-        else:
-            column[NOTE] = f"{_WHOSE}; else ignore it, unless its values may be released. {column[NOTE]}"
+    columns = _columns(
+        facts, words, written, unit=unit, mark="." if dialect is None else dialect.decimal_mark
+    )
+    _point_at_keys(columns, others)
     target = _target(columns)
     draft: dict[str, Any] = {
         "schema": SCHEMA,
@@ -253,7 +258,6 @@ def _document(seen: _Seen, dialect: Dialect | None, words: FrameWords) -> dict[s
         draft["csv"] = {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
     if dialect is not None and dialect.decimal_mark == ",":
         draft[NOTE] += f" {_COMMAS}"
-        say_how_to_write(columns, facts)
     # Also where none was found: whose row a row is, a person decides.
     draft[MARK] = ["target", "privacy_unit", "declared_size"]
     for column in columns:
@@ -270,13 +274,46 @@ def _document(seen: _Seen, dialect: Dialect | None, words: FrameWords) -> dict[s
     return draft
 
 
+def _columns(
+    facts: Mapping[str, Facts],
+    words: FrameWords,
+    written: Mapping[str, Writing],
+    *,
+    unit: str | None,
+    mark: str,
+) -> list[dict[str, Any]]:
+    columns = []
+    for name, fact in facts.items():
+        # Decimal commas of the whole file are no format of a column.
+        has_format = name in written and bool(written[name].number_format(decimal_mark=mark))
+        if name == unit:
+            kind = _unit_kind(fact)
+        elif has_format:
+            kind = written_kind(name, fact, written[name], decimal_mark=mark)
+        else:
+            kind = _kind(name, fact, words)
+        columns.append(_column(name, fact, kind))
+    return columns
+
+
+def _point_at_keys(columns: Sequence[dict[str, Any]], keys: Collection[str]) -> None:
+    """Say of columns that may be the privacy unit that they may."""
+    for column in columns:
+        if column["name"] not in keys:
+            continue
+        if column["kind"] == "ignored":
+            column[NOTE] = f"{_WHOSE}."
+        else:
+            column[NOTE] = f"{_WHOSE}; else ignore it, unless its values may be released. {column[NOTE]}"
+
+
 def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
     """The column that says whose record it is, if one repeats, the reason in a sentence, and columns that may say it instead."""
     keys = {
         name: fact
         for name, fact in facts.items()
         if fact.readable
-        and not _is_time(fact)
+        and not is_time(fact)
         and fact.distinct >= _FEWEST_ROWS_FOR_IDS
         and not fact.unique
         and (fact.whole or not fact.numeric)
@@ -332,8 +369,7 @@ def _unreadable_to_null(column: dict[str, Any]) -> None:
     column[MARK].append(key)
 
 
-def _column(name: str, fact: Facts, frame: FrameWords, *, is_unit: bool) -> dict[str, Any]:
-    kind = _unit_kind(fact) if is_unit else _kind(name, fact, frame)
+def _column(name: str, fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
     column: dict[str, Any] = {"name": name} | kind
     present = fact.present - sum((fact.odd or {}).values()) if fact.numeric else fact.present
     if column["kind"] not in {"ignored", "unit"} and present < fact.rows:
@@ -352,13 +388,13 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
         fact.readable
         and not fact.numeric
         and fact.distinct > MOST_INTEGER_CODES
-        and (writing := writing_of(fact.values)) is not None
+        and isinstance(writing := writing_of(fact.values), Ambiguous)
     ):
         return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name, frame)}."}
     if (reason := _not_modelled(name, fact, frame)) is not None:
         return {"kind": "ignored", NOTE: reason}
-    if _is_time(fact):
-        return _times(fact)
+    if is_time(fact):
+        return times(fact)
     if fact.numeric and not are_codes(name, fact):
         return numbers(name, fact)
     return words(name, fact, codes=fact.numeric, frame=frame)
@@ -370,7 +406,7 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
         return f"Values of this type cannot be modelled. In {frame.library}, {frame.unreadable}."
     if fact.present == 0:
         return "The column is empty."
-    if _is_time(fact):
+    if is_time(fact):
         return None
     measured = fact.numeric and (not fact.whole or names_amount(name))
     if fact.unique and fact.present >= _FEWEST_ROWS_FOR_IDS and not measured:
@@ -378,60 +414,6 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
     if names_contact(name) and not fact.numeric and fact.distinct >= _FEWEST_ROWS_FOR_IDS:
         return "Called like something that names or reaches a person: dropped on arrival."
     return None
-
-
-def _is_time(fact: Facts) -> bool:
-    return bool(fact.days) and not (fact.numeric and set(fact.days) == {"%Y%m%d"} and not _plausible(fact))
-
-
-def _plausible(fact: Facts) -> bool:
-    days = fact.days["%Y%m%d"]
-    first, last = _day(min(days)), _day(max(days))
-    return first.year >= 1900 and last.year <= 2100 and fact.decimals == 0  # noqa: PLR2004
-
-
-def _times(fact: Facts) -> dict[str, Any]:
-    names = sorted(fact.days, key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
-    spread: dict[float, int] = {float(day): count for day, count in fact.days[names[0]].items()}
-    found = choose_bounds(spread, unit=1.0, round_numbers=False)
-    lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
-    upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
-    learn = {"bins": "learn"} if found.bins == "learn" else {}
-    notes = [bounds_note(found)]
-    if len(names) > 1 and names[0].startswith("%"):
-        notes.append(f"Could also be {' or '.join(names[1:])}.")
-    if names[0] == "datetime":
-        column: dict[str, Any] = {
-            "kind": "datetime",
-            "lower": f"{lower}T00:00:00",
-            "upper": f"{upper}T23:59:59",
-            "resolution": fact.clock,
-        } | _patterns(lower, upper, fact.clock)
-    else:
-        column = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": "day"}
-        column |= _patterns(lower, upper, "day")
-        column |= {"format": names[0]} if names[0] != "date" else {}
-    return column | learn | {NOTE: " ".join(notes)}
-
-
-def _day(number: float) -> date:
-    return date.fromordinal(_EPOCH + int(number))
-
-
-def _month_end(day: date) -> date:
-    return day.replace(day=monthrange(day.year, day.month)[1])
-
-
-def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
-    """The patterns of the calendar that default bins between two days do not show."""
-    bin_days = ((upper - lower).days + 1) / BINS
-    hidden = {
-        "hour": resolution in {"second", "minute", "hour"},
-        "weekday": bin_days > _FEW_DAYS,
-        "month": bin_days > _DAYS_OF_MONTH,
-    }
-    found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
-    return {"patterns": found} if found else {}
 
 
 def nice_size(rows: int) -> int:

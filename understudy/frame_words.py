@@ -18,9 +18,6 @@ class FrameWords:
         lower: Words in lower case, of `{column}`.
         with_point: Numbers of texts such as "$1,234.50", of `{column}`.
         with_comma: Numbers of texts such as "1.234,50", likewise.
-        clock: 1745 of "17:45".
-        half_day: 1745 of "5:45 PM".
-        minutes: 2175 of "36:15".
         as_text: A call that reads a CSV file with a column as text, of `{name}`.
         unreadable: What makes numbers or words of types that intake cannot read, in one sentence.
     """
@@ -33,9 +30,6 @@ class FrameWords:
     lower: str
     with_point: str
     with_comma: str
-    clock: str
-    half_day: str
-    minutes: str
     as_text: str
     unreadable: str
 
@@ -73,9 +67,6 @@ PANDAS: Final = FrameWords(
     lower="{column}.str.lower()",
     with_point="{column}.str.replace('[^0-9.-]', '', regex=True).astype(float)",
     with_comma="{column}.str.replace('[^0-9,-]', '', regex=True).str.replace(',', '.').astype(float)",
-    clock="{column}.astype('string').str.slice(0, 5).str.replace(':', '').astype('Int64')",
-    half_day="pandas.to_datetime({column}, format='%I:%M %p').dt.strftime('%H%M').astype('Int64')",
-    minutes="{column}.str.split(':').str[0].astype(float) * 60 + {column}.str.split(':').str[1].astype(float)",
     as_text="read_csv(..., dtype={{{name}: str}})",
     unreadable="`.dt.total_seconds()` makes lengths of time numbers, and `.astype(str)` makes intervals and periods words",
 )
@@ -88,9 +79,6 @@ POLARS: Final = FrameWords(
     lower="{column}.str.to_lowercase()",
     with_point="{column}.str.replace_all('[^0-9.-]', '').cast(pl.Float64)",
     with_comma="{column}.str.replace_all('[^0-9,-]', '').str.replace(',', '.').cast(pl.Float64)",
-    clock="{column}.cast(pl.String).str.slice(0, 5).str.replace_all(':', '').cast(pl.Int64)",
-    half_day="{column}.str.to_time('%I:%M %p').dt.strftime('%H%M').cast(pl.Int64)",
-    minutes="{column}.str.split(':').list.first().cast(pl.Float64) * 60 + {column}.str.split(':').list.last().cast(pl.Float64)",
     as_text="pl.read_csv(..., schema_overrides={{{name}: pl.String}})",
     unreadable="`.dt.total_seconds()` makes lengths of time numbers, and `.list.join(' ')` makes lists words",
 )
@@ -103,12 +91,6 @@ ARROW: Final = FrameWords(
     lower="pc.utf8_lower({column})",
     with_point="pc.cast(pc.replace_substring_regex({column}, '[^0-9.-]', ''), 'double')",
     with_comma="pc.cast(pc.replace_substring(pc.replace_substring_regex({column}, '[^0-9,-]', ''), ',', '.'), 'double')",
-    clock="pc.cast(pc.replace_substring(pc.utf8_slice_codeunits(pc.cast({column}, 'string'), 0, 5), ':', ''), 'int64')",
-    half_day="pc.cast(pc.strftime(pc.strptime({column}, '%I:%M %p', 's'), '%H%M'), 'int64')",
-    minutes=(
-        "pc.add(pc.multiply(pc.cast(pc.replace_substring_regex({column}, ':.*', ''), 'double'), 60),"
-        " pc.cast(pc.replace_substring_regex({column}, '.*:', ''), 'double'))"
-    ),
     as_text="csv.read_csv(..., convert_options=csv.ConvertOptions(column_types={{{name}: 'string'}}))",
     unreadable="`pc.cast(column, 'int64')` makes lengths of time numbers, and `pc.binary_join(column, ' ')` makes lists words",
 )

@@ -63,7 +63,9 @@ _ISO_TIME = (
 )
 _DAY_SECONDS = 86400
 _CLOCKS = ("day", "hour", "minute", "second")
-_FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
+MONTHS = ("%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m")
+"""Formats of months without a day."""
+_FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", *MONTHS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

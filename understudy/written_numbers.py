@@ -1,43 +1,95 @@
 """Numbers and times that a file writes as text: "$1,234.50", "12.5 %", "1.234,50", "17:45".
 
-Intake reads plain numbers alone, so such a column would be words to a draft: left out because it has too many of them, or learnt
-as words without an order. A draft says instead how to write the numbers plainly.
+A draft declares how they are written, as the `number_format` of their column, and reads them so itself. Where all of a column could
+be read in two ways, as 1,234 can, only a person knows: the draft leaves the column out and says how to write it plainly.
 """
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final
 
+from understudy.draft_numbers import MOST_INTEGER_CODES
 from understudy.frame_words import PANDAS, FrameWords
+from understudy.table_facts import Facts
+
+_SIGN: Final = r"(?:R\$|[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|SEK|NOK|DKK|PLN|BRL|kr\.?|zł)"
+_GROUPING: Final = "'’\u00a0\u202f"
+_DECLARED: Final = {"’": "'", "\u00a0": " ", "\u202f": " "}
+"""The sign that a domain declares for one that is written."""
+_SHARE: Final = 0.95
+_CLOCK: Final = re.compile(
+    r"(?P<large>[0-9]{1,4}):(?P<small>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s?(?P<half>[AaPp])[Mm])?"
+)
+_HALF_DAY: Final = 12
+
+
+def _form(mark: str) -> re.Pattern[str]:
+    """The form of numbers whose decimals begin with a mark."""
+    other = {".": ",", ",": "."}[mark]
+    # A first group of thousands is never 0: "0,577" has a decimal comma.
+    number = rf"(?:[1-9][0-9]{{0,2}}(?:[{other}{_GROUPING}][0-9]{{3}})+|[0-9]+)(?:\{mark}[0-9]+)?"
+    return re.compile(
+        rf"(?P<minus>[-+]?)\s?(?P<before>{_SIGN}?)\s?[-+]?(?P<number>{number})\s?(?P<after>{_SIGN}|%|)"
+    )
+
+
+_FORMS: Final = {mark: _form(mark) for mark in ".,"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """How numbers are written.
+    """How the numbers of a column are written; the attributes are those of `number_format` in docs/domain.md.
 
     Attributes:
-        example: Such a number, of no row.
-        plain: The same as intake reads it.
-        form: Of one number.
-        remedy: Name of the expression of `FrameWords` that gives plain numbers.
+        thousands: The sign between groups of three digits, or None.
+        decimal_mark: The point or comma before decimals.
+        affixes: What stands before or after numbers.
+        clock: Whether they have a colon.
     """
 
-    example: str
-    plain: str
-    form: re.Pattern[str]
-    remedy: Literal["with_point", "with_comma", "clock", "half_day", "minutes"]
+    thousands: str | None = None
+    decimal_mark: str = "."
+    affixes: tuple[str, ...] = ()
+    clock: bool = False
 
-    def advice(self, name: str, words: FrameWords = PANDAS) -> str:
-        """What a person does before the draft, in one sentence."""
-        return (
-            f"write them plainly, {self.plain} for {self.example}, and draft it again (in {words.library},"
-            f" {self.assignment(name, words)})"
-        )
+    def number_format(self, *, decimal_mark: str) -> dict[str, Any]:
+        """The declaration.
 
-    def assignment(self, name: str, words: FrameWords = PANDAS) -> str:
-        """The line that writes a column plainly."""
-        return words.changed(name, getattr(words, self.remedy))
+        Args:
+            decimal_mark: Of the file.
+        """
+        if self.clock:
+            return {"clock": True}
+        mark = None if self.decimal_mark == decimal_mark else self.decimal_mark
+        found = {"thousands": self.thousands, "decimal_mark": mark, "affixes": list(self.affixes)}
+        return {key: value for key, value in found.items() if value}
+
+    def plain(self, values: Any) -> Any:  # noqa: ANN401 - an Arrow array of text
+        """Numbers as plain text; what is none of this form stays as it is."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        # Times of the day of a frame are no text.
+        texts = values.cast(pa.string())
+        if self == Writing(decimal_mark=","):
+            return pc.replace_substring(texts, ",", ".")
+        coded = pc.dictionary_encode(texts)
+        plain = [None if text is None else self._plain(text) for text in coded.dictionary.to_pylist()]
+        return pa.array(plain, pa.string()).take(coded.indices)
+
+    def _plain(self, text: str) -> str:
+        bare = text.strip()
+        if self.clock:
+            minutes = minutes_of(bare)
+            return text if minutes is None else str(minutes)
+        found = _FORMS[self.decimal_mark].fullmatch(bare)
+        if found is None:
+            return text
+        sign = "-" if "-" in bare else ""
+        other = {".": ",", ",": "."}[self.decimal_mark]
+        return sign + re.sub(f"[{other}{_GROUPING}]", "", found["number"]).replace(",", ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,66 +98,21 @@ class Ambiguous:
 
     Attributes:
         mark: The comma or point.
-        grouping: How they are written if the mark groups thousands.
-        decimal: How they are written if it comes before decimals.
     """
 
     mark: str
-    grouping: Writing
-    decimal: Writing
 
     def advice(self, name: str, words: FrameWords = PANDAS) -> str:
         """What a person does before the draft, in one sentence."""
+        whole, fraction = (words.changed(name, form) for form in self._forms(words))
         return (
             f"write them plainly, and draft it again; only you know what 1{self.mark}234 means (in {words.library},"
-            f" {self.grouping.assignment(name, words)} if it is 1234, and {self.decimal.assignment(name, words)} if it is 1.234)"
+            f" {whole} if it is 1234, and {fraction} if it is 1.234; of a CSV file `--decimal-mark` says it)"
         )
 
-
-_SIGN: Final = r"(?:[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|SEK|NOK|DKK|PLN|BRL|R\$|kr\.?|zł)"
-# A first group of thousands is never 0: "0,577" has a decimal comma.
-_POINT: Final = r"(?:[1-9][0-9]{0,2}(?:[,'’\u00a0\u202f][0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
-_COMMA: Final = r"(?:[1-9][0-9]{0,2}(?:[.'’\u00a0\u202f][0-9]{3})+|[0-9]+)(?:,[0-9]+)?"
-_SHARE: Final = 0.95
-
-
-def _form(number: str) -> re.Pattern[str]:
-    return re.compile(rf"[-+]?\s?{_SIGN}?\s?[-+]?{number}\s?(?:{_SIGN}|%)?")
-
-
-_WITH_POINT: Final = Writing(
-    example="$1,234.50 or 12.5%",
-    plain="1234.50 or 12.5",
-    form=_form(_POINT),
-    remedy="with_point",
-)
-_WITH_COMMA: Final = Writing(
-    example="1.234,50 or 12,5 %",
-    plain="1234.50 or 12.5",
-    form=_form(_COMMA),
-    remedy="with_comma",
-)
-_CLOCKS: Final = (
-    Writing(
-        example="17:45",
-        plain="1745",
-        form=re.compile(r"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?"),
-        remedy="clock",
-    ),
-    Writing(
-        example="5:45 PM",
-        plain="1745",
-        form=re.compile(r"(?:0?[1-9]|1[0-2]):[0-5][0-9]\s?[AaPp][Mm]"),
-        remedy="half_day",
-    ),
-    Writing(
-        example="36:15",
-        plain="2175",
-        form=re.compile(r"[0-9]{1,4}:[0-5][0-9]"),
-        remedy="minutes",
-    ),
-)
-"""Times of the day, as a draft reads them from whole numbers; and lengths of time, in their smaller unit."""
+    def _forms(self, words: FrameWords) -> tuple[str, str]:
+        forms = (words.with_point, words.with_comma)
+        return forms if self.mark == "," else (forms[1], forms[0])
 
 
 def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
@@ -116,24 +123,65 @@ def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
     """
     if not any(map(_is_marked, texts)):
         return None
-    for writing in _CLOCKS:
-        if _share(writing, texts) >= _SHARE:
-            return writing
-    with_point, with_comma = _share(_WITH_POINT, texts), _share(_WITH_COMMA, texts)
-    if max(with_point, with_comma) < _SHARE:
+    if sum(minutes_of(text) is not None for text in texts) >= _SHARE * len(texts):
+        return Writing(clock=True)
+    shares = {mark: sum(form.fullmatch(text) is not None for text in texts) for mark, form in _FORMS.items()}
+    if max(shares.values()) < _SHARE * len(texts):
         return None
-    if with_point == with_comma and any("," in text for text in texts):
-        return Ambiguous(mark=",", grouping=_WITH_POINT, decimal=_WITH_COMMA)
-    if with_point == with_comma and any("." in text for text in texts):
-        return Ambiguous(mark=".", grouping=_WITH_COMMA, decimal=_WITH_POINT)
-    return _WITH_POINT if with_point >= with_comma else _WITH_COMMA
+    if shares["."] == shares[","]:
+        mark = next((sign for sign in ",." if any(sign in text for text in texts)), None)
+        if mark is not None:
+            return Ambiguous(mark=mark)
+    return _writing("." if shares["."] >= shares[","] else ",", texts)
 
 
-def _share(writing: Writing, texts: Collection[str]) -> float:
-    """The share of texts that are written so."""
-    return sum(writing.form.fullmatch(text) is not None for text in texts) / len(texts)
+def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> dict[str, Writing]:
+    """The columns whose numbers a draft reads as they are written. Few different values are words.
+
+    Args:
+        facts: Of all columns, read as plain text.
+        decimal_mark: Of the file, if it is known: then no number can be read in two ways.
+    """
+    columns = {
+        name: fact.values
+        for name, fact in facts.items()
+        if fact.readable and not fact.numeric and fact.distinct > MOST_INTEGER_CODES
+    }
+    found = {name: writing_of(texts) for name, texts in columns.items()}
+    if decimal_mark is not None:
+        found = {
+            name: _writing(decimal_mark, columns[name]) if isinstance(writing, Ambiguous) else writing
+            for name, writing in found.items()
+        }
+    return {name: writing for name, writing in found.items() if isinstance(writing, Writing)}
+
+
+def minutes_of(text: str) -> int | None:
+    """The sixtieths of a text such as 17:45 or 5:45 PM; None of any other."""
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    large = int(found["large"])
+    if found["half"] is None:
+        return 60 * large + int(found["small"])
+    if not 0 < large <= _HALF_DAY:
+        return None
+    return 60 * (large % _HALF_DAY + _HALF_DAY * (found["half"] in "Pp")) + int(found["small"])
+
+
+def _writing(mark: str, texts: Collection[str]) -> Writing:
+    found = [match for match in map(_FORMS[mark].fullmatch, texts) if match is not None]
+    affixes = {match[side] for match in found for side in ("before", "after")} - {""}
+    other = {".": ",", ",": "."}[mark]
+    signs = Counter(
+        _DECLARED.get(sign, sign)
+        for match in found
+        for sign in re.findall(f"[{other}{_GROUPING}]", match["number"])
+    )
+    thousands = signs.most_common(1)[0][0] if signs else None
+    return Writing(thousands=thousands, decimal_mark=mark, affixes=tuple(sorted(affixes)))
 
 
 def _is_marked(text: str) -> bool:
     """Whether something stands in a text that no plain number has."""
-    return re.search(rf"[,:%'’\u00a0\u202f]|{_SIGN}", text) is not None
+    return re.search(rf"[,:%{_GROUPING}]|{_SIGN}", text) is not None

@@ -76,7 +76,8 @@ def previewed(domain: Mapping[str, Any]) -> Mapping[str, Any]:
 def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns and the CSV dialect as the preview of a file compares them (preview.js).
 
-    `words` are the values that a column may hold and `lower` and `upper` its bounds; null where only the service can tell.
+    `words` are the values that a column may hold, `lower` and `upper` its bounds, and `format` that of its numbers; null where only the service can
+    tell, or numbers are plain.
     """
     dialect = domain.get("csv") or {}
     return {
@@ -90,6 +91,7 @@ def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
                 "specials": column.get("specials", []),
                 "lower": _bound(column, "lower", 0),
                 "upper": _bound(column, "upper", -1),
+                "format": column.get("number_format"),
             }
             for column in domain["columns"]
         ],

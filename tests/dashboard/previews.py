@@ -99,6 +99,7 @@ def tables(tab: Any) -> None:
         )
         _beginnings(tab)
         _decimal_commas(tab)
+        _number_formats(tab)
         _parquet(tab)
         _refused(
             tab,
@@ -140,6 +141,34 @@ def _decimal_commas(tab: Any) -> None:
     tab.evaluate(declare, ",")
     assert choose(tab, "a.csv", rows.replace(b"7.0", b"7")).rows["age"][1] == "as declared"
     tab.evaluate(declare, ".")
+
+
+FORMATS: list[tuple[dict[str, Any], list[str], list[str]]] = [
+    ({"thousands": "."}, ["1,5", "10", "100,0"], ["1.5", "1.00", "1000.5"]),
+    ({"affixes": ["%", "R$"]}, ["4.5%", "4.5 %", "R$ 7", "7"], ["4,5%", "%", "7 x"]),
+    ({"thousands": " ", "decimal_mark": ","}, ["1,5", "10"], ["1 0", "1.5"]),
+    ({"clock": True}, ["1:05", "0:59", "12:45 am", "7"], ["13:00 pm", "1:5", "17:45"]),
+]
+"""Formats with ages from 0 to 110 that are as declared, and texts that are not."""
+
+
+def _number_formats(tab: Any) -> None:
+    """The declared format of a column's numbers is the one that is read."""
+    declare = """(format) => {
+      const form = document.querySelector("[data-declared]"), declared = JSON.parse(form.dataset.declared);
+      declared.columns.find((column) => column.name === "age").format = format;
+      form.dataset.declared = JSON.stringify(declared);
+    }"""
+    for number_format, fine, others in FORMATS:
+        tab.evaluate(declare, number_format)
+        for texts, told in (
+            (fine, "as declared"),
+            (others, f"{len(others)} of {len(others)} not as declared"),
+        ):
+            lines = "".join(f'A,"{text}",yes,2020-01-02\n' for text in texts)
+            seen = choose(tab, "a.csv", f"ward,age,sick,seen\n{lines}".encode())
+            assert seen.rows["age"][1] == told, (number_format, texts)
+    tab.evaluate(declare, None)
 
 
 def _parquet(tab: Any) -> None:

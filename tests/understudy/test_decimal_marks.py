@@ -12,7 +12,6 @@ from core.plan.domain import TableDomain
 from tests.understudy.test_domain_draft import accepted, column, confirmed
 from understudy.cli import app
 from understudy.domain_draft import draft_domain
-from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_categories import NOTE
 from understudy.errors import InputUnusable
 from understudy.table_files import MARK
@@ -88,12 +87,12 @@ def test_who_knows_says_so(tmp_path: Path) -> None:
         draft_domain(path, decimal_mark=";")
 
 
-def test_points_between_thousands_are_left_out_with_a_line_that_says_what_to_do(tmp_path: Path) -> None:
-    note = column(
-        draft_domain(hospital(tmp_path, Kosten=[f"{1 + n}.{n:03},50" for n in range(ROWS)])), "Kosten"
-    )[NOTE]
-    assert note.startswith(NUMBERS_LEFT_OUT)
-    assert "1234,50 for 1.234,50" in note
+def test_points_between_thousands_are_declared_too(tmp_path: Path) -> None:
+    path = hospital(tmp_path, Kosten=[f"{1 + n}.{n:03},50 €" for n in range(ROWS)])
+    draft = draft_domain(path)
+    assert column(draft, "Kosten")["number_format"] == {"thousands": ".", "affixes": ["€"]}
+    assert "number_format" not in column(draft, "Gewicht")
+    assert accepted(path, draft) == (ROWS, 0)
 
 
 def test_what_is_no_number_under_the_declared_mark_is_refused_not_guessed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ must hold values of one kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, float, np.integer),
     "decimal": (Decimal,),
     "date": (date,),
+    "time of the day": (time,),
 }
 """The first kind that fits applies."""
 _READ_ALIKE: Final = frozenset({"text", "truth", "number"})

@@ -17,6 +17,8 @@ def clean_ordered(
 ) -> Cleaned:
     """Numbers and times; with ``keep_missing`` the null policy is left to the caller."""
     typed = not (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type))
+    if pa.types.is_time(raw.type) and isinstance(column, NumericColumn) and column.number_format is not None:
+        raw, typed = raw.cast(pa.string()), False
     if typed:
         numbers, unreadable = _read_values(column, raw), None
     else:
@@ -63,7 +65,10 @@ def _read_text(
     column: NumericColumn | TimeColumn, texts: pa.Array, rules: TextRules | None
 ) -> tuple[Floats, Mask | None]:
     if isinstance(column, NumericColumn):
-        return parse_numbers(texts, decimal_mark="." if rules is None else rules.decimal_mark)
+        mark = "." if rules is None else rules.decimal_mark
+        if column.number_format is not None:
+            return parse_numbers(column.number_format.plain(texts, decimal_mark=mark))
+        return parse_numbers(texts, decimal_mark=mark)
     values, unreadable = parse_times(texts, format_=column.format, days=column.kind == "date")
     numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers, unreadable

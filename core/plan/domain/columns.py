@@ -12,6 +12,7 @@ import numpy as np
 
 from core.plan.domain.bins import Bins, Floats, Grid, default_edges, make_bins
 from core.plan.domain.calendar import make_grid
+from core.plan.domain.number_format import NumberFormat
 from core.plan.domain.patterns import PatternedBins
 
 Learnt = Literal["bounds", "bins", "categories", "records"]
@@ -115,6 +116,7 @@ class NumericColumn(OrderedColumn):
         infinite: Treatment of plus and minus infinity.
         fraction: Treatment of 3.7 in a whole-number column.
         unreadable: Treatment of text that is not a number.
+        number_format: How text writes the numbers, or None if plainly.
         learn: Learnt properties. With "bounds" the declared bounds are the outermost ones, with "bins" the declared number of bins is the maximum.
     """
 
@@ -134,6 +136,7 @@ class NumericColumn(OrderedColumn):
     infinite: Outside = "refuse"
     fraction: Literal["round", "refuse"] = "refuse"
     unreadable: Literal["null", "refuse"] = "refuse"
+    number_format: NumberFormat | None = None
     learn: tuple[Learnt, ...] = ()
 
     @property

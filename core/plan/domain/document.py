@@ -27,6 +27,7 @@ from core.plan.domain.columns import (
     UnitColumn,
     Unknown,
 )
+from core.plan.domain.number_format import NumberFormat
 from core.plan.domain.reading import Node
 
 MAXIMUM_CODES: Final = 1_000_000
@@ -188,6 +189,7 @@ def _numeric(node: Node, name: str) -> NumericColumn:
         unreadable=_unreadable(node),
         fraction="refuse" if not integer else cast(
             'Literal["round", "refuse"]', node.take_choice("fraction", ("round", "refuse"), "refuse")),
+        number_format=NumberFormat.from_node(Node(node.take("number_format"), node.at("number_format"))) if node.has("number_format") else None,
     )  # fmt: skip
     _check_null_has_a_place(
         node, null, outside=column.outside, infinite=column.infinite, unreadable=column.unreadable
@@ -421,6 +423,9 @@ def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
         found["edges"] = [plain_number(value) for value in column.edges]
     elif "bins" not in column.learn:
         found["spacing"] = column.spacing
+    # Omitted where numbers are plain: documents older than the key keep their digest.
+    if column.number_format is not None:
+        found["number_format"] = column.number_format.to_json()
     return found | _learnt_to_json(column)
 
 

@@ -10,8 +10,38 @@
   const OF_TYPES = ["Column", "Declared", "Type", "Result"];
   const OF_IMAGES = ["Part", "Declared", "In the file", "Result"];
 
+  const BLANKS = " \u00a0\u202f";
+  const GROUPING = { ",": ",", ".": ".", "'": "'\u2019", " ": BLANKS };
+  const CLOCK = /^(\d{1,4}):([0-5]\d)(?::[0-5]\d(?:\.\d+)?)?[ \u00a0\u202f]?([ap]m)?$/i;
+  const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+  // 17:45 as 1065.
+  const minutes = (value) => {
+    const found = CLOCK.exec(value);
+    if (!found) return value;
+    const large = Number(found[1]);
+    if (!found[3]) return String(large * 60 + Number(found[2]));
+    if (large < 1 || large > 12) return "_";
+    return String((large % 12 + (found[3].toLowerCase() === "pm" ? 12 : 0)) * 60 + Number(found[2]));
+  };
+
+  // A number of a declared format, without affixes and without the signs that group thousands.
+  const formatted = (value, { thousands, decimal_mark: own, affixes = [], clock }, { decimal }) => {
+    if (clock) return minutes(value);
+    const left = decimal === thousands ? { ".": ",", ",": "." }[decimal] : decimal;
+    const mark = own ?? left;
+    const affix = `(?:${affixes.map(escaped).join("|")})`;
+    const [before, after] = affixes.length ? [`(?:${affix}[${BLANKS}]?)?`, `(?:[${BLANKS}]?${affix})?`] : ["", ""];
+    const grouped = thousands ? `[1-9]\\d{0,2}(?:[${escaped(GROUPING[thousands])}]\\d{3})+|` : "";
+    const found = new RegExp(`^([+-]?)[${BLANKS}]?${before}([+-]?)(${grouped}\\d+)(?:${escaped(mark)}(\\d+))?${after}$`).exec(value);
+    return found ? `${found[1]}${found[2]}${found[3].replace(/\D/g, "")}.${found[4] ?? "0"}` : "_";
+  };
+
   // A number as JavaScript reads it; the other mark stands in no number.
-  const plain = (value, { decimal }) => (decimal === "," ? value.replaceAll(".", "_").replaceAll(",", ".") : value);
+  const plain = (value, column, dialect) => {
+    if (column.format) return formatted(value, column.format, dialect);
+    return dialect.decimal === "," ? value.replaceAll(".", "_").replaceAll(",", ".") : value;
+  };
 
   const isBetween = (value, { lower, upper }) => (lower === null || value >= lower) && (upper === null || value <= upper);
 
@@ -19,7 +49,7 @@
   const isDeclared = (column, value, dialect) => {
     if (dialect.nulls.includes(value)) return column.null !== "refuse";
     if (column.kind === "numeric") {
-      const number = plain(value, dialect);
+      const number = plain(value, column, dialect);
       return NUMBER.test(number) && (column.specials.includes(Number(number)) || isBetween(Number(number), column));
     }
     return column.words === null || column.words.includes(value);

@@ -1,0 +1,82 @@
+"""What the dates and times of a column become in a draft: their format, bounds in whole months or years, and patterns of the calendar."""
+
+from calendar import monthrange
+from datetime import date
+from typing import Any
+
+from understudy.draft_bounds import BINS, choose_bounds
+from understudy.draft_categories import NOTE
+from understudy.draft_numbers import bounds_note
+from understudy.table_facts import MONTHS, Facts
+
+_FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
+_EPOCH = date(1970, 1, 1).toordinal()
+_FIRST, _LAST = (date(1900, 1, 1).toordinal() - _EPOCH, date(2100, 12, 31).toordinal() - _EPOCH)
+
+
+def is_time(fact: Facts) -> bool:
+    """Whether all values of a column are dates or times of one form."""
+    return bool(_forms(fact))
+
+
+def _forms(fact: Facts) -> list[str]:
+    """The forms that dates or times of a column have."""
+    return [name for name in fact.days if name not in {"%Y%m%d", *MONTHS} or _plausible(fact, name)]
+
+
+def _plausible(fact: Facts, name: str) -> bool:
+    """Whether what may be something else is a date: a whole number of eight digits, a month such as 03/2024."""
+    numbers = fact.days[name]
+    if not numbers or min(numbers) < _FIRST or max(numbers) > _LAST:
+        return False
+    if name == "%Y%m%d":
+        return not fact.numeric or fact.decimals == 0
+    # A school year such as 2011-12 is no month.
+    is_text = not fact.numeric or (name == "%m.%Y" and fact.zero_led and fact.decimals == len("2024"))
+    return is_text and any(day.month != (day.year + 1) % 100 for day in map(_day, numbers))
+
+
+def times(fact: Facts) -> dict[str, Any]:
+    """Draft a column of dates or times: kind, bounds, resolution, patterns and format, and a note."""
+    names = sorted(_forms(fact), key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
+    spread: dict[float, int] = {float(day): count for day, count in fact.days[names[0]].items()}
+    found = choose_bounds(spread, unit=1.0, round_numbers=False)
+    lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
+    upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
+    learn = {"bins": "learn"} if found.bins == "learn" else {}
+    notes = [bounds_note(found)]
+    if len(names) > 1 and names[0].startswith("%"):
+        notes.append(f"Could also be {' or '.join(names[1:])}.")
+    if names[0] == "datetime":
+        column: dict[str, Any] = {
+            "kind": "datetime",
+            "lower": f"{lower}T00:00:00",
+            "upper": f"{upper}T23:59:59",
+            "resolution": fact.clock,
+        } | _patterns(lower, upper, fact.clock)
+    else:
+        resolution = "month" if names[0] in MONTHS else "day"
+        column = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": resolution}
+        column |= _patterns(lower, upper, resolution)
+        column |= {"format": names[0]} if names[0] != "date" else {}
+    return column | learn | {NOTE: " ".join(notes)}
+
+
+def _day(number: float) -> date:
+    return date.fromordinal(_EPOCH + int(number))
+
+
+def _month_end(day: date) -> date:
+    return day.replace(day=monthrange(day.year, day.month)[1])
+
+
+def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
+    """The patterns of the calendar that default bins between two days do not show."""
+    bin_days = ((upper - lower).days + 1) / BINS
+    hidden = {
+        "hour": resolution in {"second", "minute", "hour"},
+        "weekday": bin_days > _FEW_DAYS and resolution != "month",
+        "month": bin_days > _DAYS_OF_MONTH,
+    }
+    found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
+    return {"patterns": found} if found else {}
