@@ -22,6 +22,7 @@ from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
 from understudy.draft_dependencies import RULES, leave_copies_out, propose_rules
+from understudy.draft_left_out import leave_constants_and_free_text_out
 from understudy.draft_numbers import (
     MOST_INTEGER_CODES,
     are_codes,
@@ -267,6 +268,7 @@ def _document(
             and not set(facts[column["name"]].odd or ()).issubset(odd)
         ):
             _unreadable_to_null(column)
+    leave_constants_and_free_text_out(columns, facts, target=target)
     leave_copies_out(columns, facts, search, target=target, words=words)
     if rules := propose_rules(columns, facts, search, target=target):
         draft[RULES] = rules

@@ -38,6 +38,11 @@ _DIRECT = frozenset({
     "mobile", "fax", "address", "street", "ssn", "passport", "drivers", "iban", "username", "login", "licence", "license",
 })  # fmt: skip
 _DIRECT_NAMES = frozenset({"first", "last", "middle"})
+_FREE_TEXT = frozenset({
+    "note", "notes", "comment", "comments", "remark", "remarks", "narrative", "freetext", "memo", "anamnesis", "bemerkung",
+    "bemerkungen", "kommentar", "kommentare", "anmerkung", "anmerkungen", "notiz", "notizen", "freitext", "anamnese",
+    "commentaire", "commentaires", "remarque", "remarques",
+})  # fmt: skip
 _CODES = frozenset({
     "id", "ids", "type", "typ", "code", "status", "class", "category", "cat", "group", "sex", "gender", "race", "state",
     "region", "county", "country", "zip", "zipcode", "postcode", "postal", "plz", "fips", "puma", "naics", "icd", "drg",
@@ -96,6 +101,11 @@ _SCALES = (
     ("very low", "low", "medium", "moderate", "high", "very high"),
     ("none", "minimal", "minor", "mild", "moderate", "major", "severe", "extreme"),
     ("poor", "fair", "good", "very good", "excellent"),
+    ("leicht", "mäßig", "mittel", "mittelschwer", "schwer", "sehr schwer"),
+    ("sehr niedrig", "niedrig", "mittel", "hoch", "sehr hoch"),
+    ("nie", "selten", "manchmal", "oft", "immer"),
+    ("januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober", "november", "dezember"),
+    ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"),
     ("never", "rarely", "sometimes", "often", "usually", "always"),
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("xs", "s", "m", "l", "xl", "xxl"),
@@ -144,6 +154,12 @@ def names_contact(name: str) -> bool:
     """Whether a column's words name, reach or locate one person."""
     words = words_of(name)
     return not _DIRECT.isdisjoint(words) or (len(words) == 1 and words[0] in _DIRECT_NAMES)
+
+
+def names_free_text(name: str) -> bool:
+    """Whether a column is called like something that people write in their own words."""
+    words = words_of(name)
+    return not _FREE_TEXT.isdisjoint(words) or {"free", "text"} <= set(words)
 
 
 def names_codes(name: str) -> bool:
