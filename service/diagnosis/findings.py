@@ -121,7 +121,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "queue-stuck": Entry(
         "queue",
         "problem",
-        "The oldest of {waiting} queued jobs has waited {minutes} minutes, and no job is running.",
+        "Queued jobs: {waiting}. The oldest has waited {minutes} minutes, and no job is running.",
         "See the findings on workers, broker and upkeep. Jobs of a frozen dataset wait until it is unfrozen.",
     ),
     "leases-expired": Entry(

@@ -1,0 +1,95 @@
+"""Names that are long, or have no place to break: no page scrolls sideways, and no table is cut off or squeezed to a word a line."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from core.db.tables import Job
+from core.ledger import ledger
+from tests.dashboard.browsing import browser_path, chromium, served
+from tests.service.world import World
+
+SENTENCE = "National registry of intensive-care admissions and discharges, north-western region, second corrected version"
+UNBROKEN = "Krankenhausaufenthaltsdatenübermittlungsverordnungsregister_2011_2024_v2_korrigiert_endgültig"
+PERSON = "Arbeitsgruppe_Gesundheitsversorgungsforschungsmethodenentwicklung_Nord"
+WIDE = {
+    "schema": "understudy.domain/1",
+    "privacy_unit": None,
+    "columns": [
+        {
+            "name": f"measurement_of_the_{n:02}th_laboratory_value_mmol_per_litre",
+            "kind": "numeric",
+            "type": "integer",
+            "lower": 0,
+            "upper": 9,
+        }
+        for n in range(3)
+    ],
+}
+SIZES = {"desktop": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
+OVERFLOWING = """() => {
+  const wide = [...document.querySelectorAll(".scroll, .card, .rows, main")].filter((one) => innerWidth > 640 && one.scrollWidth > one.clientWidth + 1);
+  return [document.documentElement.scrollWidth > innerWidth, wide.map((one) => one.getAttribute("aria-labelledby") || one.className || one.tagName)];
+}"""
+SQUEEZED = """() => [...document.querySelectorAll("td, th")].filter((one) => {
+  const style = getComputedStyle(one);
+  return style.display === "table-cell" && one.innerText.trim().length > 20 && !one.querySelector(".sr") && one.getBoundingClientRect().width < 80;
+}).map((one) => one.textContent.trim())"""
+"""Cells of many words in which hardly one fits a line."""
+
+
+@pytest.fixture
+def places(world: World) -> dict[str, list[tuple[str, str]]]:
+    browser_path()
+    assert (
+        world.admin.put(f"/v1/principals/{world.analyst.principal_id}", {"name": PERSON}).status_code == 200
+    )
+    dataset = world.ready(name=SENTENCE)
+    world.set_budget(dataset, epsilon=9, delta=1e-5)
+    for n in range(2):
+        world.declare(name=f"{UNBROKEN}_{n}")
+    wide = world.declare(name=UNBROKEN, domain=WIDE)
+    job = world.order(dataset, epsilon=0.25, delta=5e-7).json()["id"]
+    with world.database.transaction() as session:
+        ledger.spend(session, UUID(job), fence=1, clock=world.clock)
+        found = session.get_one(Job, UUID(job))
+        found.state, found.failure_code, found.finished_at = "failed", "training-failed", world.clock.now()
+        found.sealed_randomness_key = None
+    asked = world.analyst.post(
+        f"/v1/datasets/{dataset}/budget-requests",
+        {"epsilon": 0.5, "delta": 2e-6, "purpose": f"{SENTENCE} {UNBROKEN}"},
+    ).json()["id"]
+    return {
+        "admin": [(name, f"/{name}") for name in ("overview", "requests", "grants", "jobs", "people", "keys", "audit")],
+        "owner": [
+            ("own datasets", "/overview"),
+            ("request", f"/requests/{asked}"),
+            *((part, f"/datasets/{dataset}/{part}") for part in ("people", "ledger", "facts", "trail", "delete")),
+            ("dataset", f"/datasets/{dataset}"),
+            ("wide facts", f"/datasets/{wide}/facts"),
+            ("upload", f"/datasets/{wide}/upload"),
+        ],
+        "analyst": [("orderable", "/overview"), ("job", f"/jobs/{job}"), ("order", f"/datasets/{dataset}/order")],
+    }  # fmt: skip
+
+
+def test_long_names_fit(world: World, places: dict[str, list[tuple[str, str]]]) -> None:
+    keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
+    found: dict[str, Any] = {}
+    with served(world.app) as address, chromium() as browser:
+        for role, pages in places.items():
+            tab = browser.new_context(viewport=SIZES["desktop"], reduced_motion="reduce").new_page()
+            tab.goto(f"{address}/sign-in")
+            tab.get_by_label("API key").fill(keys[role])
+            tab.get_by_role("button", name="Sign in").click()
+            tab.wait_for_url("**/overview")
+            for name, path in pages:
+                tab.goto(address + path)
+                for size, viewport in SIZES.items():
+                    tab.set_viewport_size(viewport)
+                    problems = tab.evaluate(OVERFLOWING), tab.evaluate(SQUEEZED)
+                    if problems != ([False, []], []):
+                        found[f"{name}, {size}"] = problems
+            tab.context.close()
+    assert found == {}
