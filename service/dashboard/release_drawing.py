@@ -133,7 +133,13 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
     shares, tallest = counts / max(1, counts.sum()), max(1, counts.max())
     if isinstance(column, LabelColumn):
         labels = _labels(column)
-        order = np.argsort(-counts, kind="stable")[:LABELS]
+        if column.kind == "ordinal" and len(labels) > LABELS:
+            return Plot(
+                name=column.name, bars=_unlabelled(counts), ends=(labels[0], column.labels[-1]), further=0
+            )
+        order = (
+            range(len(labels)) if column.kind == "ordinal" else np.argsort(-counts, kind="stable")[:LABELS]
+        )
         bars = [
             Bar(
                 label=labels[code],
@@ -144,11 +150,16 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
         ]
         return Plot(name=column.name, bars=bars, ends=None, further=len(labels) - len(order))
     assert isinstance(column, OrderedColumn)
-    bars = [
+    return Plot(name=column.name, bars=_unlabelled(counts), ends=_ends(column), further=0)
+
+
+def _unlabelled(counts: NDArray[np.integer]) -> list[Bar]:
+    """Bars of codes in their order, between the ends of a scale."""
+    shares, tallest = counts / max(1, counts.sum()), max(1, counts.max())
+    return [
         Bar(label="", share=float(share), height=round(float(100 * count / tallest), 1))
         for share, count in zip(shares, counts, strict=True)
     ]
-    return Plot(name=column.name, bars=bars, ends=_ends(column), further=0)
 
 
 def _labels(column: LabelColumn) -> list[str]:

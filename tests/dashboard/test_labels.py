@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.certificate_form import MechanismForm
+from core.plan.domain.columns import LabelColumn, NullPolicy
 from core.plan.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard.errors import FormInvalid
@@ -188,3 +189,19 @@ def test_what_is_learnt_is_told_as_such() -> None:
 def test_shares_have_two_digits() -> None:
     shown = [labels.share(part) for part in (0.0, 0.0000123, 0.00457, 0.1752, 1.0)]
     assert shown == ["0\u202f%", "0.0012\u202f%", "0.46\u202f%", "18\u202f%", "100\u202f%"]
+
+
+def test_levels_are_drawn_in_their_order() -> None:
+    few = LabelColumn(
+        name="age", kind="ordinal", labels=("young", "middle", "old"), null=NullPolicy(action="category")
+    )
+    drawn = plot(few, np.array([2, 2, 2, 0, 3]))
+    assert [(bar.label, bar.share) for bar in drawn.bars] == [
+        ("young", 0.2),
+        ("middle", 0),
+        ("old", 0.6),
+        ("(missing)", 0.2),
+    ]
+    hours = LabelColumn(name="hour", kind="ordinal", labels=tuple(f"{hour:02}" for hour in range(24)))
+    drawn = plot(hours, np.arange(24))
+    assert (drawn.ends, len(drawn.bars), drawn.further) == (("00", "23"), 24, 0)

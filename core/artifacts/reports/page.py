@@ -77,11 +77,11 @@ def plot(column: ReportColumn, first: Shares, second: Shares | None) -> Plot:
     """Lay out the shares of a column's codes in one or two tables.
 
     Args:
-        first: (codes,) shares, which also order the values.
+        first: (codes,) shares, which also order the values of a column without a scale.
         second: (codes,) shares to compare with; None to show one table.
     """
     if not column.is_ordered or column.codes <= SHOWN_VALUES:
-        return _bars(column.words, first, second)
+        return _bars(column.words, first, second, in_order=column.is_ordered)
     placed = np.flatnonzero(np.isfinite(column.places))
     others = np.flatnonzero(~np.isfinite(column.places))
     histogram = _histogram(
@@ -112,12 +112,17 @@ def _histogram(first: Shares, second: Shares | None, ends: tuple[str, str]) -> H
 
 
 def _bars(
-    words: Sequence[str], first: Shares, second: Shares | None, *, histogram: Histogram | None = None
+    words: Sequence[str],
+    first: Shares,
+    second: Shares | None,
+    *,
+    histogram: Histogram | None = None,
+    in_order: bool = False,
 ) -> Plot:
     def pair(codes: NDArray[np.intp]) -> tuple[float, float | None]:
         return float(first[codes].sum()), None if second is None else float(second[codes].sum())
 
-    order = np.argsort(-first, kind="stable")
+    order = np.arange(len(first)) if in_order else np.argsort(-first, kind="stable")
     shown = [
         (words[code], *pair(order[index : index + 1])) for index, code in enumerate(order[:SHOWN_VALUES])
     ]
