@@ -18,6 +18,7 @@ import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parents[1]
 OUT = "dist"
@@ -144,9 +145,23 @@ def _git(root: Path, *words: str) -> bytes:
     return subprocess.run(command, cwd=root, check=True, capture_output=True).stdout
 
 
+def unset_addresses(pyproject: str) -> list[str]:
+    """Say which addresses a publisher still has to set, in a line each.
+
+    Args:
+        pyproject: Text of pyproject.toml.
+    """
+    project = tomllib.loads(pyproject)["project"]
+    found = [name for name, url in project["urls"].items() if urlsplit(url).hostname == PLACEHOLDER]
+    lines = [f"placeholders ({PLACEHOLDER}) under [project.urls]: {', '.join(found)}"] if found else []
+    if not any("email" in one for one in project["maintainers"]):
+        lines.append("no maintainer has an email, to which SECURITY.md sends reports")
+    return lines
+
+
 if __name__ == "__main__":
-    if PLACEHOLDER in (ROOT / "pyproject.toml").read_text():
-        print(f"note: the addresses in pyproject.toml are placeholders ({PLACEHOLDER})", file=sys.stderr)
+    for unset in unset_addresses((ROOT / "pyproject.toml").read_text()):
+        print(f"note: pyproject.toml: {unset}", file=sys.stderr)
     try:
         print(build_wheel(ROOT, ROOT / OUT) if sys.argv[1:] == ["wheel"] else tag_release(ROOT))
     except NotReleasable as refusal:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs import release
-from docs.release import NotReleasable, build_wheel, release_notes, tag_release
+from docs.release import NotReleasable, build_wheel, release_notes, tag_release, unset_addresses
 
 ROOT = Path(__file__).parents[2]
 SITE = "service/documentation/"
@@ -80,6 +80,15 @@ def test_the_same_commit_gives_the_same_wheel_which_is_whole_and_says_what_it_is
         if "extra ==" not in line
     ]
     assert always == ["httpx", "rich", "typer"], "the light client"
+
+
+def test_a_release_names_the_addresses_that_its_publisher_has_to_set() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    placeholders, no_email = unset_addresses(text)
+    assert placeholders.endswith("Homepage, Documentation, Source, Issues, Changelog, Security policy")
+    assert "SECURITY.md" in no_email
+    assert unset_addresses(text.replace(release.PLACEHOLDER, "understudy.test").replace(
+        "maintainers = [{ name", 'maintainers = [{ email = "security@understudy.test", name')) == []  # fmt: skip
 
 
 def test_notes_are_the_sections_since_the_last_release() -> None:
