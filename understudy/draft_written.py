@@ -54,7 +54,7 @@ def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str)
         found |= {"bins": 24, NOTE: "A bin for each hour."}
     else:
         found = numbers(name, fact)
-    how = "The file writes them with signs for people, such as % or groups of thousands; synthetic rows have plain numbers."
+    how = f"Written with {_signs(writing)}; synthetic rows have plain numbers."
     if writing.clock:
         how = "Hours and minutes are read as minutes, minutes and seconds as seconds: 17:45 is 1065, and synthetic rows have such numbers."
     return {
@@ -62,3 +62,13 @@ def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str)
         "number_format": writing.number_format(decimal_mark=decimal_mark),
         NOTE: f"{found[NOTE]} {how}",
     }
+
+
+def _signs(writing: Writing) -> str:
+    """What a person sees in the numbers that no plain number has."""
+    parts = [f"“{affix}”" for affix in writing.affixes]
+    if writing.thousands is not None:
+        parts.append(f"“{writing.thousands}” between thousands")
+    if writing.decimal_mark == ",":
+        parts.append("“,” before decimals")
+    return " and ".join(parts)

@@ -91,6 +91,7 @@ def test_a_confirmed_draft_takes_the_file_in_as_it_is(repeats: int, tmp_path: Pa
         assert found["kind"] == "numeric", name
         assert "number_format" in found["_from_data"]
         assert "synthetic rows have plain numbers" in found[NOTE]
+    assert "“€” and “.” between thousands and “,” before decimals" in column(draft, "euros")[NOTE]
     assert accepted(path, draft) == (500 * repeats, 0)
 
 

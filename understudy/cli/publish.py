@@ -287,7 +287,7 @@ def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
             raise NoService("the local stack started but did not announce its keys; see its logs")
         screen.say(f"The local stack answers at {address}.")
         yield connection.acting_with(service.key, data_folder=service.data_folder)
-        screen.say("Stopping the local stack ...")
+        screen.say("Stopping the local stack; `understudy up` starts it again, for the commands above ...")
 
 
 def summary(published: Published, order: Order) -> list[str]:
