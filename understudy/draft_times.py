@@ -58,6 +58,8 @@ def times(fact: Facts) -> dict[str, Any]:
         resolution = "month" if names[0] in MONTHS else "day"
         column = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": resolution}
         column |= _patterns(lower, upper, resolution)
+        if resolution == "month" and not learn and (bins := _equal_bins(lower, upper)):
+            column["bins"] = bins
         column |= {"format": names[0]} if names[0] != "date" else {}
     return column | learn | {NOTE: " ".join(notes)}
 
@@ -68,6 +70,14 @@ def _day(number: float) -> date:
 
 def _month_end(day: date) -> date:
     return day.replace(day=monthrange(day.year, day.month)[1])
+
+
+def _equal_bins(lower: date, upper: date) -> int | None:
+    """The most bins that hold equally many months each, if the default ones do not and these are half as many or more."""
+    months = 12 * (upper.year - lower.year) + upper.month - lower.month + 1
+    if months <= BINS:
+        return None
+    return next((bins for bins in range(BINS, BINS // 2 - 1, -1) if months % bins == 0), None)
 
 
 def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:

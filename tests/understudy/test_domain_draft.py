@@ -510,6 +510,7 @@ def test_months_without_a_day_are_dates(written: str, tmp_path: Path) -> None:
     found = column(draft, "due")
     assert (found["kind"], found["format"], found["resolution"]) == ("date", written, "month")
     assert (found["lower"], found["upper"]) == ("2019-01-01", "2024-12-31")
+    assert found["bins"] == 24, "three months each"
     assert "weekday" not in found.get("patterns", ())
     assert accepted(path, draft) == (400, 0)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from core.artifacts.bundle import unpack
@@ -34,6 +34,8 @@ from understudy.near_names import suggestion
 MOST_PANELS: Final = 24
 """Columns in a plot of marginals where none are named."""
 _MOST_BINS: Final = 40
+_MOST_SHARES: Final = 4
+"""Steps of the axis of shares beside lying bars: labels of more would overlap."""
 _MOST_NUMBERS: Final = 12
 """Columns up to which a map of associations states its numbers."""
 _LONGEST_WORD: Final = 22
@@ -210,7 +212,7 @@ def _groups(plots: Plots, position: int) -> _Groups:
             labels=labels, group=group, ticks=[*ticks, *range(bins, bins + len(others))], upright=True
         )
     order = np.arange(column.codes)
-    if not column.is_ordered:
+    if not column.keeps_order or column.codes > SHOWN_VALUES:
         order = np.argsort(-shares(plots.tables["synthetic"][:, position], column.codes), kind="stable")
     group[order] = np.minimum(np.arange(column.codes), SHOWN_VALUES)
     labels = [_short(column.words[code]) for code in order[:SHOWN_VALUES]]
@@ -237,6 +239,7 @@ def _draw_marginal(axes: Any, plots: Plots, position: int) -> None:  # noqa: ANN
         axes.set_yticks(groups.ticks, labels)
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(share)
+        axes.xaxis.set_major_locator(MaxNLocator(_MOST_SHARES))
     axes.set_title(_short(plots.columns[position].name), fontsize=9, loc="left")
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)

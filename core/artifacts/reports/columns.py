@@ -57,6 +57,11 @@ class ReportColumn:
         """Whether at least two codes have a position on the scale."""
         return int(np.isfinite(self.places).sum()) > 1
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether its values are listed in their order: those of a scale, and few numbers, each with a code of its own."""
+        return self.is_ordered or self.kind == _KINDS["numeric"]
+
     @cached_property
     def distances(self) -> NDArray[np.float32]:
         """(codes, codes) distances: the difference of two positions, 1 for other unequal codes."""

@@ -81,7 +81,8 @@ def plot(column: ReportColumn, first: Shares, second: Shares | None) -> Plot:
         second: (codes,) shares to compare with; None to show one table.
     """
     if not column.is_ordered or column.codes <= SHOWN_VALUES:
-        return _bars(column.words, first, second, in_order=column.is_ordered)
+        in_order = column.keeps_order and column.codes <= SHOWN_VALUES
+        return _bars(column.words, first, second, in_order=in_order)
     placed = np.flatnonzero(np.isfinite(column.places))
     others = np.flatnonzero(~np.isfinite(column.places))
     histogram = _histogram(

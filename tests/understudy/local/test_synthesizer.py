@@ -188,6 +188,9 @@ def test_plots_show_synthetic_rows_alone_unless_their_owner_gives_the_real_ones(
         assert sum(max(bar.get_width(), bar.get_height()) for bar in axes.patches) > 0.99
     assert plot.get_suptitle() == ""
     assert methodcaller("_repr_png_")(plot).startswith(b"\x89PNG"), "a notebook shows it"
+    lying = [axes for axes in plot.axes[:5] if not axes.get_yticklabels()[0].get_text().endswith("%")]
+    assert lying
+    assert all(len(axes.get_xticks()) <= 6 for axes in lying), "labels of shares do not hide each other"
     real = fitted.plot_marginals(["died"], real=table())
     assert real.get_suptitle() == MARK
     assert [bars.get_label() for bars in real.axes[0].containers] == ["real", "synthetic"]
