@@ -144,12 +144,12 @@ def _decimal_commas(tab: Any) -> None:
 
 
 FORMATS: list[tuple[dict[str, Any], list[str], list[str]]] = [
-    ({"thousands": "."}, ["1,5", "10", "100,0"], ["1.5", "1.00", "1000.5"]),
+    ({"thousands": "."}, ["1,5", "10", "99,0"], ["1.5", "1.00", "1000.5"]),
     ({"affixes": ["%", "R$"]}, ["4.5%", "4.5 %", "R$ 7", "7"], ["4,5%", "%", "7 x"]),
     ({"thousands": " ", "decimal_mark": ","}, ["1,5", "10"], ["1 0", "1.5"]),
     ({"clock": True}, ["1:05", "0:59", "12:45 am", "7"], ["13:00 pm", "1:5", "17:45"]),
 ]
-"""Formats with ages from 0 to 110 that are as declared, and texts that are not."""
+"""Formats with ages from 0 to 99 that are as declared, and texts that are not."""
 
 
 def _number_formats(tab: Any) -> None:
