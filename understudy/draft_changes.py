@@ -1,5 +1,6 @@
 """Giving a marked value of a draft another one, as a person writes it, and what follows from it for other values."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -199,6 +200,8 @@ def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
     if mark.key == "categories":
         return _read_categories(mark.holder, text)
     try:
+        if isinstance(before, dict):
+            return _read_object(text)
         if isinstance(before, bool):
             return {"yes": True, "true": True, "no": False, "false": False}[text.lower()]
         if isinstance(before, list):
@@ -208,8 +211,18 @@ def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
             return int(number) if number.is_integer() else number
     except (KeyError, ValueError):
         wanted = "yes or no" if isinstance(before, bool) else "a number"
+        if isinstance(before, dict):
+            wanted = f"an object such as {json.dumps(before, ensure_ascii=False)}"
         raise InputUnusable(f"{mark.place}: {mark.key} must be {wanted}") from None
     return text
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    """An object of JSON, such as the format of numbers."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError  # noqa: TRY004 - like the error of a text that is no JSON
+    return found
 
 
 def _read_categories(column: Mapping[str, Any], text: str) -> Any:  # noqa: ANN401 - a list, or the word that says that it is learnt

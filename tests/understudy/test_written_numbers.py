@@ -15,6 +15,9 @@ from understudy.cli import app
 from understudy.domain_draft import draft_domain, draft_frame
 from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_categories import NOTE
+from understudy.draft_changes import change
+from understudy.draft_marks import marks_of
+from understudy.errors import InputUnusable
 from understudy.local.frames import clean_frame
 from understudy.written_numbers import Ambiguous, Writing, writing_of
 
@@ -183,3 +186,13 @@ def test_the_command_warns_at_the_end_of_numbers_that_are_left_out(tmp_path: Pat
     assert done.exit_code == 0
     assert "WARNING: income: numbers that no release will have." in done.output
     assert "--decimal-mark" in done.output
+
+
+def test_a_person_may_change_the_format(tmp_path: Path) -> None:
+    draft = draft_domain(written(tmp_path, cost=DOLLARS, x=["a", "b"] * 250))
+    mark = next(mark for mark in marks_of(draft) if mark.key == "number_format")
+    change(draft, mark, '{"thousands": ",", "affixes": ["$", "USD"]}')
+    assert column(draft, "cost")["number_format"]["affixes"] == ["$", "USD"]
+    for text in ("USD", "[]", "3"):
+        with pytest.raises(InputUnusable, match=r"column 'cost': number_format must be an object such as"):
+            change(draft, mark, text)
