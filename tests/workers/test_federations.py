@@ -1,4 +1,7 @@
-"""Two owners train through a board: each with a child of its own, one killed in a round; and what ends a member's job."""
+"""Two owners train through a board: one killed in a round, the other elsewhere; and what ends a member's job.
+
+Whoever is killed or frozen is a child of its own. Of the others one is trained in this process, which holds torch already.
+"""
 
 import json
 import os
@@ -163,7 +166,7 @@ def test_two_owners_hold_one_model_although_one_was_killed(
         assert workshop.job(jobs["north"]).state == "queued"
         handed_in = federated.states()
         again = threads.submit(shops["north"].train, jobs["north"], in_child=True)
-        shops["south"].train(jobs["south"], in_child=True)
+        shops["south"].train(jobs["south"])
         again.result()
     assert handed_in.items() <= federated.states().items(), "the same bytes were handed in again"
     assert len(federated.states()) == 6
@@ -195,7 +198,7 @@ def test_two_owners_hold_one_generator_although_one_was_killed(
         ended["north"].result()
         assert workshop.job(jobs["north"]).state == "queued"
         handed_in = federated.states()
-        workshop.train(jobs["north"], in_child=True)
+        workshop.train(jobs["north"])
         ended["south"].result()
     assert handed_in.items() <= federated.states().items(), "the same bytes were handed in again"
     assert len(federated.states()) == 4, "two rounds"
@@ -295,7 +298,10 @@ def test_a_member_that_freezes_in_a_round_is_refused_when_it_thaws(
     shops = {"north": workshop, "south": workshop.neighbour(colours=("red", "green"))}
     jobs = {name: federated.order(name, shop) for name, shop in shops.items()}
     with ThreadPoolExecutor(2) as threads:
-        ended = {name: threads.submit(shops[name].train, jobs[name], in_child=True) for name in shops}
+        ended = {
+            name: threads.submit(shop.train, jobs[name], in_child=name == "south")
+            for name, shop in shops.items()
+        }
         # South has begun its second round, whose state waits for an edge of the job.
         assert eventually(lambda: shops["south"].job(jobs["south"]).steps_begun == 40)
         child = _child_of(jobs["south"])
