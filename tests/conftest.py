@@ -27,6 +27,8 @@ from understudy.embedded.redis import RedisServer
 
 # Products in the tests' own processes are rounded as in a training child (`workers.child`), whatever the processor.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+# Threads of torch that wait for each other sleep, as a child's do: those that spin take the processors of the other tests.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 TEMPLATE = "understudy_template"
 # A busy machine is slow now and then; how long an example takes proves nothing here.
