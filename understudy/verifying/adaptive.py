@@ -20,7 +20,8 @@ import numpy as np
 from understudy.verifying import loss, renyi
 from understudy.verifying.accounting import Recomputed, computable, scale_of
 from understudy.verifying.bounds import Bounds, Part
-from understudy.verifying.loss import Floats, LossLaw
+from understudy.verifying.chernoff import Floats
+from understudy.verifying.loss import LossLaw
 
 Composition = tuple[Part, ...]
 _STEP: Final = 2e-4

@@ -23,7 +23,7 @@ Both directions, a unit added and a unit removed, are composed; the larger epsil
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,8 @@ from scipy import fft, signal
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from understudy.verifying.bounds import Bounds, Law, Part
+from understudy.verifying.chernoff import Floats, Rounded, best_order, log_sum, window
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 _Number = TypeVar("_Number", np.float64, np.complex128)
 
 WIDTH = 1e-3
@@ -43,36 +43,14 @@ _RARE = 1e-3
 """eta over delta."""
 _MOST_POINTS, _MOST_IN_ALL = 2**21, 2**24
 """Points of one transform, and of all in one direction: what a hostile certificate can make this work."""
-_BLOCKS = 2**14
 _ROUNDING = 2.0**-43
 """Bound on the float64 error of one frequency of one run's transform: of 2^21 points, whose exponents are below 600."""
 _WRAPPED = 1e-9
 """Probability under the tilted distribution that may wrap around, on either side."""
-_SLOPES = np.geomspace(0.05, 20.0, 40)
-"""Of Chernoff's bounds, over the deviation of the sum."""
 _SQUARED_FROM = 100
 _LARGE = 30.0
 """From here on exp(x) - 1 is exp(x) to the last digit."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rounded:
-    """The loss of one run on the grid: probabilities of `lowest`, `lowest + 1`, ... times h.
-
-    Attributes:
-        lowest: index of the first probability.
-        probabilities: they sum to one: of the losses within reach.
-        shift: what the rounding took from the mean.
-        count: runs.
-        log_moment: if tilted, of E[exp(order * index)], by which the probabilities were divided.
-    """
-
-    lowest: int
-    probabilities: Floats
-    shift: float
-    count: int
-    log_moment: float = 0.0
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Bounds | None:
@@ -217,9 +195,9 @@ def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
     lost = rare / 1000
     while True:
         singles = [_rounded(part, reach=grid.reach, spacing=spacing, removed=removed) for part in parts]
-        order = _best_order(singles, delta)
+        order = best_order(singles, delta)
         tilted = [_tilted(one, order) for one in singles]
-        windows = _window(singles, tail=rare / 1000), _window(tilted, tail=_WRAPPED)
+        windows = window(singles, tail=rare / 1000), window(tilted, tail=_WRAPPED)
         lowest, highest = min(low for low, _ in windows), max(high for _, high in windows)
         points = highest - lowest + 1
         if points <= _most_points(parts):
@@ -324,65 +302,12 @@ def _rounded_discrete(part: Part, *, reach: float, spacing: float) -> Rounded:
     )
 
 
-def _best_order(singles: Sequence[Rounded], delta: float) -> float:
-    """Return the order, over one spacing, whose Chernoff bound on the sum's loss at `delta` is the smallest."""
-    slopes = _SLOPES / _deviation(singles)
-    upper, _ = _log_moments(singles, slopes)
-    return float(slopes[np.argmin((upper - math.log(delta)) / slopes)])
-
-
 def _tilted(one: Rounded, order: float) -> Rounded:
     """Multiply each probability by exp(order * index), and divide all by their sum."""
     with np.errstate(divide="ignore"):
         logs = np.log(one.probabilities) + order * (np.arange(len(one.probabilities)) + one.lowest)
-    log_moment = _log_sum(logs)
+    log_moment = log_sum(logs)
     return replace(one, probabilities=np.exp(logs - log_moment), log_moment=log_moment)
-
-
-def _window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
-    """Return indices below and above which the sum has at most probability `tail` each, by Chernoff."""
-    slopes = _SLOPES / _deviation(singles)
-    upper, lower = _log_moments(singles, slopes)
-    highest = math.ceil(float(np.min((upper - math.log(tail)) / slopes)))
-    lowest = math.floor(float(np.max((math.log(tail) - lower) / slopes)))
-    tops = [one.count * (one.lowest + len(one.probabilities) - 1) for one in singles]
-    bottoms = [one.count * one.lowest for one in singles]
-    return max(lowest, sum(bottoms)), min(highest, sum(tops))
-
-
-def _deviation(singles: Sequence[Rounded]) -> float:
-    """Of the sum, in spacings; at least one."""
-    variance = 0.0
-    for one in singles:
-        index = np.arange(len(one.probabilities))
-        mean = float(index @ one.probabilities)
-        variance += one.count * float((index - mean) ** 2 @ one.probabilities)
-    return math.sqrt(max(variance, 1.0))
-
-
-def _log_moments(singles: Sequence[Rounded], slopes: Floats) -> tuple[Floats, Floats]:
-    """Bound log E[exp(slope * index)] of the sum from above, and with minus the slope.
-
-    Moments are taken of at most `_BLOCKS` blocks of losses, each block's mass at the end that makes the moment larger.
-    """
-    upper = np.zeros_like(slopes)
-    lower = np.zeros_like(slopes)
-    for one in singles:
-        length = -(-len(one.probabilities) // _BLOCKS)
-        starts = np.arange(0, len(one.probabilities), length)
-        masses = np.add.reduceat(one.probabilities, starts)
-        ends = np.minimum(starts + length, len(one.probabilities)) - 1
-        kept = masses > 0
-        logs = np.log(masses[kept])
-        for each, slope in enumerate(slopes):
-            upper[each] += one.count * _log_sum(logs + slope * (one.lowest + ends[kept]))
-            lower[each] += one.count * _log_sum(logs - slope * (one.lowest + starts[kept]))
-    return upper, lower
-
-
-def _log_sum(exponents: Floats) -> float:
-    largest = float(exponents.max())
-    return largest + math.log(float(np.exp(exponents - largest).sum()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

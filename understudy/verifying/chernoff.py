@@ -1,0 +1,115 @@
+"""Chernoff's bounds on the sum of independent losses, each on a grid: where its tails begin, and the best order at a tail."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_BLOCKS = 2**14
+_SLOPES = np.geomspace(0.05, 20.0, 40)
+"""Of Chernoff's bounds, over the deviation of the sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounded:
+    """The loss of one run on the grid: probabilities of `lowest`, `lowest + 1`, ... times h.
+
+    Attributes:
+        lowest: index of the first probability.
+        probabilities: they sum to one: of the losses within reach.
+        shift: what the rounding took from the mean.
+        count: runs.
+        log_moment: if tilted, of E[exp(order * index)], by which the probabilities were divided.
+    """
+
+    lowest: int
+    probabilities: Floats
+    shift: float
+    count: int
+    log_moment: float = 0.0
+
+
+def best_order(singles: Sequence[Rounded], delta: float) -> float:
+    """Return the order, over one spacing, whose Chernoff bound on the sum's loss at `delta` is the smallest."""
+    slopes = _SLOPES / _deviation(singles)
+    return float(slopes[_best(_Moments(singles), slopes, delta)[0]])
+
+
+def window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
+    """Return indices below and above which the sum has at most probability `tail` each, by Chernoff."""
+    slopes = _SLOPES / _deviation(singles)
+    moments = _Moments(singles)
+    highest = math.ceil(_best(moments, slopes, tail)[1])
+    lowest = math.floor(-_best(moments, -slopes, tail)[1])
+    tops = [one.count * (one.lowest + len(one.probabilities) - 1) for one in singles]
+    bottoms = [one.count * one.lowest for one in singles]
+    return max(lowest, sum(bottoms)), min(highest, sum(tops))
+
+
+def _deviation(singles: Sequence[Rounded]) -> float:
+    """Of the sum, in spacings; at least one."""
+    variance = 0.0
+    for one in singles:
+        index = np.arange(len(one.probabilities))
+        mean = float(index @ one.probabilities)
+        variance += one.count * float((index - mean) ** 2 @ one.probabilities)
+    return math.sqrt(max(variance, 1.0))
+
+
+class _Moments:
+    """Bounds on log E[exp(slope * index)] of the sum.
+
+    Moments are taken of at most `_BLOCKS` blocks of losses, each block's mass at the end that makes the moment larger.
+    """
+
+    def __init__(self, singles: Sequence[Rounded]) -> None:
+        self._singles: list[tuple[int, Floats, Floats, Floats]] = []
+        for one in singles:
+            length = -(-len(one.probabilities) // _BLOCKS)
+            starts = np.arange(0, len(one.probabilities), length)
+            masses = np.add.reduceat(one.probabilities, starts)
+            ends = np.minimum(starts + length, len(one.probabilities)) - 1
+            kept = masses > 0
+            first, last = one.lowest + starts[kept], one.lowest + ends[kept]
+            self._singles.append(
+                (one.count, np.log(masses[kept]), first.astype(np.float64), last.astype(np.float64))
+            )
+
+    def bound(self, slope: float) -> float:
+        """From above."""
+        return math.fsum(
+            count * log_sum(logs + slope * (last if slope > 0 else first))
+            for count, logs, first, last in self._singles
+        )
+
+
+def _best(moments: _Moments, slopes: Floats, tail: float) -> tuple[int, float]:
+    """Return which of the slopes has the smallest Chernoff bound at `tail`, and that bound on the index.
+
+    Every slope gives a bound. As the logarithm of a moment is convex and zero at zero, the bounds fall to the smallest one and
+    rise from there, so halving finds it.
+    """
+    known: dict[int, float] = {}
+
+    def bound(which: int) -> float:
+        if which not in known:
+            slope = float(slopes[which])
+            known[which] = (moments.bound(slope) - math.log(tail)) / abs(slope)
+        return known[which]
+
+    low, high = 0, len(slopes) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(middle) <= bound(middle + 1) else (middle + 1, high)
+    return low, bound(low)
+
+
+def log_sum(exponents: Floats) -> float:
+    """Return the logarithm of the sum of exp of all."""
+    largest = float(exponents.max())
+    return largest + math.log(float(np.exp(exponents - largest).sum()))
