@@ -1,6 +1,5 @@
 """Runs schemathesis over an application, as one caller, with all of its checks and phases."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,9 +18,7 @@ from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.hooks import GLOBAL_HOOK_DISPATCHER
 
-# Read now: tests run without the environment of whoever runs them.
-EXAMPLES = int(os.environ.get("UNDERSTUDY_CONTRACT_EXAMPLES", "3"))
-SEED = os.environ.get("UNDERSTUDY_CONTRACT_SEED")
+from tests.contracts.effort import EXAMPLES, SEED
 
 BOUNDED = {"rows": 2_000, "longest_seconds": 1}
 """Numbers that stretch an answer as far as they say: valid ones are taken, but so that the run ends."""

@@ -16,7 +16,7 @@ from sqlalchemy import Float, Numeric, func, or_, select
 from core.db.base import Base
 from core.platform.access.roles import Role
 from service.auth.table import OPEN, TABLE
-from tests.contracts.judging import SEED
+from tests.contracts.effort import SEED
 from tests.contracts.numbers import (
     HOSTILE,
     Field,

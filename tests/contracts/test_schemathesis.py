@@ -15,7 +15,7 @@ import pytest
 
 from core.platform.access.roles import Role
 from service.auth.table import OPEN, TABLE
-from tests.contracts.judging import SEED, judge
+from tests.contracts.effort import SEED
 from tests.service.matrix import objects, operations
 from tests.service.world import Caller, World
 
@@ -81,6 +81,9 @@ DRAWN = {"create_quote": 30, "create_job": 30}
 
 @pytest.mark.parametrize("who", [*ROLES, "nobody"])
 def test_the_document_is_kept(world: World, who: str) -> None:
+    # Importing the library takes a second, and only one process of a run needs it.
+    from tests.contracts.judging import judge
+
     caller = known(world, who)
     sets = [objects(world) for _ in range(SETS)]
     pool = {name: [each[name] for each in sets] for name in sets[0]}
