@@ -1,6 +1,7 @@
 """A worker that does its child's work itself: these processes hold torch already, and a child imports it for two seconds.
 
-Real children are met in test_training_child.py, and one of every kind of job elsewhere in this folder.
+Real children are met daily in test_training_child.py, test_image_job.py and test_graphical.py. Weekly one of every other kind of job is
+done by a child too, by `here_and_in_a_child`.
 """
 
 import contextvars
@@ -9,11 +10,17 @@ from contextlib import contextmanager
 from functools import partial
 from uuid import UUID
 
+import pytest
 import torch
 
 from workers.child import AttemptEnded, Outcome, outcome_of
 from workers.training import Trainer
 from workers.training_child import attempt
+
+here_and_in_a_child = pytest.mark.parametrize(
+    "in_child", [False, pytest.param(True, marks=pytest.mark.long)], ids=["here", "in a child"]
+)
+"""Runs a test of one kind of job daily in this process, and weekly in a child."""
 
 
 class InProcessTrainer(Trainer):

@@ -24,6 +24,7 @@ from core.plan.model_planning import ModelSpec, make_model_plan
 from core.plan.owners import DataOwner
 from core.platform.witness.witness_store import publication_key
 from tests.models.classifier.small import owners_of_sizes
+from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, ROWS
 from understudy.verifying import private_models
 from understudy.verifying.verification import Outcome, verify_bundle
@@ -46,11 +47,12 @@ def tiny_model(
     )
 
 
-def test_a_model_becomes_a_release(workshop, capfd, tmp_path):
+@here_and_in_a_child
+def test_a_model_becomes_a_release(workshop, capfd, tmp_path, in_child):
     plan = tiny_model()
     job_id = workshop.order(plan)
 
-    workshop.train(job_id, in_child=True)
+    workshop.train(job_id, in_child=in_child)
 
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert release is not None, capfd.readouterr()

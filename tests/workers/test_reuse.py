@@ -15,6 +15,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.reusing import EarlierCounts, with_reuse
 from core.plan.spec import SynthesisSpec
+from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, Workshop, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers.child import AttemptEnded, ExitCode
@@ -93,8 +94,9 @@ def test_the_same_order_with_the_same_key_leaves_the_same_counts(workshop: Works
     assert alone.counts_sha256 != twice[0].counts_sha256
 
 
+@here_and_in_a_child
 def test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_costs_nothing(
-    workshop: Workshop,
+    workshop: Workshop, in_child: bool
 ) -> None:
     first = released(workshop, plain())
     key, content = key_of(workshop, first), bundle_of(workshop, first)
@@ -121,7 +123,7 @@ def test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_c
 
     altered = replace(first, counts_sha256="0" * 64)
     job_id = workshop.order(with_reuse(plain(), [altered], DOMAIN))
-    workshop.train(job_id, in_child=True)
+    workshop.train(job_id, in_child=in_child)
     job = workshop.job(job_id)
     assert (job.state, job.failure_code) == ("failed", "reused-counts-missing")
     assert job.stage is None, "nothing private has begun"

@@ -23,6 +23,7 @@ from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
 from tests.models.selection.jobs import small_selection
 from tests.models.tables import small_table, streams
+from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, ROWS, SMALL
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers.stored_objects import release_id_of
@@ -57,11 +58,12 @@ def small_judges(monkeypatch):
     monkeypatch.setattr(scoring, "TREES", 5)
 
 
-def test_a_selection_becomes_a_release(workshop, capfd, tmp_path):
+@here_and_in_a_child
+def test_a_selection_becomes_a_release(workshop, capfd, tmp_path, in_child):
     plan = tiny_selection()
     job_id = workshop.order(plan)
 
-    workshop.train(job_id, in_child=True)
+    workshop.train(job_id, in_child=in_child)
 
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert release is not None, capfd.readouterr()
