@@ -200,7 +200,7 @@ def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
     storage, scratch = tmp_path / "objects", tmp_path / "scratch"
     storage.mkdir()
     scratch.mkdir()
-    return _checked_settings().model_copy(
+    return checked_settings().model_copy(
         update={
             "database_url": database_url,
             "broker_url": broker_url,
@@ -211,7 +211,7 @@ def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
 
 
 @cache
-def _checked_settings() -> Settings:
+def checked_settings() -> Settings:
     """What is alike in the settings of all tests; to read and check them takes longer than to make a database."""
     return Settings.model_validate(
         {

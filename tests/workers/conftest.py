@@ -5,19 +5,19 @@ import pytest
 from core.platform.settings import Settings, read_settings
 from tests.workers.support import Workshop, environment_of
 
+SHORT = {
+    "lease_seconds": 2.0,
+    "heartbeat_seconds": 0.2,
+    "checkpoint_seconds": 0.05,
+    "upkeep_seconds": 0.2,
+    "training_threads": 1,
+}
+"""Short times, one thread: tests wait for leases and share two cores."""
+
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Short times, one thread: tests wait for leases and share two cores."""
-    return settings.model_copy(
-        update={
-            "lease_seconds": 2.0,
-            "heartbeat_seconds": 0.2,
-            "checkpoint_seconds": 0.05,
-            "upkeep_seconds": 0.2,
-            "training_threads": 1,
-        }
-    )
+    return settings.model_copy(update=SHORT)
 
 
 @pytest.fixture
