@@ -3,7 +3,7 @@
 Who may not is refused before anything of the request is read, which the matrix of rights tries for every operation
 (``tests/service/test_matrix.py``); and the combed values of the coverage phase are tried once, by the first who may. Those of
 an order are 1,475 and a quote takes the same body: daily each of the two draws ten times as many bodies in their place, and
-every number of an order is tried (``tests/contracts/test_hostile_numbers.py``).
+every number of an order is tried (``tests/contracts/test_hostile_numbers.py``). Who may do what another has drawn draws once.
 With ``UNDERSTUDY_CONTRACT_EXAMPLES=200`` it looks longer, and with ``UNDERSTUDY_CONTRACT_SEED`` elsewhere and as
 everybody everywhere; ``make contracts-long`` does both.
 """
@@ -117,14 +117,21 @@ def tried(who: str, operation: str) -> bool:
 
 def combed(who: str, operation: str) -> bool:
     """Whether this caller tries the many values of the coverage phase."""
-    first = next((role for role in ROLES if may(role, operation)), "nobody")
-    return SEED is not None or (who == first and operation not in DRAWN)
+    return SEED is not None or (who == first_of(operation) and operation not in DRAWN)
+
+
+def first_of(operation: str) -> str:
+    """The first who may do it."""
+    return next((role for role in ROLES if may(role, operation)), "nobody")
 
 
 def drawn(who: str, operation: str) -> int | None:
-    """How many requests are drawn daily in place of the usual number: one where nobody is refused before anything is read."""
+    """How many requests are drawn daily in place of the usual number.
+
+    One where nobody is refused before anything is read, and one for everybody who may do what another has drawn already.
+    """
     if may(who, operation):
-        return DRAWN.get(operation)
+        return DRAWN.get(operation, None if who == first_of(operation) else 1)
     return None if operation in OPEN else 1
 
 
