@@ -49,7 +49,7 @@ LONGEST = (
 """What takes longest, which begins first so that nobody waits for it at the end."""
 WAITING = ("tests/faults/", "tests/system/", "tests/workers/test_faults", "tests/workers/test_stops")
 """What mostly waits: for leases to run out, for stacks to start and to end."""
-SPREAD = ("tests/workers/test_faults", "tests/understudy/verifying/test_every_plan")
+SPREAD = ("tests/understudy/verifying/test_every_plan",)
 """Long files whose tests share nothing: each test is a group of its own."""
 
 

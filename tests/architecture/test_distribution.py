@@ -18,6 +18,6 @@ def test_a_file_or_what_shares_a_stack_is_one_group_and_a_long_file_of_lone_test
     assert group_of("tests/privacy/leaks/test_a.py::test_x") == group_of(
         "tests/privacy/leaks/test_b.py::test_x"
     )
-    assert group_of("tests/workers/test_faults.py::test_x[1]") != group_of(
-        "tests/workers/test_faults.py::test_x[2]"
+    assert group_of("tests/understudy/verifying/test_every_plan.py::test_x[1]") != group_of(
+        "tests/understudy/verifying/test_every_plan.py::test_x[2]"
     )
