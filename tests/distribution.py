@@ -26,6 +26,7 @@ SHARED = {
             "tests/models/test_image_bundle",
             "tests/workers/test_image_job",
             "tests/workers/test_utility_reports_of_images",
+            "tests/understudy/local/test_images",
         ),
         "the exporter of pictures",
     ),
