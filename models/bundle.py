@@ -1,17 +1,13 @@
 """Export: a trained generator becomes a bundle (the format is core.artifacts.bundle).
 
-The ONNX file of a table's generator is written layer by layer. That of an image generator comes from PyTorch's exporter
-and is then stripped of everything about the machine it ran on (stack traces with file names). Either way the same weights
-give the same bytes everywhere.
+The ONNX file of a generator is written operation by operation (`models.onnx_graph`): the same weights give the same bytes
+everywhere, and nothing in them is of the machine that wrote them.
 """
 
-import logging
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import safetensors.torch
-import torch
 from torch import nn
 
 from core.artifacts.bundle import Bundle
@@ -25,12 +21,10 @@ from models.idpgan.generator import Generator
 from models.idpgan.generator_onnx import generator_onnx
 from models.idpgan.mixture import Mixture
 from models.idpgan.mixture_onnx import mixture_onnx
+from models.images.generator_onnx import image_generator_onnx
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
 AnyGenerator = TrainedGenerator | TrainedImageGenerator
-
-# The exporter's own default, pinned so that a new PyTorch does not silently change what old runtimes can read.
-ONNX_OPSET = 20
 
 
 def write_bundle(
@@ -84,63 +78,23 @@ def export_onnx(generator: AnyGenerator) -> bytes:
     """Return the network as a serialised ONNX model: ``latent`` and ``label`` in, ``logits`` or ``images`` out.
 
     The number of rows is free; everything else is fixed.
+
+    Raises:
+        TypeError: the network is none of a generator of this product.
     """
-    if isinstance(generator.network, Generator):
-        return generator_onnx(
-            generator.network.float().cpu(), latent_dimension=generator.latent_dimension, opset=ONNX_OPSET
-        )
-    if isinstance(generator.network, Mixture):
-        return mixture_onnx(generator.network.float().cpu(), opset=ONNX_OPSET)
-    if isinstance(generator.network, AncestralNetwork):
-        return ancestral_onnx(generator.network.float().cpu(), opset=ONNX_OPSET)
-    classes = 0 if generator.label_probabilities is None else len(generator.label_probabilities)
-    # Two rows: with one the exporter would fix the batch size to one.
-    example = (torch.zeros(2, generator.latent_dimension), torch.zeros(2, classes))
-    return traced_onnx(
-        generator.network, example, inputs=["latent", "label"], outputs=[manifest_of(generator).OUTPUT]
-    )
-
-
-def traced_onnx(
-    network: nn.Module, example: tuple[torch.Tensor, ...], *, inputs: list[str], outputs: list[str]
-) -> bytes:
-    """Return a network as a serialised ONNX model, by PyTorch's exporter.
-
-    Args:
-        network: in evaluation or training mode; it is set to evaluation, float32 and the CPU.
-        example: two rows of every input.
-        inputs: names of the inputs; their number of rows is free.
-        outputs: names of the outputs.
-    """
-    rows = torch.export.Dim("rows")
-    network = network.eval().float().cpu()
-    exporter_log = logging.getLogger("torch.onnx")
-    level = exporter_log.level
-    exporter_log.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            # Deprecations inside the exporter; no reader of the logs can act on them.
-            warnings.simplefilter("ignore")
-            program = torch.onnx.export(
-                network,
-                example,
-                dynamo=True,
-                verbose=False,
-                opset_version=ONNX_OPSET,
-                input_names=inputs,
-                output_names=outputs,
-                dynamic_shapes=tuple({0: rows} for _ in inputs),
-            )
-    finally:
-        exporter_log.setLevel(level)
-    assert program is not None, "the dynamo exporter returns a program"
-    model = program.model_proto
-    graph = model.graph
-    named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
-    for part in (model, graph, *graph.node, *named):
-        del part.metadata_props[:]
-        part.ClearField("doc_string")
-    return bytes(model.SerializeToString(deterministic=True))
+    network = generator.network.eval().float().cpu()
+    if isinstance(generator, TrainedImageGenerator):
+        law = generator.label_probabilities
+        return image_generator_onnx(network, classes=0 if law is None else len(law))
+    match network:
+        case Generator():
+            return generator_onnx(network, latent_dimension=generator.latent_dimension)
+        case Mixture():
+            return mixture_onnx(network)
+        case AncestralNetwork():
+            return ancestral_onnx(network)
+        case _:
+            raise TypeError(f"no ONNX form of a generator of a table by {type(network).__name__}")
 
 
 def _counts(generator: AnyGenerator) -> bytes | None:

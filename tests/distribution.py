@@ -19,17 +19,6 @@ SHARED = {
     "tests/system/test_doctor": "a stack",
     "tests/system/test_supervisor": "a stack",
     "tests/privacy/leaks/": "a played day",
-    # The first export of a network of pictures imports and warms a compiler for five seconds.
-    **dict.fromkeys(
-        (
-            "tests/models/images/",
-            "tests/models/test_image_bundle",
-            "tests/workers/test_image_job",
-            "tests/workers/test_utility_reports_of_images",
-            "tests/understudy/local/test_images",
-        ),
-        "the exporter of pictures",
-    ),
     **dict.fromkeys(
         ("tests/models/graphical/", "tests/privacy/test_graphical_replay", "tests/workers/test_graphical"),
         "JAX",

@@ -7,41 +7,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
-import onnx
 import torch
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 from torch import nn
 
-from models.bundle import ONNX_OPSET, traced_onnx
 from models.classifier.networks import DenseClassifier, ImageClassifier
 from models.classifier.scattering import GROUPS, REDUCTION, TINY, ScatteringTransform
-from models.critic.network import LeakyReLU
+from models.classifier.traced_onnx import traced_onnx
+from models.critic.label_network_onnx import label_logits
 from models.encoding import block_starts
-from models.idpgan.generator_onnx import IR_VERSION, ROWS
-
-Floats = npt.NDArray[np.float32]
-
-
-class _Graph:
-    """Nodes and constants in the order in which they are computed."""
-
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
-
-    def constant(self, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float32) -> str:
-        name = f"constant.{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
-        return name
-
-    def apply(self, operator: str, *inputs: str, **attributes: object) -> str:
-        name = f"{operator.lower()}.{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def shaped(self, source: str, *shape: int) -> str:
-        return self.apply("Reshape", source, self.constant(shape, np.int64))
+from models.onnx_graph import OnnxGraph, rows_of
 
 
 def image_model(
@@ -62,18 +37,18 @@ def image_model(
             inputs=["images"],
             outputs=["logits"],
         )
-    graph = _Graph()
+    graph = OnnxGraph()
     pixels = graph.apply("Cast", "images", to=TensorProto.FLOAT)
     pixels = graph.apply("Transpose", pixels, perm=[0, 3, 1, 2])
     pixels = graph.apply("Div", pixels, graph.constant(255.0))
     if isinstance(network, ImageClassifier):
-        _convolutions(graph, network, pixels)
+        graph.apply("Identity", label_logits(graph, network.critic, pixels))
     else:
         rows = graph.shaped(pixels, -1, height * width * channels)
         features = rows if transform is None else _scattering(graph, transform, pixels, shape)
         _layers(graph, network, _projected(graph, network, features))
-    images = helper.make_tensor_value_info("images", TensorProto.UINT8, [ROWS, height, width, channels])
-    return _serialised(graph, images, classes)
+    images = rows_of("images", height, width, channels, dtype=TensorProto.UINT8)
+    return graph.serialised("classifier", inputs=[images], output="logits", shape=[classes])
 
 
 def table_model(network: nn.Module, *, cardinalities: Sequence[int], classes: int) -> bytes:
@@ -91,15 +66,15 @@ def table_model(network: nn.Module, *, cardinalities: Sequence[int], classes: in
             inputs=["codes"],
             outputs=["logits"],
         )
-    graph = _Graph()
+    graph = OnnxGraph()
     places = graph.apply("Add", "codes", graph.constant(block_starts(tuple(cardinalities))[:-1], np.int64))
     hot = graph.apply(
         "OneHot", places, graph.constant(cells, np.int64), graph.constant([0.0, value]), axis=-1
     )
     features = graph.apply("ReduceSum", hot, graph.constant([1], np.int64), keepdims=0)
     _layers(graph, network, _projected(graph, network, features))
-    codes = helper.make_tensor_value_info("codes", TensorProto.INT64, [ROWS, len(cardinalities)])
-    return _serialised(graph, codes, classes)
+    given = rows_of("codes", len(cardinalities), dtype=TensorProto.INT64)
+    return graph.serialised("classifier", inputs=[given], output="logits", shape=[classes])
 
 
 class _FromImages(nn.Module):
@@ -130,7 +105,7 @@ class _FromCodes(nn.Module):
         return torch.as_tensor(self.network(torch.cat(blocks, dim=1) * len(blocks) ** -0.5))
 
 
-def _projected(graph: _Graph, network: DenseClassifier, rows: str) -> str:
+def _projected(graph: OnnxGraph, network: DenseClassifier, rows: str) -> str:
     if network.components is None:
         return rows
     lengths = graph.apply("ReduceL2", rows, graph.constant([1], np.int64), keepdims=1)
@@ -138,41 +113,15 @@ def _projected(graph: _Graph, network: DenseClassifier, rows: str) -> str:
     return graph.apply("MatMul", shortened, graph.constant(network.components.numpy()))
 
 
-def _layers(graph: _Graph, network: DenseClassifier, values: str) -> None:
+def _layers(graph: OnnxGraph, network: DenseClassifier, values: str) -> None:
     *hidden, last = network.linear_layers()
     for layer in hidden:
-        values = graph.apply("Relu", _gemm(graph, layer, values))
-    graph.apply("Identity", _gemm(graph, last, values))
-
-
-def _gemm(graph: _Graph, layer: nn.Linear, values: str) -> str:
-    weight, bias = graph.constant(layer.weight.numpy()), graph.constant(layer.bias.numpy())
-    return graph.apply("Gemm", values, weight, bias, transB=1)
-
-
-def _convolutions(graph: _Graph, network: ImageClassifier, pixels: str) -> None:
-    critic = network.critic
-    *hidden, last = critic.linear_layers()
-    assert isinstance(critic.activation, LeakyReLU), "the activation of a critic"
-    values = graph.apply("Sub", graph.apply("Mul", pixels, graph.constant(2.0)), graph.constant(1.0))
-    for geometry, layer in zip(critic.geometries, hidden, strict=True):
-        stride, padding = geometry.convolution.stride, geometry.convolution.padding
-        kernels = graph.constant(geometry.kernels(layer.weight).numpy())
-        values = graph.apply(
-            "Conv",
-            values,
-            kernels,
-            graph.constant(layer.bias.numpy()),
-            strides=[stride, stride],
-            pads=[padding] * 4,
-        )
-        values = graph.apply("LeakyRelu", values, alpha=critic.activation.negative_slope)
-    values = graph.apply("Transpose", values, perm=[0, 2, 3, 1])
-    graph.apply("Identity", _gemm(graph, last, graph.shaped(values, -1, last.in_features)))
+        values = graph.apply("Relu", graph.linear(layer, values))
+    graph.apply("Identity", graph.linear(last, values))
 
 
 def _scattering(
-    graph: _Graph, transform: ScatteringTransform, pixels: str, shape: tuple[int, int, int]
+    graph: OnnxGraph, transform: ScatteringTransform, pixels: str, shape: tuple[int, int, int]
 ) -> str:
     """The operations of `ScatteringTransform.forward`, one for one."""
     height, width, channels = shape
@@ -214,7 +163,7 @@ def _scattering(
     return graph.apply("Div", scaled, graph.constant(math.sqrt(transform.features)))
 
 
-def _modulus(graph: _Graph, planes: str, kernels: torch.Tensor, *, stride: int) -> str:
+def _modulus(graph: OnnxGraph, planes: str, kernels: torch.Tensor, *, stride: int) -> str:
     reach = kernels.shape[-1] // 2
     waves = graph.apply(
         "Conv", planes, graph.constant(kernels.numpy()), strides=[stride, stride], pads=[reach] * 4
@@ -236,7 +185,7 @@ def _modulus(graph: _Graph, planes: str, kernels: torch.Tensor, *, stride: int) 
 
 
 def _averaged(
-    graph: _Graph,
+    graph: OnnxGraph,
     source: str,
     kernel: torch.Tensor,
     stride: int,
@@ -248,19 +197,3 @@ def _averaged(
     alone = graph.shaped(source, -1, 1, *before)
     made = graph.apply("Conv", alone, graph.constant(kernel.numpy()), strides=[stride, stride])
     return graph.shaped(made, -1, planes, *after)
-
-
-def _serialised(graph: _Graph, source: onnx.ValueInfoProto, classes: int) -> bytes:
-    graph.nodes[-1].output[0] = "logits"
-    made = helper.make_graph(
-        graph.nodes,
-        "classifier",
-        [source],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, classes])],
-        graph.constants,
-    )
-    model = helper.make_model(
-        made, opset_imports=[helper.make_opsetid("", ONNX_OPSET)], ir_version=IR_VERSION
-    )
-    onnx.checker.check_model(model, full_check=True)
-    return bytes(model.SerializeToString(deterministic=True))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from core.plan.groups import groups_of_shapes
 from core.plan.options import IdpganOptions
 from models.critic.convolution import Convolution, Geometry
-from models.critic.network import Activation, LeakyReLU, draw_weights
+from models.critic.network import Activation, LeakyReLU, draw_weights, zero_layer
 from models.randomness import KeyedStreams
 
 WIDTH_UNIT: Final = 16
@@ -52,12 +52,7 @@ class ConvCritic(nn.Module):
         last = self.geometries[-1]
         sizes = [(geometry.inputs, geometry.outputs) for geometry in self.geometries]
         sizes.append((last.positions * last.outputs, max(classes, 1)))
-        self.layers = nn.ModuleList(
-            nn.Linear(below, above, device="meta").to_empty(device="cpu") for below, above in sizes
-        )
-        for layer in self.linear_layers():
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        self.layers = nn.ModuleList(zero_layer(below, above) for below, above in sizes)
 
     def linear_layers(self) -> tuple[nn.Linear, ...]:
         """The layers' matrices and biases, from the image upwards."""

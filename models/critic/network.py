@@ -91,7 +91,7 @@ class Critic(nn.Module):
         if inputs < 1 or not widths or min(widths) < 1:
             raise ValueError("a critic has inputs and at least one hidden layer")
         sizes = (inputs, *widths, 1)
-        self.layers = nn.ModuleList(_zero_layer(below, above) for below, above in itertools.pairwise(sizes))
+        self.layers = nn.ModuleList(zero_layer(below, above) for below, above in itertools.pairwise(sizes))
         self.activation: Activation = activation if activation is not None else LeakyReLU()
 
     def linear_layers(self) -> tuple[nn.Linear, ...]:
@@ -126,7 +126,7 @@ def draw_weights(layers: tuple[nn.Linear, ...], streams: KeyedStreams, *, step: 
             layer.bias.zero_()
 
 
-def _zero_layer(inputs: int, outputs: int) -> nn.Linear:
+def zero_layer(inputs: int, outputs: int) -> nn.Linear:
     """A layer of zeros that draws no random numbers; `to_empty` would import a library for symbolic shapes."""
     layer = nn.Linear(inputs, outputs, device="meta")
     layer.weight = nn.Parameter(torch.zeros(outputs, inputs))

@@ -1,17 +1,13 @@
 """The ancestral network as an ONNX model, column by column."""
 
 import math
-from typing import Final
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from models.graphical.ancestral import ALMOST_ONE, EXCLUDED, AncestralNetwork
-
-IR_VERSION: Final = 10
-"""Version of the file format; the same in every bundle."""
-ROWS: Final = "rows"
+from models.onnx_graph import IR_VERSION, OPSET, ROWS
 
 
 class _Graph:
@@ -90,12 +86,11 @@ class _Graph:
         return self.apply("OneHot", [code, depth, "logits.drawn"], f"logits.{column}", axis=1)
 
 
-def ancestral_onnx(network: AncestralNetwork, *, opset: int) -> bytes:
+def ancestral_onnx(network: AncestralNetwork) -> bytes:
     """Return the serialised model: `latent` and `label` in, `logits` out; the number of rows is free.
 
     Args:
         network: on the CPU, float32.
-        opset: of ONNX's own operators.
     """
     graph = _Graph(network)
     graph.start()
@@ -117,6 +112,6 @@ def ancestral_onnx(network: AncestralNetwork, *, opset: int) -> bytes:
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, sum(network.cardinalities)])],
         graph.constants,
     )
-    model = helper.make_model(whole, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+    model = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))

@@ -1,11 +1,8 @@
 """The generator of a table as an ONNX model, written layer by layer.
 
-PyTorch's exporter takes any network, and seconds to import and trace. This network has few kinds of layers, so its graph is
-written here, for rows to be drawn fast: no activation stands between the layer that enters and the first of the first
+This network has few kinds of layers, so its graph is written for rows to be drawn fast: no activation stands between the layer that enters and the first of the first
 block, so one product of their weights takes the inputs past both; and the last layer writes the given label's block too.
 """
-
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +12,7 @@ from torch import nn
 
 from models.idpgan.generator import SLOPE, Generator, ResidualBlock
 from models.idpgan.grouped_logits import EXCLUDED, GIVEN
-
-IR_VERSION: Final = 10
-"""Version of the file format; the one that PyTorch's exporter writes."""
-ROWS: Final = "rows"
+from models.onnx_graph import IR_VERSION, OPSET, ROWS
 
 Matrix = npt.NDArray[np.float64]
 
@@ -46,13 +40,12 @@ class _Graph:
         return self.apply("LeakyRelu", [source], f"{source}.leaky", alpha=SLOPE)
 
 
-def generator_onnx(network: Generator, *, latent_dimension: int, opset: int) -> bytes:
+def generator_onnx(network: Generator, *, latent_dimension: int) -> bytes:
     """Return the serialised model: `latent` and `label` in, `logits` out; the number of rows is free.
 
     Args:
         network: on the CPU, float32.
         latent_dimension: columns of `latent`.
-        opset: of ONNX's own operators.
     """
     graph, given = _Graph(), network.classes > 0
     source = graph.apply("Concat", ["latent", "label"], "inputs", axis=1) if given else "latent"
@@ -88,7 +81,7 @@ def generator_onnx(network: Generator, *, latent_dimension: int, opset: int) -> 
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, cells])],
         graph.weights,
     )
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))
 

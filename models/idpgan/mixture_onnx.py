@@ -9,9 +9,9 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from core.artifacts.manifest import MIXTURE_OUTPUTS
-from models.idpgan.generator_onnx import IR_VERSION, ROWS
 from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
+from models.onnx_graph import IR_VERSION, OPSET, ROWS
 
 _TABLES: Final = dict(
     zip(
@@ -29,14 +29,13 @@ _TABLES: Final = dict(
 there are is left to the constant, for it follows from noisy counts."""
 
 
-def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
+def mixture_onnx(mixture: Mixture) -> bytes:
     """Return the serialised model: `latent` and `label` in, `logits` as the mixture gives them out; the number of rows is free.
 
     Further outputs, the same for any input, are the tables behind it (`core.artifacts.sampling.mixture_rows`).
 
     Args:
         mixture: on the CPU, float32.
-        opset: of ONNX's own operators.
     """
     start, stop = mixture.label_start, mixture.label_start + mixture.classes
     with torch.no_grad():
@@ -103,6 +102,6 @@ def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
         ],
         [numpy_helper.from_array(values, name) for name, values in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))

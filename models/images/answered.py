@@ -48,7 +48,7 @@ class AnsweredImages(nn.Module):
     ) -> None:
         super().__init__()
         self.generator, self.critic = generator, critic
-        self._draw_dimension = draw_dimension
+        self.draw_dimension = draw_dimension
         self.latent_dimension = DRAWS * draw_dimension
         self.register_buffer("lead", torch.arange(DRAWS, 0, -1, dtype=torch.float32))
         self.register_buffer("own", (torch.arange(DRAWS) == DRAWS - 1).float()[:, None])
@@ -57,7 +57,7 @@ class AnsweredImages(nn.Module):
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
         """Shapes (rows, latent_dimension) and (rows, classes) to (rows, channels, height, width)."""
-        draws = latent.reshape(-1, self._draw_dimension)
+        draws = latent.reshape(-1, self.draw_dimension)
         classes = label.shape[1]
         wanted = label[:, None, :].expand(-1, DRAWS, -1)
         drawn = nn.functional.one_hot((draws[:, -1:] > self.thresholds).sum(dim=1), classes).to(label.dtype)

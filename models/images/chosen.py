@@ -37,13 +37,13 @@ class ChosenImages(nn.Module):
     ) -> None:
         super().__init__()
         self.generator, self.critic, self.before = generator, critic, before
-        self._draw_dimension = draw_dimension
+        self.draw_dimension = draw_dimension
         self.latent_dimension = DRAWS * draw_dimension
         self.register_buffer("lead", torch.arange(DRAWS, 0, -1, dtype=torch.float32))
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
         """Shapes (rows, latent_dimension) and (rows, classes) to (rows, channels, height, width)."""
-        draws = latent.reshape(-1, self._draw_dimension)
+        draws = latent.reshape(-1, self.draw_dimension)
         given = label[:, None, :].expand(-1, DRAWS, -1).reshape(-1, label.shape[1])
         pictures = self.generator(draws, given)
         after, before = (

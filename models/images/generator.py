@@ -56,10 +56,10 @@ class ImageGenerator(nn.Module):
         super().__init__()
         self.height, self.width, self.channels = mixture.shape
         self.classes, self.cells, self.dimensions = mixture.centres.shape
-        self._moves_start = 1 + self.dimensions + len(mixture.tail)
-        self._texture_start = self._moves_start + MOVES
-        self._textured = bool(mixture.texture.any())
-        self.latent_dimension = self._texture_start + TEXTURE_DRAWS + extra
+        self.moves_start = 1 + self.dimensions + len(mixture.tail)
+        self.texture_start = self.moves_start + MOVES
+        self.textured = bool(mixture.texture.any())
+        self.latent_dimension = self.texture_start + TEXTURE_DRAWS + extra
         upper = np.cumsum(mixture.weights, axis=1)[:, :-1]
         self.register_buffer("thresholds", _float(np.clip(ndtri(upper), -_FAR, _FAR)))
         self.register_buffer("means", _float(mixture.means))
@@ -76,8 +76,9 @@ class ImageGenerator(nn.Module):
         self.register_buffer("down", _float(fft.idct(np.eye(self.height), axis=0, norm="ortho")))
         self.register_buffer("right", _float(fft.idct(np.eye(self.width), axis=0, norm="ortho").T))
         self.register_buffer("grid", _pixel_places(self.height, self.width))
-        self._coarse = (math.ceil(self.height / _COARSE), math.ceil(self.width / _COARSE))
-        self.enter = nn.Linear(self.latent_dimension + self.classes, width * math.prod(self._coarse))
+        self.quarter_size = (math.ceil(self.height / _COARSE), math.ceil(self.width / _COARSE))
+        self.half_size = (math.ceil(self.height / 2), math.ceil(self.width / 2))
+        self.enter = nn.Linear(self.latent_dimension + self.classes, width * math.prod(self.quarter_size))
         self.first = nn.Conv2d(width, width, 3, padding=1)
         self.second = nn.Conv2d(width + self.channels, width, 3, padding=1)
         self.leave = nn.Conv2d(width, self.channels, 3, padding=1)
@@ -88,9 +89,9 @@ class ImageGenerator(nn.Module):
             label = torch.cat([label, torch.ones_like(latent[:, :1])], dim=1)
         start = self.anchor(latent, label)
         images = bounded(start + self._residual(latent, label, start))
-        if not self._textured:
+        if not self.textured:
             return images
-        waves = torch.sin(latent[:, self._texture_start : self._texture_start + TEXTURE_DRAWS] @ self.phases)
+        waves = torch.sin(latent[:, self.texture_start : self.texture_start + TEXTURE_DRAWS] @ self.phases)
         texture = torch.matmul(self.down, torch.matmul(self.grain * waves.reshape(images.shape), self.right))
         return torch.clamp(images + texture, 0.0, 1.0)
 
@@ -101,10 +102,10 @@ class ImageGenerator(nn.Module):
         inside = latent[:, 1 : 1 + self.dimensions, None]
         factors = torch.index_select(self.factors, 0, index)
         place = torch.index_select(self.centres, 0, index) + torch.bmm(factors, inside)[:, :, 0]
-        place = torch.cat([place, latent[:, 1 + self.dimensions : self._moves_start]], dim=1)
+        place = torch.cat([place, latent[:, 1 + self.dimensions : self.moves_start]], dim=1)
         flat = torch.clamp(label @ self.means + place @ self.basis, 0.0, 1.0)
         picture = flat.reshape(-1, self.channels, self.height, self.width)
-        given = latent[:, self._moves_start : self._moves_start + MOVES, None]
+        given = latent[:, self.moves_start : self.moves_start + MOVES, None]
         moves = torch.bmm(torch.index_select(self.moves, 0, index), given)
         return self._moved(picture, moves[:, :, 0])
 
@@ -123,10 +124,9 @@ class ImageGenerator(nn.Module):
     def _residual(self, latent: Tensor, label: Tensor, start: Tensor) -> Tensor:
         hidden = self.enter(torch.cat([latent, label], dim=1))
         hidden = nn.functional.leaky_relu(hidden, SLOPE).reshape(
-            -1, hidden.shape[1] // math.prod(self._coarse), *self._coarse
+            -1, hidden.shape[1] // math.prod(self.quarter_size), *self.quarter_size
         )
-        half = (-(-self.height // 2), -(-self.width // 2))
-        hidden = nn.functional.interpolate(hidden, size=half, mode="nearest")
+        hidden = nn.functional.interpolate(hidden, size=self.half_size, mode="nearest")
         hidden = nn.functional.leaky_relu(self.first(hidden), SLOPE)
         hidden = nn.functional.interpolate(hidden, size=(self.height, self.width), mode="nearest")
         hidden = nn.functional.leaky_relu(self.second(torch.cat([hidden, start], dim=1)), SLOPE)
@@ -167,7 +167,7 @@ def bounded(pixels: Tensor) -> Tensor:
     The gradient of a plain clamp is zero outside: a pixel that one bad step makes black in every image stays black.
     """
     if not pixels.requires_grad:
-        return torch.clamp(pixels, 0.0, 1.0)  # What the exporter of ONNX files can read.
+        return torch.clamp(pixels, 0.0, 1.0)
     return torch.as_tensor(_Bounded.apply(pixels))  # type: ignore[no-untyped-call]
 
 

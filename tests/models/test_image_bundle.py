@@ -1,4 +1,4 @@
-"""Image generators as bundles: networks of the kinds a training leaves, untrained and tiny."""
+"""Image generators as bundles: networks of the kind a training leaves, untrained and tiny."""
 
 import io
 import zipfile
@@ -9,7 +9,6 @@ import onnxruntime
 import pytest
 import safetensors.torch
 import torch
-from torch import nn
 
 from core.artifacts.bundle import unpack
 from core.artifacts.manifest import ImageManifest
@@ -18,39 +17,16 @@ from core.artifacts.sampling.samples import open_samples
 from models.bundle import write_bundle
 from models.synthesizer import TrainedImageGenerator
 from tests.core.artifacts.image_stand_in import CERTIFICATE
+from tests.models.images.test_generator_onnx import random_generator, random_mixture
 
-LATENT, SIDE = 3, 8
-
-
-class Convolutional(nn.Module):
-    """From a linear layer over upsampling and transposed convolutions with batch norms to pixels."""
-
-    def __init__(self, *, classes: int, channels: int) -> None:
-        super().__init__()
-        self.first = nn.Linear(LATENT + classes, 4 * 4)
-        self.rest = nn.Sequential(
-            nn.BatchNorm2d(4),
-            nn.ReLU(),
-            nn.ConvTranspose2d(4, 4, 4, stride=2, padding=1),
-            nn.BatchNorm2d(4),
-            nn.LeakyReLU(0.2),
-            nn.Upsample(scale_factor=2, mode="nearest"),
-            nn.Conv2d(4, channels, 3, padding=1),
-            nn.Sigmoid(),
-        )
-
-    def forward(self, latent: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        flat = self.first(torch.cat([latent, label], dim=1))
-        return self.rest(flat.unflatten(1, (4, 2, 2)))
+SIDE = 8
 
 
 def trained(*, classes: int = 3, channels: int = 3) -> TrainedImageGenerator:
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        network = Convolutional(classes=classes, channels=channels)
+    network = random_generator(random_mixture((SIDE, SIDE, channels), classes))
     return TrainedImageGenerator(
         network=network,
-        latent_dimension=LATENT,
+        latent_dimension=network.latent_dimension,
         shape=(channels, SIDE, SIDE),
         label_probabilities=np.full(classes, 1 / classes) if classes else None,
     )
@@ -69,7 +45,6 @@ def domain(*, classes: int = 3, channels: int = 3) -> dict[str, object]:
 
 @cache
 def packed(classes: int, channels: int) -> bytes:
-    """A bundle, written once: the exporter takes seconds."""
     return write_bundle(
         generator=trained(classes=classes, channels=channels),
         domain=domain(classes=classes, channels=channels),
@@ -88,7 +63,9 @@ def test_the_exported_network_gives_what_the_trained_one_does(classes, channels)
     assert [put.name for put in session.get_inputs()] == ["latent", "label"]
     assert [put.name for put in session.get_outputs()] == ["images"]
     for rows in (1, 5):
-        latent = np.random.default_rng(0).standard_normal((rows, LATENT), dtype=np.float32)
+        latent = np.random.default_rng(0).standard_normal(
+            (rows, generator.latent_dimension), dtype=np.float32
+        )
         label = np.eye(max(classes, 1), classes, dtype=np.float32)[np.arange(rows) % max(classes, 1)]
         (images,) = session.run(None, {"latent": latent, "label": label})
         with torch.no_grad():
@@ -102,7 +79,7 @@ def test_a_bundle_is_sampled_and_its_weights_are_read(classes, channels):
     generator = trained(classes=classes, channels=channels)
     bundle = unpack(packed(classes, channels))
     assert bundle.manifest == ImageManifest(
-        latent_dimension=LATENT,
+        latent_dimension=generator.latent_dimension,
         height=SIDE,
         width=SIDE,
         channels=channels,

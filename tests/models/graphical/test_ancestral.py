@@ -7,7 +7,6 @@ import onnxruntime
 import pytest
 import torch
 
-from models.bundle import ONNX_OPSET
 from models.graphical.ancestral import EXCLUDED, AncestralNetwork, Conditional, conditionals
 from models.graphical.ancestral_onnx import ancestral_onnx
 from models.idpgan.generator import draw, probabilities
@@ -91,8 +90,8 @@ def test_draws_have_the_joint_law_and_no_impossible_record(target):
 def test_onnx_gives_the_same_logits(target):
     laws = laws_of(joint_of(3), target)
     network = AncestralNetwork(laws, SIZES, target).eval()
-    content = ancestral_onnx(network, opset=ONNX_OPSET)
-    assert content == ancestral_onnx(network, opset=ONNX_OPSET)
+    content = ancestral_onnx(network)
+    assert content == ancestral_onnx(network)
     session = onnxruntime.InferenceSession(content)
     latent = streams().torch_normals(Purpose.TEST, 0, (2000, network.latent_dimension))
     label = (

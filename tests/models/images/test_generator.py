@@ -1,11 +1,8 @@
-"""The generator at its start draws the anchor's law, and its ONNX form is the same function."""
+"""The generator at its start draws the anchor's law."""
 
-import logging
-import warnings
 from dataclasses import replace
 
 import numpy as np
-import onnxruntime
 import pytest
 import torch
 from scipy.special import ndtri
@@ -78,41 +75,11 @@ def test_moves_move_a_picture_by_what_they_say():
     moves[..., 4, 4] = 2.0 / 8.0  # one pixel to the side for a draw of one
     still, moving = generator(still_and_plain(law)), generator(replace(still_and_plain(law), moves=moves))
     latent, label = inputs(still, 30, 3)
-    # private: which latent numbers move a picture is known to the generator alone
-    first = still._moves_start
+    first = still.moves_start
     latent[:, first : first + 6] = torch.tensor([0.0, 0, 0, 0, 1, 0])
     with torch.no_grad():
         before, after = still(latent, label), moving(latent, label)
     assert (after[..., :-1] - before[..., 1:]).abs().max() < 1e-4
-
-
-@pytest.mark.parametrize(("classes", "shape"), [(3, SHAPE), (0, (8, 12, 3))])
-def test_onnx_gives_the_same_images(classes, shape):
-    made = generator(mixture(classes=classes, shape=shape))
-    with torch.no_grad():
-        made.leave.weight.normal_(0.0, 0.05, generator=torch.Generator().manual_seed(1))
-    latent, label = inputs(made, 7, classes)
-    rows = torch.export.Dim("rows")
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        program = torch.onnx.export(
-            made,
-            (latent[:2], label[:2]),
-            dynamo=True,
-            verbose=False,
-            opset_version=20,
-            input_names=["latent", "label"],
-            output_names=["images"],
-            dynamic_shapes=({0: rows}, {0: rows}),
-        )
-    assert program is not None
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
-    (images,) = session.run(["images"], {"latent": latent.numpy(), "label": label.numpy()})
-    with torch.no_grad():
-        expected = made(latent, label).numpy()
-    assert images.shape == (7, shape[2], *shape[:2])
-    assert np.abs(images - expected).max() < 1e-5
 
 
 def test_only_the_decoder_learns_and_its_start_comes_from_the_key():

@@ -1,7 +1,7 @@
-"""What stands in for PyTorch's exporter, which takes a second: most jobs here end with a network of one product.
+"""What stands in for the product's writer of ONNX files: most jobs here end with a network of one product, which is run sooner.
 
 Both are pure functions of the generator's weights, so a job that leaks into its weights leaks into either. That the real
-exporter is one is tested where bundles are (tests/models/test_bundle.py).
+writer is one is tested where bundles are (tests/models/test_bundle.py).
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _EXPORTED: dict[str, bytes] = {}
 
 
 def exported_once(generator: TrainedGenerator) -> bytes:
-    """The real exporter's answer for these very weights, asked for once."""
+    """The real writer's answer for these very weights, asked for once."""
     name = f"{generator.network} {digest(generator_bytes(generator))}"
     if name not in _EXPORTED:
         _EXPORTED[name] = export_onnx(generator)
