@@ -10,7 +10,7 @@ from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
-from understudy.cli.publish import what_is_free
+from understudy.cli.publish import columns_left_out, what_is_free
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, budget_with_report, report_part, smallest_budget
 from understudy.table_files import TableFiles
@@ -139,3 +139,23 @@ def test_why_as_many_rows_were_drawn_is_said(rows: int, is_default: bool) -> Non
     told = what_is_free(order)
     assert ("as many as the declared size" in told) is is_default
     assert "understudy sample --bundle out/bundle.zip --rows N" in told
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        (["numeric", "categorical"], []),
+        (["unit", "numeric", "ignored"], ["1 of 3 columns was modelled. Left out by the domain: c0, c2."]),
+        (
+            ["ignored"] * 12 + ["date"],
+            [
+                "1 of 13 columns was modelled. Left out by the domain: c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and more."
+            ],
+        ),
+    ],
+)
+def test_columns_that_are_not_released_are_named(kinds: list[str], told: list[str]) -> None:
+    columns = [{"name": f"c{place}", "kind": kind} for place, kind in enumerate(kinds)]
+    table = TableFiles(rows=Path("rows.csv"), domain={"columns": columns}, declared_size=50)
+    order = Order(table=table, name="a", epsilon=1, delta=1e-6, sample_rows=50, out=Path("out"))
+    assert columns_left_out(order) == told

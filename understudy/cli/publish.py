@@ -51,6 +51,9 @@ from understudy.table_files import read_table_files
 DEGENERATE: Final = 3
 """Exit status where what was published hardly varies."""
 
+_NAMED = 10
+"""Columns that a summary names at most."""
+
 
 def publish(
     rows: Annotated[
@@ -304,7 +307,23 @@ def summary(published: Published, order: Order) -> list[str]:
         f"delta {guarantee['delta']:g}) differential privacy."
     )
     files = (f"  {file.resolve()}" for file in published.files)
-    return ["", headline, *files, paid(published), what_is_free(order)]
+    return ["", headline, *columns_left_out(order), *files, paid(published), what_is_free(order)]
+
+
+def columns_left_out(order: Order) -> list[str]:
+    """Say which columns of the file are not released, in a line; none if all are.
+
+    Args:
+        order: the order.
+    """
+    columns = order.table.domain.get("columns", [])
+    left_out = [column["name"] for column in columns if column["kind"] in {"ignored", "unit"}]
+    if not left_out:
+        return []
+    named = f"{', '.join(left_out[:_NAMED])}{' and more' if len(left_out) > _NAMED else ''}"
+    released = len(columns) - len(left_out)
+    was = "was" if released == 1 else "were"
+    return [f"{released} of {len(columns)} columns {was} modelled. Left out by the domain: {named}."]
 
 
 def what_is_free(order: Order) -> str:
