@@ -1,7 +1,7 @@
 """The generator of a table as an ONNX model, written layer by layer.
 
-This network has few kinds of layers, so its graph is written for rows to be drawn fast: no activation stands between the layer that enters and the first of the first
-block, so one product of their weights takes the inputs past both; and the last layer writes the given label's block too.
+The network has few kinds of layers, and the graph merges some so that rows are drawn fast: no activation stands between the layer that
+enters and the first of the first block, so one product of their weights replaces both; and the last layer writes the given label's block too.
 """
 
 import numpy as np

@@ -2,6 +2,6 @@
 
 import os
 
-# Read now: tests run without the environment of whoever runs them.
+# Read at import, because tests run without the caller's environment.
 EXAMPLES = int(os.environ.get("UNDERSTUDY_CONTRACT_EXAMPLES", "3"))
 SEED = os.environ.get("UNDERSTUDY_CONTRACT_SEED")

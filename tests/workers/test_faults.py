@@ -136,6 +136,7 @@ def test_a_killed_worker_changes_neither_the_generator_nor_the_charge(site):
     site.kill_worker()
     site.worker = start_worker(site.settings, site.log)
     require_same(site, undisturbed, job_id, fence=2, killed_at=[step])
+    assert workshop.movements(job_id) == workshop.movements(undisturbed), "charged alike"
 
 
 @pytest.mark.system

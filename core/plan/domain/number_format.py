@@ -19,6 +19,8 @@ GROUPING: Final[dict[str, str]] = {",": ",", ".": ".", "'": "'’", " ": " \u00a
 MOST_AFFIXES: Final = 16
 LONGEST_AFFIX: Final = 16
 _BLANKS: Final = " \u00a0\u202f"
+_IN_NUMBERS: Final = ".," + "".join(GROUPING.values())
+"""Signs of a number: an affix of these alone could not be told from its decimal mark."""
 _NO_NUMBER: Final = "_"
 _CLOCK: Final = r"^(?P<large>[0-9]{1,4}):(?P<small>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?[ \x{00a0}\x{202f}]?(?P<half>[AaPp][Mm])?$"
 _PLAIN: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?$"
@@ -62,9 +64,10 @@ class NumberFormat:
                 or not affix
                 or len(affix) > LONGEST_AFFIX
                 or re.search(r"[0-9+-]", affix)
+                or not affix.strip(_IN_NUMBERS)
             ):
                 node.refuse(
-                    f"An affix has 1 to {LONGEST_AFFIX} signs, none of them a digit, '+' or '-', and no blank at its ends.",
+                    f"An affix has 1 to {LONGEST_AFFIX} signs, none of them a digit, '+' or '-', one that stands in no number, and no blank at its ends.",
                     "bad-affix",
                     key=f"affixes/{index}",
                 )

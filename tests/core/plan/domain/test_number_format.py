@@ -57,7 +57,7 @@ CASES: list[tuple[dict[str, Any], dict[Any, object]]] = [
         {"1.234,50 €": 1234.5, "€ 1": 1, "- € 5": -5, "-€5": -5, "EUR\u00a01.000": 1000, "5 € €": NO, "1 EURO": NO, "€": NO, "5 $": NO, "--5": NO, "-€-5": NO},
     ),
     ({"affixes": ["%"]}, {"4.5%": 4.5, "4.5 %": 4.5, "7": 7, "%": NO, "4,5%": NO}),
-    ({"affixes": [".", "(x)", "a|b"]}, {"5.": 5, "(x)5": 5, "a|b 5": 5, "a5": NO, "x5": NO}),
+    ({"affixes": ["Fr.", "(x)", "a|b"]}, {"5.5 Fr.": 5.5, "5.": NO, "(x)5": 5, "a|b 5": 5, "a5": NO, "x5": NO}),
     (
         {"clock": True},
         {"17:45": 1065, "5:45 PM": 1065, "12:00 am": 0, "12:05 PM": 725, "13:00 PM": NO, "0:05 AM": NO, "36:15": 2175, "09:05:59.5": 545, "545": 545, "7:5": NO, "7:65": NO, "x": NO, None: None},
@@ -115,6 +115,8 @@ def test_plain_numbers_change_no_digest_and_a_format_is_kept() -> None:
         ({"affixes": ["%", " "]}, "bad-affix", "/affixes/1"),
         ({"affixes": ["x1"]}, "bad-affix", "/affixes/0"),
         ({"affixes": ["-"]}, "bad-affix", "/affixes/0"),
+        ({"affixes": ["."]}, "bad-affix", "/affixes/0"),
+        ({"affixes": ["%", ",’"]}, "bad-affix", "/affixes/1"),
         ({"affixes": ["x" * 17]}, "bad-affix", "/affixes/0"),
         ({"affixes": [chr(97 + n) for n in range(17)]}, "too-many-affixes", "/affixes"),
         ({"clock": True, "affixes": ["h"]}, "clock-beside-format", "/clock"),
