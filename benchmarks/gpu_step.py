@@ -289,13 +289,13 @@ def main(words: list[str] | None = None) -> int:
         "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
     )  # the training child's; read with the first product
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    shapes = []
+    document: dict[str, Any] = {"benchmark": "gpu_step", "machine": device_facts(device), "shapes": []}
+    shapes: list[dict[str, Any]] = document["shapes"]
     for shape in measurements(tuple(chosen.batches), device, tuple(chosen.precisions), chosen.rounds):
         shapes.append(shape)
         print(json.dumps(shape), flush=True)
-    if chosen.out is not None:
-        document = {"benchmark": "gpu_step", "machine": device_facts(device), "shapes": shapes}
-        chosen.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        if chosen.out is not None:  # after every shape: a GPU may be lent for less time than all of them take
+            chosen.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     return int(any("refused" in shape for shape in shapes))
 
 

@@ -37,9 +37,9 @@ def gpu_step(result: dict[str, Any]) -> list[str]:
         "",
         (
             "Lowest and highest ratio of each kind of critic over all batches and precisions. For small networks of tables an ordinary step "
-            "waits for its launches, not for the GPU, so against a played one the private step costs several times as much: two fifths of the "
-            "GPU's time then go into the keystream of its noise, which an ordinary step does not have. A critic of labels is compared with a classifier, which has one backward "
-            "pass and no gradient penalty.\n"
+            "waits for its launches, not for the GPU, so against a played one the private step costs several times as much: it is several "
+            "graphs, between which the host copies records and repairs a few numbers of the noise. A critic of labels is compared with a classifier, which has one backward "
+            "pass and no gradient penalty. Critics of labels at 8192 were not measured again.\n"
         ),
         *table(
             ["critic", "batch", "precision", "private / ordinary", "best", "drawn", "private / played",

