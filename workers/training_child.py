@@ -202,7 +202,7 @@ def _rounds(
 def precise_enough(placement: Placement, plan: Plan | SelectionPlan) -> Placement:
     """The placement, with products in float32 instead of TF32 if a generator is trained against a critic alone.
 
-    With TF32 such a training of images made pictures that teach a network next to nothing (docs/gpu.md).
+    Its convolutions are so small that TF32 makes no step faster, and it cost one of three seeds four points (docs/gpu.md).
     """
     plans = (*plan.candidates, *plan.finals) if isinstance(plan, SelectionPlan) else (plan,)
     alone = any(one.steps and one.anchor is None for one in plans)

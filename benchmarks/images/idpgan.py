@@ -10,13 +10,15 @@ import hashlib
 import json
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.gpu_step import repeatable
+from benchmarks.gpu_step import PRECISIONS, repeatable
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import DELTA, drawn
+from benchmarks.images.grids import write_grid
 from benchmarks.images.measures import HEADLINE, MADE, Effort
 from benchmarks.images.score import record
 from benchmarks.machine import load_average
@@ -41,6 +43,7 @@ PARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "anchor": ("anchor only", {"critic": False}),
     "critic": ("critic only", {"anchor": False, **SHORT}),
     "critic-by-rule": ("critic only, by the rule", {"anchor": False}),
+    "critic-long": ("critic only, by the rule, long", {"anchor": False, "effort": "long"}),
     "both": ("anchor and critic", {"critic": True}),
 }
 """What runs, as the tables name it, and the options that say so."""
@@ -93,28 +96,47 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it trains")
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default="float32",
+        help="of products on a GPU; the method's name says another",
+    )
     parser.add_argument("--development", action="store_true", help="nothing is written")
     parser.add_argument(
         "--headline", action="store_true", help="train the paper's network alone on what is made"
     )
     parser.add_argument("--set", default="{}", help="more options, as JSON")
+    parser.add_argument(
+        "--grids", type=Path, help="write a picture of the images of every run into this folder"
+    )
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     os.environ.setdefault(
         "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
     )  # the training child's; read with the first product
-    placement = placed(chosen.device)
+    placement = placed(chosen.device, chosen.precision)
     settle(placement)
     effort = Effort(discriminator=None) if chosen.development else None
     effort = HEADLINE if chosen.headline else effort
     images, more = load(chosen.name, development=chosen.development), json.loads(chosen.set)
+    rounded = f", {chosen.precision.upper()}" if chosen.precision != "float32" else ""
     for part in chosen.parts:
-        method, options = PARTS[part]
+        named, options = PARTS[part]
+        method = named + rounded
         for epsilon in chosen.epsilon:
             for seed in range(chosen.first_seed, chosen.first_seed + chosen.seeds):
                 load_before, begun = load_average(), time.perf_counter()
                 plan = plan_of(images, epsilon=epsilon, options=options | more)
                 made = idpgan(images, plan, seed=seed, placement=placement)
+                if chosen.grids is not None:
+                    write_grid(
+                        made,
+                        chosen.grids / f"{chosen.name}-{part}-{epsilon:g}-{seed}.png",
+                        classes=images.classes,
+                        rows=4,
+                        columns=20,
+                    )
                 facts = {
                     "seconds": round(time.perf_counter() - begun, 1),
                     "load": load_before,

@@ -26,10 +26,19 @@ COLOURS = (
     "#0987a0",
     "#822727",
     "#3f6212",
+    "#1a202c",
+    "#7f9cf5",
+    "#a0aec0",
 )
-MARKS = "osDp^vP*Xh8"
+MARKS = "osDp^vP*Xh8<>d"
 REAL = "real images"
-OURS = ("anchor only", "critic only", "anchor and critic", "critic only, by the rule")
+OURS = (
+    "anchor only",
+    "critic only",
+    "anchor and critic",
+    "critic only, by the rule",
+    "critic only, by the rule, long",
+)
 PUBLISHED = (("this project's bar", "bar", "_"), ("the paper's claim", "paper", "x"), ("best private GAN", "gan", "+"), ("best published", "best", "1"))  # fmt: skip
 TICKS = (
     0.0,

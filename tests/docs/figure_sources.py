@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from benchmarks.images.published import ACCURACY
 from benchmarks.results_file import RESULTS
 from docs.half_hour import half_hour
 from docs.peer_figures import summary
@@ -172,10 +173,11 @@ def _gpu() -> set[str]:
 
 
 def _idpgan() -> set[str]:
-    """By how much faces miss their bar of 85 %."""
+    """By how much faces miss their bar of 85 %, and the best published private GANs."""
     runs = _result("images")["runs"]
     faces = [runs[f"faces anchor and critic epsilon 10 seed {seed}"]["accuracy_cnn"] for seed in range(3)]
-    return {f"{85 - 100 * sum(faces) / len(faces):.2f} points"}
+    gans = {f"{100 * bars.gan:.1f} %" for bars in ACCURACY.values() if bars.gan is not None}
+    return gans | {f"{85 - 100 * sum(faces) / len(faces):.2f} points"}
 
 
 def _reports() -> set[str]:

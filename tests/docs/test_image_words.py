@@ -13,6 +13,7 @@ METHODS = (
     "anchor only",
     "critic only",
     "critic only, by the rule",
+    "critic only, by the rule, long",
     "anchor and critic",
     "DP-SGD on real images",
 )
