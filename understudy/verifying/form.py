@@ -40,11 +40,20 @@ _ELSEWHERE: Final = frozenset({
 @cache
 def schema(kind: str = "certificate") -> Mapping[str, Any]:
     """The JSON Schema of a certificate, or of a "selection"'s, a "model"'s, a "federated" one's, a "federated-model"'s, an "averaged-model"'s, a "member-model"'s, a "member"'s, a "local" or a "local-model" one, as this version of the client ships it."""
+    loaded: Mapping[str, Any]
     if kind in {"local", "local-model"}:
-        return local_schema(schema("certificate" if kind == "local" else "model"))
-    text = files(__package__).joinpath(f"{kind}.schema.json").read_text("utf-8")
-    loaded: Mapping[str, Any] = json.loads(text)
+        loaded = local_schema(schema("certificate" if kind == "local" else "model"))
+    else:
+        loaded = json.loads(files(__package__).joinpath(f"{kind}.schema.json").read_text("utf-8"))
+    _require_known_words(loaded)
     return loaded
+
+
+def _require_known_words(rule: Mapping[str, Any]) -> None:
+    assert rule.keys() <= _ELSEWHERE | _BOUNDS.keys(), "a keyword of the schema that is not checked"
+    inner = (*rule.get("$defs", {}).values(), *rule.get("properties", {}).values(), *rule.get("anyOf", ()))
+    for each in (*inner, *([rule["items"]] if "items" in rule else ())):
+        _require_known_words(each)
 
 
 def problems(document: object, *, kind: str = "certificate") -> Iterator[str]:
@@ -55,13 +64,17 @@ def problems(document: object, *, kind: str = "certificate") -> Iterator[str]:
 def _problems(
     value: object, rule: Mapping[str, Any], place: str, forms: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
-    assert rule.keys() <= _ELSEWHERE | _BOUNDS.keys(), "a keyword of the schema that is not checked"
     if "$ref" in rule:
         yield from _problems(value, forms[rule["$ref"].removeprefix("#/$defs/")], place, forms)
     elif "anyOf" in rule:
-        found = [list(_problems(value, choice, place, forms)) for choice in rule["anyOf"]]
-        if all(found):
-            yield min(found, key=len)[0]
+        fewest: list[str] = []
+        for choice in rule["anyOf"]:
+            found = list(_problems(value, choice, place, forms))
+            if not found:
+                return
+            if not fewest or len(found) < len(fewest):
+                fewest = found
+        yield fewest[0]
     else:
         yield from _of_value(value, rule, place, forms)
 
@@ -76,9 +89,9 @@ def _of_value(
     if "const" in rule and (type(value) is not type(rule["const"]) or value != rule["const"]):
         yield f"{here} is not what every certificate of this version says"
         return
-    crossed = [word for word, holds in _BOUNDS.items() if word in rule and not holds(value, rule[word])]
+    crossed = [word for word in _BOUNDS.keys() & rule.keys() if not _BOUNDS[word](value, rule[word])]
     if crossed:
-        yield f"{here} is not within the schema ({crossed[0]})"
+        yield f"{here} is not within the schema ({next(filter(crossed.__contains__, _BOUNDS))})"
     elif isinstance(value, dict):
         yield from _of_members(value, rule, place, forms)
     elif isinstance(value, list) and "items" in rule:

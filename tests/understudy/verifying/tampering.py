@@ -49,7 +49,9 @@ class Bench:
 
     def saying(self, certificate: dict[str, Any]) -> Opened:
         """What reading the bundle with another certificate gives; a test holds this against the file."""
-        return replace(self._opened, certificate=read_object(written(certificate), "certificate.json"))
+        return replace(
+            self._opened, certificate=read_object(json.dumps(certificate).encode(), "certificate.json")
+        )
 
     def with_certificate(self, certificate: dict[str, Any]) -> Path:
         return self.with_files({"certificate.json": written(certificate)})
@@ -85,22 +87,20 @@ def leaves(node: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def replaced(document: dict[str, Any], place: Place, value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(document)
-    parent = _parent(changed, place)
+    changed, parent = _copied(document, place)
     parent[place[-1]] = value
     return changed
 
 
 def removed(document: dict[str, Any], place: Place) -> dict[str, Any]:
-    changed = copy.deepcopy(document)
-    del _parent(changed, place)[place[-1]]
+    changed, parent = _copied(document, place)
+    del parent[place[-1]]
     return changed
 
 
 def added(document: dict[str, Any], place: Place) -> dict[str, Any]:
     """The document with one more member, or entry, beside a leaf."""
-    changed = copy.deepcopy(document)
-    parent = _parent(changed, place)
+    changed, parent = _copied(document, place)
     if isinstance(parent, list):
         parent.append(parent[-1])
     else:
@@ -108,10 +108,14 @@ def added(document: dict[str, Any], place: Place) -> dict[str, Any]:
     return changed
 
 
-def _parent(document: Any, place: Place) -> Any:
+def _copied(document: dict[str, Any], place: Place) -> tuple[dict[str, Any], Any]:
+    """A document whose members on the way to a place are copies, the others those of the given one; and what holds the place."""
+    changed: Any = copy.copy(document)
+    parent = changed
     for name in place[:-1]:
-        document = document[name]
-    return document
+        parent[name] = copy.copy(parent[name])
+        parent = parent[name]
+    return changed, parent
 
 
 def other_values(value: Any) -> list[Any]:
