@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-orders bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-orders bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -218,6 +218,9 @@ bench-learnt-records: $(DEV_INSTALLED) ## bounds on the records of a patient, de
 
 bench-patterns: $(DEV_INSTALLED) ## weekdays and hours of synthetic times with and without declared patterns
 	$(BIN)/python -m benchmarks.date_patterns
+
+bench-differences: $(DEV_INSTALLED) ## close columns independent, in an order, and coded by their distance
+	$(BIN)/python -m benchmarks.column_differences
 
 bench-orders: $(DEV_INSTALLED) ## laws of ordered columns and of their distance, by exchange and by drawing again
 	$(BIN)/python -m benchmarks.ordered_columns

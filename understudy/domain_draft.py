@@ -22,6 +22,7 @@ from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
 from understudy.draft_dependencies import RULES, leave_copies_out, propose_rules
+from understudy.draft_differences import DIFFERENCE, propose_differences
 from understudy.draft_left_out import leave_constants_and_free_text_out
 from understudy.draft_numbers import (
     MOST_INTEGER_CODES,
@@ -41,6 +42,7 @@ from understudy.draft_words import (
 from understudy.draft_written import plain_batch, written_kind
 from understudy.errors import InputUnusable, library_missing
 from understudy.frame_words import PANDAS, FrameWords
+from understudy.row_sample import RowSample
 from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect, require_different
 from understudy.written_numbers import Ambiguous, Writing, writing_of, written_columns
 
@@ -65,12 +67,14 @@ class _Seen:
     Attributes:
         facts: Of each column.
         search: For redundant columns.
+        sample: Some of the rows.
         rows: Their number.
         ragged: Numbers of the rows that have more or fewer fields than columns.
     """
 
     facts: dict[str, Facts] = field(default_factory=dict)
     search: DependencySearch = field(default_factory=DependencySearch)
+    sample: RowSample = field(default_factory=RowSample)
     rows: int = 0
     ragged: list[int] = field(default_factory=list)
 
@@ -80,6 +84,7 @@ class _Seen:
         for name in batch.schema.names:
             self.facts.setdefault(name, Facts()).look(batch.column(name))
         self.search.look(batch)
+        self.sample.look(batch)
 
 
 def draft_domain(
@@ -207,6 +212,8 @@ def _codes_of(column: dict[str, Any]) -> int:
     elif column["kind"] == "categorical":
         listed = column["most"] if column["categories"] == "learn" else len(column["categories"])
         codes = listed + bool(column.get("other"))
+    elif DIFFERENCE in column:
+        codes = column[DIFFERENCE].get("bins", BINS) + len(column[DIFFERENCE].get("specials", ()))
     elif "edges" in column:
         codes = len(column["edges"]) - 1 + len(column.get("specials", ()))
     elif column.get("bins") == 1:
@@ -272,6 +279,8 @@ def _document(
     leave_copies_out(columns, facts, search, target=target, words=words)
     if rules := propose_rules(columns, facts, search, target=target):
         draft[RULES] = rules
+    fixed = [name for rule in rules for name in rule["columns"]]
+    propose_differences(columns, seen.sample, target=target, fixed=fixed)
     draft["columns"] = columns
     return draft
 

@@ -57,15 +57,17 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
         answer: How it is written.
     """
     names = [
-        column["name"] for column in document.get("columns", ()) if column["kind"] in {"date", "datetime"}
+        column["name"]
+        for column in document.get("columns", ())
+        if column["kind"] in {"date", "datetime"} and "difference" not in column
     ]
     has_order = any(rule.get("kind") == "at_most" for rule in document.get("rules") or ())
     if len(names) < 2 or has_order:  # noqa: PLR2004 - an order takes two
         return []
     named = f"If one of {', '.join(names)} is never after another"
     near = (
-        "If one is always shortly after another, such as a discharge, drop it instead for a column of the days between: of the distance of"
-        " dates that share a bin an order keeps the mean alone"
+        "If one is always shortly after another, such as a discharge, declare its 'difference' instead (docs/domain.md#kinds-of-columns): of the"
+        " distance of dates that share a bin an order keeps the mean alone"
     )
     return [
         f"{named}, declare it, or synthetic rows mix their order: {answer} (docs/domain.md#rules-between-columns). {near}."

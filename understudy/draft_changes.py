@@ -11,6 +11,7 @@ from understudy.countries import BOOKS as COUNTRIES
 from understudy.countries import country_book
 from understudy.draft_categories import BOOK
 from understudy.draft_dependencies import ELSE, RULES
+from understudy.draft_differences import DIFFERENCE, drop_difference, is_difference
 from understudy.draft_marks import Mark
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
@@ -60,6 +61,8 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         document["target"] = None if text.lower() in _NONE else known_column(document, text)["name"]
     elif mark.key == "kind":
         _change_kind(document, mark, text)
+    elif mark.key == DIFFERENCE and text.lower() in _NONE:
+        drop_difference(mark.holder)
     else:
         before = mark.holder[mark.key]
         mark.holder[mark.key] = _read(mark, text)
@@ -92,6 +95,9 @@ def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:
 
 def _rename(document: dict[str, Any], before: object, name: str) -> None:
     """Give the new name of a column to what names it."""
+    for column in document.get("columns", ()):
+        if isinstance(difference := column.get(DIFFERENCE), dict) and difference.get("from") == before:
+            difference["from"] = name
     for rule in document.get(RULES, ()):
         rule["columns"] = [name if one == before else one for one in rule["columns"]]
     document |= {
@@ -259,8 +265,12 @@ def _problem(mark: Mark) -> str | None:
         elif holder.get("type") == "integer" and not float(value).is_integer():
             return f"{mark.key} of a column of whole numbers must be whole"
         return None if holder["lower"] < holder["upper"] else "lower must be below upper"
+    if mark.key == DIFFERENCE:
+        return None if is_difference(value) else "a difference has 'from', 'lower' and 'upper'"
+    problem = None
     if mark.key in {"categories", "levels", "labels"} and value != _LEARN:
-        return None if value and len(set(value)) == len(value) else "the list needs words, each once"
+        problem = None if value and len(set(value)) == len(value) else "the list needs words, each once"
     if mark.key == "declared_size":
-        return None if isinstance(value, int) and value >= 1 else "the size is a whole number, 1 or more"
-    return None
+        is_size = isinstance(value, int) and value >= 1
+        problem = None if is_size else "the size is a whole number, 1 or more"
+    return problem

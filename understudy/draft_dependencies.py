@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from understudy.dependency_search import Copy, Dependency, DependencySearch
 from understudy.draft_categories import NOTE
+from understudy.draft_differences import hold_starts
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD
 from understudy.errors import InputUnusable
 from understudy.frame_words import FrameWords
@@ -94,7 +95,7 @@ def propose_rules(
 
 
 def require_possible(document: dict[str, Any]) -> None:
-    """Take out of marked rules what columns can no longer have, after a person changed or left out columns.
+    """Take out of marked rules and differences what columns can no longer have, after a person changed or left out columns.
 
     Args:
         document: A draft; changed.
@@ -102,6 +103,7 @@ def require_possible(document: dict[str, Any]) -> None:
     Raises:
         InputUnusable: A marked rule was edited and has no two columns or no pairs.
     """
+    hold_starts(document.get("columns") or ())
     rules = document.get(RULES)
     if not isinstance(rules, list):
         return

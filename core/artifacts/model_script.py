@@ -5,12 +5,14 @@ What codes mean is computed here, by the code that encoded the records, and embe
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from core.plan.domain.columns import LabelColumn, Modelled, TimeColumn
+from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.declared import domain_from_json
+from core.plan.domain.document import time_text
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.schema import is_plain_boolean
 from core.plan.domain.table import TableDomain
@@ -50,8 +52,21 @@ def number_of(column, text):
     return float((moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() // 1), moment
 
 
-def code_of(column, text):
+def distance_from(start, row, number):
+    """How far a number or time is from the start of its column's difference; None where the start is missing."""
+    text = row[start["name"]].strip()
+    if text == "" or text in start["null_values"]:
+        if start["stand_in"] is None:
+            return None
+        text = start["stand_in"]
+    begin = number_of(start, text)[0]
+    apart = (min(max(number, start["lowest"]), start["highest"]) - min(max(begin, start["lower"]), start["upper"])) / start["unit"]
+    return apart if start["scale"] is None else round(apart * start["scale"]) / start["scale"]
+
+
+def code_of(column, row):
     """The code of one value; None where the declared domain has none."""
+    text = row[column["name"]].strip()
     if text == "" or text in column["null_values"]:
         if column["stand_in"] is None:
             return column["null_code"]
@@ -60,7 +75,11 @@ def code_of(column, text):
         return column["codes"].get(text, column["unlisted"])
     try:
         number, moment = number_of(column, text)
+        if column["start"]:
+            number = distance_from(column["start"], row, number)
     except ValueError:
+        return column["null_code"]
+    if number is None:
         return column["null_code"]
     if column["pattern"]:
         return PATTERNS[column["pattern"]](moment)
@@ -79,7 +98,7 @@ def codes_of(rows):
     codes = numpy.zeros((len(rows), len(COLUMNS)), dtype=numpy.int64)
     for place, row in enumerate(rows):
         for index, column in enumerate(COLUMNS):
-            code = code_of(column, row[column["name"]].strip())
+            code = code_of(column, row)
             if code is None:
                 raise SystemExit(f"row {place + 1} of this chunk: the domain has no code for its value of {column['name']}")
             codes[place, index] = code
@@ -174,7 +193,11 @@ def render_predictor(document: Mapping[str, Any]) -> str:
     if isinstance(domain, ImageDomain):
         shape = [domain.height, domain.width, domain.channels]
         return _IMAGES.replace(_WORDS, _data(list(domain.labels))).replace(_DATA, _data(shape))
-    columns = [_coder(column, domain) for column in domain.modelled if column.name != domain.target]
+    columns = [
+        _coder(column, domain) if column.difference is None else _difference_coder(place, domain)
+        for place, column in enumerate(domain.modelled)
+        if column.name != domain.target
+    ]
     for time, pattern in domain.patterns:
         if time.name != domain.target:
             columns.append(_coder(time, domain) | {"pattern": pattern})
@@ -198,13 +221,13 @@ def class_names(domain: TableDomain | ImageDomain) -> list[str]:
 
 def _coder(column: Modelled, domain: TableDomain) -> dict[str, Any]:
     """How a value's text becomes a code."""
-    stand_in = column.null.value if column.null.action == "use" else None
     coder: dict[str, Any] = {
         "name": column.name,
         "null_code": column.null_code,
-        "stand_in": None if stand_in is None else str(stand_in),
+        "stand_in": _stand_in(column),
         "null_values": list(domain.csv.null_values),
         "pattern": None,
+        "start": None,
     }
     if isinstance(column, LabelColumn):
         words = ("false", "true") if is_plain_boolean(column) else column.words
@@ -219,6 +242,39 @@ def _coder(column: Modelled, domain: TableDomain) -> dict[str, Any]:
         "starts": np.asarray(bins.starts).tolist(),
         "code_of_interval": bins.code_of_interval.tolist(),
         "specials": [float(special) for special in column.specials],
+    }
+
+
+def _stand_in(column: Modelled) -> str | None:
+    """The text that replaces a missing value, written as the file writes values; None if missing values are not replaced."""
+    if column.null.action != "use":
+        return None
+    if not isinstance(column, TimeColumn):
+        return str(column.null.value)
+    text = time_text(column, float(column.null.value or 0))
+    return datetime.fromisoformat(text).strftime(column.format) if column.format else text
+
+
+def _difference_coder(place: int, domain: TableDomain) -> dict[str, Any]:
+    """How the values' texts of a column and of the one that its difference starts from become a code."""
+    column = domain.modelled[place]
+    assert column.difference is not None, "a column that is coded by its distance"
+    (difference,) = (one for one in domain.differences if one["place"] == place)
+    own, coded = _coder(column, domain), _coder(column.difference.coded, domain)
+    other = domain.modelled[difference["start"]]
+    assert isinstance(column, NumericColumn | TimeColumn), "labels have no difference"
+    assert isinstance(other, NumericColumn | TimeColumn), "and none starts from them"
+    start = _coder(other, domain) | {
+        "lower": other.lower,
+        "upper": other.upper,
+        "lowest": column.lower,
+        "highest": column.upper,
+    }
+    kept = ("name", "null_values", "stand_in", "kind", "format", "whole")
+    return coded | {
+        **{key: own[key] for key in kept},
+        "start": {key: start[key] for key in (*kept, "lower", "upper", "lowest", "highest")}
+        | {key: difference[key] for key in ("unit", "scale")},
     }
 
 

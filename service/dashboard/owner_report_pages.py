@@ -61,7 +61,7 @@ def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> O
     target = target_of(domain, None)
     return OwnerPart(
         reports=found.items,
-        columns=[column.name for column in domain.modelled] if isinstance(domain, TableDomain) else [],
+        columns=[column.name for column in domain.coded_columns] if isinstance(domain, TableDomain) else [],
         target=target,
         target_note=target_note(domain, target) if isinstance(domain, TableDomain) else None,
         summary=None if made is None else visit.ask(read_sealed_report_summary, sealed_report_id=made.id),

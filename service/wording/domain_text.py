@@ -40,6 +40,9 @@ def holds(column: Mapping[str, Any]) -> str:
             for part in ("bounds", "bins")
             if column.get(part) == LEARN
         ]
+        if difference := column.get("difference"):
+            far = f"{difference.get('lower', 0)} to {difference.get('upper', 'a declared edge')}"
+            parts.append(f"modelled by its distance from {difference['from']}, {far}")
         return "; ".join(parts)
     return "–"
 

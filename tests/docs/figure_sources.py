@@ -24,7 +24,7 @@ SOURCES = {
     "reports.md": ("charged",),
     "gpu.md": ("images", "gpu_step"),
     "comparison.md": ("images",),
-    "domain.md": ("date_patterns", "ordered_columns"),
+    "domain.md": ("column_differences", "date_patterns", "ordered_columns"),
     "mechanisms/baselines.md": ("images",),
     "choosing-epsilon.md": ("images", "adult", "audits/attacks"),
     "mechanisms/accounting.md": ("accounting",),
@@ -56,6 +56,7 @@ LIMITS = {
     },
     "domain.md": {
         "15 %": "understudy.draft_bounds:TOLERATED_SHIFT",
+        "99 %": "understudy.draft_differences:IN_ORDER",
         "16 times": "core.plan.domain.keeping:PASSES",
         "95 %": "core.artifacts.asking.estimates:CONFIDENCE",
         "2 %": "core.plan.learning:FIRST_SHARE",

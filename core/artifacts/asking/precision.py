@@ -33,7 +33,7 @@ def column_precisions(domain: TableDomain, estimates: Estimates) -> tuple[Column
     Patterns of dates and times are coded after the columns and left out.
     """
     found = []
-    for place, column in enumerate(domain.modelled):
+    for place, column in enumerate(domain.coded_columns):
         values = column.cardinality
         error = None
         if estimates.are_counted((place,)):

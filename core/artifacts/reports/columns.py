@@ -100,7 +100,7 @@ def default_target(domain: TableDomain) -> str:
     The declaration alone decides. A choice by what the rows show would favour a column that came out well.
     """
     return min(
-        reversed(domain.modelled),
+        reversed(domain.coded_columns),
         key=lambda column: (column.ordinary_codes < FEWEST_VALUES, column.ordinary_codes),
     ).name
 

@@ -64,6 +64,12 @@ def table_condition(domain: TableDomain, where: Where) -> Condition:
         InvalidCondition: no coded column has this name, or it cannot have this value.
     """
     places = {column.name: place for place, column in enumerate(domain.coded)}
+    for column in domain.modelled:
+        if column.difference is not None and column.name in where:
+            raise InvalidCondition(
+                f"The column '{column.name}' is drawn by its distance from '{column.difference.start}': "
+                f"fix '{column.difference.coded.name}' instead."
+            )
     for name in where.keys() - places.keys():
         near = nearest(name, places)
         raise InvalidCondition(

@@ -159,8 +159,11 @@ class Sampler:
 
     @property
     def _codes_stay(self) -> bool:
-        """Whether values always encode to the codes they were drawn from: rules change values, and not every bin has every weekday."""
-        return self._domain.kept is None and not self._domain.patterns
+        """Whether values always encode to the codes they were drawn from.
+
+        Rules change values, not every bin has every weekday, and a value that is made of a distance stays within its bounds.
+        """
+        return self._domain.kept is None and not self._domain.patterns and not self._domain.differences
 
     def _values(
         self, rows: int, rng: np.random.Generator, label: int | None, *, balanced: bool

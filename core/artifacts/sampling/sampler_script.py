@@ -2,20 +2,21 @@
 
 The meaning of codes (words of a category, grid and bins of a number) is computed here, by the code that encoded the
 records, and embedded in the script as data; so the script needs no domain document. The script contains
-`core.artifacts.sampling.inversion`, `core.artifacts.sampling.balanced_sampling` and, if there are patterns of times or rules between columns, the
-modules for these. A test runs it without this package, and compares its values with those of `core.plan.domain.codec`.
+`core.artifacts.sampling.inversion`, `core.artifacts.sampling.balanced_sampling` and, if there are patterns of times, differences or rules between
+columns, the modules for these. A test runs it without this package, and compares its values with those of `core.plan.domain.codec`.
 """
 
 import ast
 import inspect
 import json
+import re
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 from core.artifacts.manifest import Manifest, TableManifest
 from core.artifacts.sampling import balanced_sampling, codes_in_groups, inversion
-from core.plan.domain import exchanging, keeping, patterns, rule_classes, rule_kinds
+from core.plan.domain import differences, exchanging, keeping, patterns, rule_classes, rule_kinds
 from core.plan.domain.bins import Bins, Grid
 from core.plan.domain.columns import LabelColumn, Modelled, TimeColumn
 from core.plan.domain.rules import Kept
@@ -176,6 +177,10 @@ _KEEP = """\
 _DECODED = "decode(column, codes[:, place], rng.random(len(codes)))"
 _DECODED_WITH_PATTERNS = "decode_with_patterns(column, codes, place, rng.random(len(codes)))"
 _WRITTEN = "def written(column, value):"
+_DECODED_ROWS = re.compile(r"^        return (\[decode.* in enumerate\(COLUMNS\)\])$", re.MULTILINE)
+_ROWS_WITH_STARTS = r"""        values = \1
+        add_starts(values, DIFFERENCES)
+        return values"""
 
 _PATTERNED = '''\
 PATTERNED = {column["name"]: PatternedBins(column) for column in COLUMNS if "patterns" in column}
@@ -257,6 +262,8 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
         script = _with_rules(table.kept) if table.kept else _without_rules()
         if table.patterns:
             script = _with_patterns(script)
+        if table.differences:
+            script = _with_differences(script, table)
         drawing = "".join(f"\n\n{_source(module)}" for module in (inversion, balanced_sampling))
         blocks, within = "cardinalities", ""
         if manifest.groups is not None:
@@ -269,7 +276,7 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
         # The data last: a declared word may look like a placeholder of the script.
         script = script.replace(_DRAWING, drawing)
         return script.replace(
-            _DATA, _data([_meaning(column) | _patterns(column, table) for column in table.modelled])
+            _DATA, _data([_coded(column) | _patterns(column, table) for column in table.modelled])
         )
     return _IMAGES.replace(_DATA, _data(domain["labels"]))
 
@@ -291,6 +298,12 @@ def _with_patterns(script: str) -> str:
     return script.replace(_DECODED, _DECODED_WITH_PATTERNS).replace(
         _WRITTEN, f"{_source(patterns).lstrip()}\n\n{_PATTERNED}\n\n{_WRITTEN}"
     )
+
+
+def _with_differences(script: str, table: TableDomain) -> str:
+    """The script for columns that are made of another one and a distance: it contains `core.plan.domain.differences`, verbatim."""
+    module = f"{_source(differences).lstrip()}\n\nDIFFERENCES = json.loads({_data(table.differences)})\n"
+    return _DECODED_ROWS.sub(_ROWS_WITH_STARTS, script).replace(_WRITTEN, f"{module}\n\n{_WRITTEN}")
 
 
 def _source(module: ModuleType) -> str:
@@ -331,6 +344,14 @@ def _meaning(column: Modelled) -> dict[str, Any]:
         "tick_counts": bins.tick_counts.tolist(),
         "special_ticks": bins.special_ticks.tolist(),
     }
+
+
+def _coded(column: Modelled) -> dict[str, Any]:
+    """The meaning of a column's codes; of a column with a difference they are distances, and its values are written as its kind."""
+    if column.difference is None:
+        return _meaning(column)
+    kind = _meaning(column)["kind"]
+    return _meaning(column.difference.coded) | {"name": column.name, "kind": kind}
 
 
 def _patterns(column: Modelled, table: TableDomain) -> dict[str, Any]:

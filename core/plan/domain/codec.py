@@ -22,6 +22,7 @@ from core.plan.domain.columns import (
     TimeColumn,
     pattern_column,
 )
+from core.plan.domain.differences import add_starts, distances
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.schema import MOST_SHORT_CODES, arrow_type, index_type, is_plain_boolean, sample_schema
 from core.plan.domain.table import TableDomain
@@ -67,13 +68,28 @@ def encode_place(domain: TableDomain, place: int, batch: pa.RecordBatch) -> Inte
     """Codes of one of the coded columns; see ``encode``."""
     modelled = len(domain.modelled)
     column = domain.modelled[place] if place < modelled else domain.patterns[place - modelled][0]
+    if column.difference is not None:
+        (difference,) = (one for one in domain.differences if one["place"] == place)
+        start, end = (_known_numbers(domain.modelled[at], batch) for at in (difference["start"], place))
+        return _ordered_codes(column.difference.coded, distances(start, end, difference))
+    if place < modelled:
+        return encode_column(column, _of(batch, column))
+    time, pattern = domain.patterns[place - modelled]
+    return _pattern_codes(time, pattern, numbers_of(time, _of(batch, time)))
+
+
+def _known_numbers(column: Modelled, batch: pa.RecordBatch) -> Floats:
+    """The values of a number or time, with the replacement declared for missing ones."""
+    assert isinstance(column, (NumericColumn, TimeColumn)), "labels have no difference"
+    return _with_stand_in(column, numbers_of(column, _of(batch, column)))
+
+
+def _of(batch: pa.RecordBatch, column: Modelled) -> pa.Array:
+    """The values of a column."""
     position = batch.schema.get_field_index(column.name)
     if position < 0:
         raise DomainMismatch(f"The column '{column.name}' is missing.", column=column.name)
-    if place < modelled:
-        return encode_column(column, batch.column(position))
-    time, pattern = domain.patterns[place - modelled]
-    return _pattern_codes(time, pattern, numbers_of(time, batch.column(position)))
+    return batch.column(position)
 
 
 def encode_column(column: Modelled, values: pa.Array) -> Integers:
@@ -94,13 +110,19 @@ def _ordered_codes(column: NumericColumn | TimeColumn, numbers: Floats) -> Integ
 
 def _pattern_codes(column: TimeColumn, pattern: Pattern, numbers: Floats) -> Integers:
     """Codes of one pattern of times; NaN is a missing time."""
-    if column.null.action == "use":
-        stand_in = numbers_of(column, stand_in_value(column))[0]
-        numbers = np.where(np.isnan(numbers), stand_in, numbers)
+    numbers = _with_stand_in(column, numbers)
     known = np.nan_to_num(numbers, nan=float(column.lower))
     codes = column.patterned.codes_of(pattern, column.bins.encode(known), known)
     codes[np.isnan(numbers)] = _UNSET
     return _filled(pattern_column(column, pattern), codes)
+
+
+def _with_stand_in(column: NumericColumn | TimeColumn, numbers: Floats) -> Floats:
+    """Replace missing values as declared; they stay NaN if missing values are not replaced."""
+    if column.null.action != "use":
+        return numbers
+    stand_in = numbers_of(column, stand_in_value(column))[0]
+    return np.where(np.isnan(numbers), stand_in, numbers)
 
 
 def _label_codes(column: LabelColumn, values: pa.Array) -> Integers:
@@ -175,12 +197,14 @@ def draw_values(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.
         One array of shape (rows,) for each modelled column.
     """
     by_column = dict(_by_column(domain, codes))
-    return [
+    values = [
         _drawn_with_patterns(column, by_column, rng)
         if isinstance(column, TimeColumn) and column.patterns
         else _drawn(column, by_column[column.name], rng)
-        for column in domain.modelled
+        for column in domain.coded_columns
     ]
+    add_starts(values, domain.differences)
+    return values
 
 
 def _by_column(domain: TableDomain, codes: NDArray[np.integer]) -> Iterator[tuple[str, NDArray[np.integer]]]:
@@ -206,10 +230,16 @@ def codes_of(domain: TableDomain, values: Sequence[Floats]) -> Codes:
     by_name = {}
     for index, (column, own) in enumerate(zip(domain.modelled, values, strict=True)):
         by_name[column.name] = own
+        if column.difference is not None:
+            continue
         if isinstance(column, LabelColumn):
             codes[:, index] = _filled(column, np.nan_to_num(own, nan=_UNSET).astype(np.int64))
         else:
             codes[:, index] = _ordered_codes(column, own)
+    for difference in domain.differences:
+        place = difference["place"]
+        apart = distances(values[difference["start"]], values[place], difference)
+        codes[:, place] = _ordered_codes(domain.coded_columns[place], apart)
     for index, (time, pattern) in enumerate(domain.patterns, len(domain.modelled)):
         codes[:, index] = _pattern_codes(time, pattern, by_name[time.name])
     return codes

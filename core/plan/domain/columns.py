@@ -43,6 +43,8 @@ class ModelledColumn:
     null: NullPolicy
     learn: tuple[Learnt, ...]
     """The properties that are learnt, in this order. Until then the column has the maximum number of codes that learning may give it."""
+    difference: "Difference | None" = None
+    """The other column from which its distance is coded, instead of its own values."""
 
     @property
     def ordinary_codes(self) -> int:
@@ -118,6 +120,7 @@ class NumericColumn(OrderedColumn):
         unreadable: Treatment of text that is not a number.
         number_format: How text writes the numbers, or None if plainly.
         learn: Learnt properties. With "bounds" the declared bounds are the outermost ones, with "bins" the declared number of bins is the maximum.
+        difference: The distance from another column that is coded instead, or None.
     """
 
     kind: ClassVar[Literal["numeric"]] = "numeric"
@@ -138,6 +141,7 @@ class NumericColumn(OrderedColumn):
     unreadable: Literal["null", "refuse"] = "refuse"
     number_format: NumberFormat | None = None
     learn: tuple[Learnt, ...] = ()
+    difference: "Difference | None" = None
 
     @property
     def grid(self) -> Grid | None:
@@ -162,6 +166,20 @@ class NumericColumn(OrderedColumn):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The distance of a column from another one: what is coded and counted in the place of the column's own values.
+
+    Attributes:
+        start: Name of the other column.
+        coded: The distance as a column of its own, named after the column (``discharged.difference``). Of times it is counted in units of the
+            resolution, and missing where a time is missing.
+    """
+
+    start: str
+    coded: NumericColumn
+
+
+@dataclass(frozen=True, kw_only=True)
 class TimeColumn(OrderedColumn):
     """A date or a time of day on a date, between public bounds.
 
@@ -179,6 +197,7 @@ class TimeColumn(OrderedColumn):
         unreadable: Treatment of text that is not a date.
         learn: Learnt properties, as in `NumericColumn`.
         patterns: Calendar patterns modelled in addition to the bins, the most important first.
+        difference: The distance from another column that is coded instead, or None.
     """
 
     name: str
@@ -195,6 +214,7 @@ class TimeColumn(OrderedColumn):
     specials: tuple[float, ...] = ()
     learn: tuple[Learnt, ...] = ()
     patterns: tuple[Pattern, ...] = ()
+    difference: "Difference | None" = None
 
     @property
     def seconds_per_unit(self) -> int:

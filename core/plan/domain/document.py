@@ -1,6 +1,5 @@
 """Columns from and to the domain document (schema ``understudy.domain/1``); the keys are in docs/domain.md."""
 
-import math
 from collections.abc import Callable
 from typing import Final, Literal, cast
 
@@ -27,8 +26,9 @@ from core.plan.domain.columns import (
     UnitColumn,
     Unknown,
 )
+from core.plan.domain.difference_reading import difference_to_json, with_difference
 from core.plan.domain.number_format import NumberFormat
-from core.plan.domain.reading import Node
+from core.plan.domain.reading import Node, plain_number
 
 MAXIMUM_CODES: Final = 1_000_000
 """Codes of all columns together; a code takes some 0.5 kB at the peak of a training (docs/wide-tables.md)."""
@@ -54,6 +54,8 @@ def column_from_json(value: object, pointer: str) -> Column:
     name = node.take_text("name")
     kind = node.take_choice("kind", _READERS)
     column = _READERS[kind](node, name)
+    if isinstance(column, (NumericColumn, TimeColumn)):
+        column = with_difference(node, column, _numeric)
     node.finish()
     if not isinstance(column, (IgnoredColumn, UnitColumn)) and column.cardinality > MAXIMUM_CODES:
         node.refuse(
@@ -397,12 +399,10 @@ def column_to_json(column: Column) -> dict[str, object]:
         found |= _time_to_json(column)
     else:
         found |= _labels_to_json(column)
+    # Omitted where the column's own values are coded: documents older than the key keep their digest.
+    if column.difference is not None:
+        found["difference"] = difference_to_json(column.difference)
     return found | {"null": _null_to_json(column)}
-
-
-def plain_number(value: float) -> float | int:
-    """A whole float as an integer: 17, not 17.0."""
-    return int(value) if math.isfinite(value) and value.is_integer() else value
 
 
 def _numeric_to_json(column: NumericColumn) -> dict[str, object]:

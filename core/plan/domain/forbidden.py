@@ -88,10 +88,12 @@ def forbidden_by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
         return
     keeper = domain.kept.keeper
     codes = {place: _Codes(domain.modelled[place]) for place in keeper.values}
-    for rule in keeper.declared:
+    made = {one["place"] for one in domain.differences}
+    for rule in keeper.declared[: len(domain.rules)]:
         found: dict[Pair, Flags] = {}
         for (first, second), cells in _FORBIDDEN[type(rule)](rule, codes):
-            if cells.any():
+            # Codes of a distance from another column say nothing of the column's own values.
+            if cells.any() and not made & {first, second}:
                 found[min(first, second), max(first, second)] = cells if first < second else cells.T
         yield found
 

@@ -5,6 +5,7 @@ A ``Node`` is one object of the document. Each ``take_*`` method consumes one ke
 Keys that begin with an underscore are notes for people and are skipped.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Final, NoReturn
 
@@ -18,6 +19,11 @@ _LARGEST: Final = 2**53
 def escape(key: str) -> str:
     """One token of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def plain_number(value: float) -> float | int:
+    """A whole float as an integer: 17, not 17.0."""
+    return int(value) if math.isfinite(value) and value.is_integer() else value
 
 
 class Node:

@@ -12,9 +12,9 @@ import numpy as np
 
 from core.plan.domain.calendar import day_number, second_number
 from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
-from core.plan.domain.document import plain_number, time_text
+from core.plan.domain.document import time_text
 from core.plan.domain.errors import DomainInvalid
-from core.plan.domain.reading import Node
+from core.plan.domain.reading import Node, plain_number
 from core.plan.domain.rule_classes import Values
 
 Number = float | None

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, NoReturn, Protocol, cast
 import numpy as np
 
 from core.plan.domain.columns import Modelled, NumericColumn
-from core.plan.domain.document import plain_number
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.keeping import Keeper
+from core.plan.domain.reading import plain_number
 from core.plan.domain.rule_classes import Classes, Values
 from core.plan.domain.rule_values import (
     Number,

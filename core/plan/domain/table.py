@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from core.canonical import canonical_digest
 from core.plan.domain.cleaned import TextRules
@@ -17,10 +17,11 @@ from core.plan.domain.columns import (
     pattern_column,
 )
 from core.plan.domain.confirmation import require_confirmed
+from core.plan.domain.difference_reading import check_differences, difference_data
 from core.plan.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
 from core.plan.domain.reading import Node
 from core.plan.domain.rule_reading import rules_from_json
-from core.plan.domain.rules import Kept, Rule, kept_rules
+from core.plan.domain.rules import AtMost, Kept, Rule, kept_rules
 from core.plan.near_names import nearest
 
 SCHEMA: Final = "understudy.domain/1"
@@ -176,9 +177,21 @@ class TableDomain:
         )
 
     @cached_property
+    def coded_columns(self) -> tuple[Modelled, ...]:
+        """The modelled columns as they are coded: a column with a difference as its distance from another one."""
+        return tuple(
+            column if column.difference is None else column.difference.coded for column in self.modelled
+        )
+
+    @cached_property
+    def differences(self) -> tuple[dict[str, Any], ...]:
+        """What `core.plan.domain.differences` takes: the columns that are made of another one and a distance. Usually empty."""
+        return difference_data(self.modelled)
+
+    @cached_property
     def coded(self) -> tuple[Modelled, ...]:
-        """The columns that are coded: the modelled ones, then one for each pattern of a date or time."""
-        return (*self.modelled, *(pattern_column(column, pattern) for column, pattern in self.patterns))
+        """The columns that are coded: one for each modelled one, then one for each pattern of a date or time."""
+        return (*self.coded_columns, *(pattern_column(column, pattern) for column, pattern in self.patterns))
 
     @property
     def records_per_unit(self) -> int | None:
@@ -216,10 +229,23 @@ class TableDomain:
 
     @cached_property
     def kept(self) -> Kept | None:
-        """The rules, prepared for application to drawn rows; None if there are none."""
-        return kept_rules(self.modelled, self.rules) if self.rules else None
+        """The rules, prepared for application to drawn rows; None if there are none.
+
+        A rule may change a column from which another one has a difference. So the order of both, which rows have before, is kept too.
+        """
+        if not self.rules:
+            return None
+        declared = {rule.columns for rule in self.rules if isinstance(rule, AtMost)}
+        orders = [
+            (column.difference.start, column.name)
+            for column in self.modelled
+            if column.difference is not None and column.difference.coded.lower >= 0
+        ]
+        implied = (AtMost(columns=order) for order in orders if order not in declared)
+        return kept_rules(self.modelled, (*self.rules, *implied))
 
     def _check(self, node: Node) -> None:
+        check_differences(node, self.columns, self.target)
         names = {column.name for column in self.columns}
         for column, pattern in self.patterns:
             if f"{column.name}.{pattern}" in names:

@@ -137,12 +137,37 @@ class World:
 
 
 @st.composite
+def close_ones(draw: st.DrawFn, name: str, columns: Sequence[tuple[Entry, Cell]]) -> list[tuple[Entry, Cell]]:
+    """No column, or one that is coded by its distance from another one."""
+    starts = [
+        (entry, cell)
+        for entry, cell in columns
+        if entry["kind"] in {"numeric", "date", "datetime"}
+        and entry.get("resolution", "day") == "day"
+        and not {"bounds", "specials"} & entry.keys()
+    ]
+    if not starts or draw(st.booleans()):
+        return []
+    start, cell = draw(st.sampled_from(starts))
+    own = {"edges", "bins", "most", "spacing", "patterns"}
+    entry = {key: value for key, value in start.items() if key not in own} | {"name": name}
+    difference: Entry = {
+        "from": start["name"],
+        "lower": draw(st.integers(-3, 0)),
+        "upper": draw(st.integers(1, 40)),
+    }
+    entry["difference"] = difference | draw(st.sampled_from([{}, {"bins": 4}]))
+    return [(entry, cell)]
+
+
+@st.composite
 def worlds(draw: st.DrawFn) -> World:
     """Domains of one to five modelled columns of any kind, with or without a target and a unit column."""
     makers = draw(st.lists(st.sampled_from([numeric, times, labels]), min_size=1, max_size=5))
     columns = [draw(make(f"c{number}")) for number, make in enumerate(makers)]
     by_person = draw(st.booleans())
     target = draw(st.sampled_from([None, *(entry["name"] for entry, _ in columns)]))
+    columns += draw(close_ones("c5", columns))
     document = {
         "schema": "understudy.domain/1",
         "target": target,

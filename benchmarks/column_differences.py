@@ -1,0 +1,179 @@
+"""Columns close to another one: two independent ones, with an order `a <= b`, and coded by their distance.
+
+    python -m benchmarks.column_differences
+
+A simulated hospital: admission and discharge with a law of stays that has a peak at one day, a second at a week, and a tail to two months;
+ward, age and urgency, on which stays depend; net and gross amounts. Every variant is trained with three keys and gives as many rows as there are real ones. Distances
+are total variations from the real rows.
+"""
+
+import itertools
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.results_file import merge, rounded
+from benchmarks.tables.ours import CERTIFICATE
+from benchmarks.tables.scores import variation
+from core.artifacts.bundle import unpack
+from core.artifacts.sampling.sampler import Sampler
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.domain.codec import batch_of, encode
+from core.plan.domain.table import TableDomain
+from core.plan.plan import make_plan
+from core.plan.spec import SynthesisSpec
+from models.bundle import write_bundle
+from models.coding import coded_table
+from models.randomness import KeyedStreams
+from models.registry import make_synthesizer
+from models.synthesizer import NullHost, TrainedGenerator
+
+Document = dict[str, Any]
+ROWS: Final = (5000, 20_000)
+KEYS: Final = (1, 2, 3)
+EPSILON: Final = 1.0
+FIRST_DAY: Final = 19_358
+"""2023-01-01, in days since 1970-01-01."""
+DAYS: Final = 731
+LONGEST: Final = 60
+PAIRS: Final = {"stay": ("admitted", "discharged"), "tax": ("net", "gross")}
+CLASSES: Final = {"stay": (0, 1, 2, 3, 4, 7, 8, 14, 30), "tax": (0.01, 5, 10, 20, 50, 100, 200)}
+"""Borders of the classes in which laws of a distance are compared."""
+
+DATE: Final = {"kind": "date", "lower": "2023-01-01", "upper": "2024-12-31"}
+AMOUNT: Final = {"kind": "numeric", "type": "real", "decimals": 2, "lower": 0}
+COLUMNS: Final[list[Document]] = [
+    DATE | {"name": "admitted"},
+    DATE | {"name": "discharged"},
+    {"name": "ward", "kind": "categorical", "categories": ["surgery", "medicine", "maternity", "psychiatry"]},
+    {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 99},
+    {"name": "urgent", "kind": "boolean"},
+    AMOUNT | {"name": "net", "upper": 5000, "spacing": "log"},
+    AMOUNT | {"name": "gross", "upper": 6000, "spacing": "log"},
+]
+DIFFERENCES: Final[dict[str, Document]] = {
+    "discharged": {"from": "admitted", "upper": LONGEST, "bins": LONGEST + 1},
+    "gross": {"from": "net", "upper": 1000, "spacing": "log", "specials": [0]},
+}
+VARIANTS: Final = ("nothing declared", "orders", "differences")
+
+
+def declared(variant: str) -> Document:
+    """The domain of one variant."""
+    columns = [dict(column) for column in COLUMNS]
+    document: Document = {"schema": "understudy.domain/1", "target": "urgent", "columns": columns}
+    if variant == "orders":
+        document["rules"] = [{"kind": "at_most", "columns": list(pair)} for pair in PAIRS.values()]
+    if variant == "differences":
+        for column in columns:
+            if column["name"] in DIFFERENCES:
+                column.pop("spacing", None)
+                column["difference"] = DIFFERENCES[column["name"]]
+    return document
+
+
+def hospital(rows: int) -> pa.RecordBatch:
+    """The real rows: nobody leaves before the admission, and no gross amount is below its net one."""
+    rng = np.random.default_rng([6, rows])
+    ward = rng.choice(4, rows, p=[0.3, 0.4, 0.15, 0.15])
+    urgent = rng.random(rows) < np.array([0.3, 0.6, 0.2, 0.4])[ward]
+    short = rng.geometric(np.array([0.3, 0.25, 0.35, 0.1])[ward])
+    week = rng.random(rows) < np.where(ward == 0, 0.35, 0.1)
+    stay = np.where(week, 7, short) - (~urgent & (rng.random(rows) < 0.4) & ~week)
+    stay = np.clip(stay, 0, LONGEST)
+    first = rng.integers(0, DAYS - LONGEST, rows) + FIRST_DAY
+    age = np.clip(rng.normal(np.array([55, 65, 30, 45])[ward], 15), 0, 99).astype(np.int64)
+    net = np.round(np.clip(np.exp(rng.normal(5.2, 0.9, rows)), 1, 5000), 2)
+    rate = rng.choice([0.0, 0.07, 0.19], rows, p=[0.2, 0.3, 0.5])
+    gross = np.round(net * (1 + rate), 2)
+    values = [first, first + stay, ward, age, urgent, net, gross]
+    return batch_of(TableDomain.from_json(declared(VARIANTS[0])), [one.astype(np.float64) for one in values])
+
+
+def synthetic(document: Document, rows: pa.RecordBatch, key: int) -> pa.RecordBatch:
+    """As many synthetic rows as there are real ones."""
+    domain = TableDomain.from_json(document)
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=PrivacyGuarantee(epsilon=EPSILON, delta=1e-6),
+        declared_size=rows.num_rows,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    streams = KeyedStreams(bytes([key]) * 32)
+    generator = make_synthesizer("idpgan").fit(coded_table([rows], domain), plan, streams, NullHost())
+    assert isinstance(generator, TrainedGenerator), "tables have generators of rows"
+    generator.network.eval().float().cpu()
+    bundle = unpack(write_bundle(generator=generator, domain=document, certificate=CERTIFICATE))
+    return pa.Table.from_batches(Sampler(bundle).batches(rows.num_rows)).combine_chunks().to_batches()[0]
+
+
+def apart(rows: pa.RecordBatch, pair: tuple[str, str]) -> npt.NDArray[np.float64]:
+    """How far the second column of each row is from the first."""
+    first, second = (
+        column.cast(pa.int32()) if pa.types.is_date(column.type) else column
+        for column in map(rows.column, pair)
+    )
+    found: npt.NDArray[np.float64] = np.round(
+        second.to_numpy(zero_copy_only=False).astype(np.float64) - first.to_numpy(zero_copy_only=False), 2
+    )
+    return found
+
+
+def law(distances: npt.NDArray[np.float64], borders: tuple[float, ...]) -> npt.NDArray[np.float64]:
+    """Shares of the classes between some borders."""
+    counts = np.bincount(np.searchsorted(borders, distances, side="right"), minlength=len(borders) + 1)
+    shares: npt.NDArray[np.float64] = counts / len(distances)
+    return shares
+
+
+def scores(real: pa.RecordBatch, made: pa.RecordBatch) -> dict[str, float]:
+    """Of each pair of close columns, and of all other pairs together."""
+    domain = TableDomain.from_json(declared(VARIANTS[0]))
+    names = [column.name for column in domain.modelled]
+    codes, truth = encode(domain, made), encode(domain, real)
+    close = {name: (names.index(pair[0]), names.index(pair[1])) for name, pair in PAIRS.items()}
+    every = list(itertools.combinations(range(len(names)), 2))
+    found = {
+        "one-way": float(
+            np.mean([variation(codes, truth, domain.cardinalities, (one,)) for one in range(len(names))])
+        ),
+        "other pairs": float(
+            np.mean(
+                [
+                    variation(codes, truth, domain.cardinalities, pair)
+                    for pair in every
+                    if pair not in close.values()
+                ]
+            )
+        ),
+    }
+    for name, pair in PAIRS.items():
+        ours, theirs = apart(made, pair), apart(real, pair)
+        found |= {
+            f"{name}: below 0": float((ours < 0).mean()),
+            f"{name}: pair": variation(codes, truth, domain.cardinalities, close[name]),
+            f"{name}: law": float(np.abs(law(ours, CLASSES[name]) - law(theirs, CLASSES[name])).sum() / 2),
+            f"{name}: median": float(np.median(ours)),
+            f"{name}: 90 % quantile": float(np.quantile(ours, 0.9)),
+        }
+    return found
+
+
+def main() -> None:
+    """Measure and write the result."""
+    for rows in ROWS:
+        real = hospital(rows)
+        merge("column_differences", kind=f"{rows} rows", key="real rows", entry=rounded(scores(real, real)))
+        for variant in VARIANTS:
+            runs = [scores(real, synthetic(declared(variant), real, key)) for key in KEYS]
+            means = {score: float(np.mean([run[score] for run in runs])) for score in runs[0]}
+            merge("column_differences", kind=f"{rows} rows", key=variant, entry=rounded(means))
+
+
+if __name__ == "__main__":
+    main()

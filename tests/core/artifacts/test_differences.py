@@ -1,0 +1,176 @@
+"""Stays of rows that a bundle gives: the service's sampler, conditions, the two scripts, and reports."""
+
+import csv
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.asking.estimates import Estimates
+from core.artifacts.bundle import Bundle
+from core.artifacts.counts import CountTable, ReleasedCounts
+from core.artifacts.errors import InvalidCondition
+from core.artifacts.manifest import TableManifest
+from core.artifacts.model_script import render_predictor
+from core.artifacts.packing import pack
+from core.artifacts.reports.columns import columns_of, default_target, target_of
+from core.artifacts.sampling.sampler import Sampler
+from core.artifacts.sampling.sampler_script import render_script
+from core.plan.domain import TableDomain
+from core.plan.domain.codec import draw_values, encode
+from tests.core.artifacts import stand_in
+from tests.core.artifacts.test_sampler_script import loaded, unzipped
+from understudy.local.frames import clean_frame
+
+DOMAIN: dict[str, Any] = {
+    "schema": "understudy.domain/1",
+    "target": "ward",
+    "privacy_unit": None,
+    "columns": [
+        {
+            "name": "discharged", "kind": "date", "lower": "2018-03-05", "upper": "2022-11-20", "null": "category",
+            "difference": {"from": "admitted", "lower": 0, "upper": 60}, "format": "%d.%m.%Y",
+        },
+        {"name": "ward", "kind": "categorical", "categories": ["A", "B"]},
+        {
+            "name": "admitted", "kind": "date", "lower": "2018-03-05", "upper": "2022-11-20", "null": {"use": "2020-01-01"},
+            "patterns": ["weekday"],
+        },
+        {"name": "net", "kind": "numeric", "type": "real", "lower": 0, "upper": 99, "decimals": 2},
+        {
+            "name": "gross", "kind": "numeric", "type": "real", "lower": 0, "upper": 120, "decimals": 2,
+            "difference": {"from": "net", "lower": 0, "upper": 20, "edges": [0, 5, 20]},
+        },
+    ],
+}  # fmt: skip
+RULES: list[dict[str, Any]] = [
+    {"kind": "impossible", "columns": ["discharged", "ward"], "combinations": [[None, "B"]]}
+]
+NAMES = ["discharged", "ward", "admitted", "net", "gross"]
+
+
+def bundle(**keys: object) -> Bundle:
+    """A generator whose columns are all even and independent."""
+    found = DOMAIN | keys
+    domain = TableDomain.from_json(found)
+    manifest = TableManifest(
+        latent_dimension=2, cardinalities=domain.cardinalities, label_index=1, label_probabilities=(0.5, 0.5)
+    )
+    network = stand_in.network_of(domain.cardinalities, labels=2)
+    return stand_in.bundle(manifest=manifest, network=network, domain=found)
+
+
+@pytest.mark.parametrize("rules", [[], RULES])
+def test_rows_hold_the_declared_columns_and_nobody_is_discharged_before_admission(
+    rules: list[dict[str, Any]],
+):
+    sampler = Sampler(bundle(rules=rules))
+    rows = [row for batch in sampler.batches(6000) for row in batch.to_pylist()]
+    assert list(rows[0]) == NAMES
+    stays = [(row["discharged"] - row["admitted"]).days for row in rows if row["discharged"] is not None]
+    assert 0 <= min(stays) <= max(stays) <= 60
+    # Even over 32 bins of two days, but for the first and the last of them.
+    assert 25 < np.median(stays) < 35
+    assert any(row["discharged"] is None for row in rows)
+    assert all(row["net"] <= row["gross"] for row in rows)
+
+
+@pytest.mark.parametrize("rules", [[], RULES])
+def test_a_condition_fixes_the_distance(rules: list[dict[str, Any]]):
+    sampler = Sampler(bundle(rules=rules))
+    rows = [row for batch in sampler.batches_where(200, {"gross.difference": 7}) for row in batch.to_pylist()]
+    assert len(rows) == 200
+    assert all(5 <= round(row["gross"] - row["net"], 2) <= 20 for row in rows)
+    with pytest.raises(InvalidCondition, match=r"fix 'discharged\.difference'"):
+        sampler.batches_where(5, {"discharged": "2020-03-07"})
+
+
+@pytest.mark.parametrize("rules", [[], RULES])
+def test_the_script_draws_the_same_rows_from_the_same_codes(rules: list[dict[str, Any]]):
+    domain = TableDomain.from_json(DOMAIN)
+    module = loaded(render_script(bundle(rules=rules).manifest, DOMAIN | {"rules": rules}))
+    rng = np.random.default_rng(3)
+    codes = np.stack([rng.integers(0, size, 5000) for size in domain.cardinalities], axis=1)
+    expected = draw_values(domain, codes, np.random.default_rng(4))
+    rng = np.random.default_rng(4)
+    # The service draws no number for a word.
+    found = [
+        module.decode_with_patterns(
+            column, codes, place, np.zeros(5000) if column["kind"] == "text" else rng.random(5000)
+        )
+        for place, column in enumerate(module.COLUMNS)
+    ]
+    module.add_starts(found, module.DIFFERENCES)
+    for own, other in zip(found, expected, strict=True):
+        assert np.array_equal(own, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("rules", [[], RULES])
+def test_the_script_runs_without_this_package(tmp_path: Path, rules: list[dict[str, Any]]):
+    script = unzipped(pack(bundle(rules=rules), readme="how to"), tmp_path)
+    run = [sys.executable, "-I", str(script), "3000", str(tmp_path / "rows.csv")]
+    subprocess.run(run, check=True, cwd=tmp_path, timeout=600)
+    with (tmp_path / "rows.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == NAMES
+    stays = [
+        (date.fromisoformat(row["discharged"]) - date.fromisoformat(row["admitted"])).days
+        for row in rows
+        if row["discharged"]
+    ]
+    assert 0 <= min(stays) <= max(stays) <= 60
+    assert len(stays) < len(rows)
+    assert all(float(row["net"]) <= float(row["gross"]) for row in rows)
+
+
+def test_the_script_of_a_domain_without_differences_knows_none():
+    assert "add_starts" not in render_script(stand_in.bundle().manifest, stand_in.DOMAIN)
+
+
+def test_the_script_of_a_model_codes_rows_as_the_service_does():
+    domain = TableDomain.from_json(DOMAIN)
+    rng = np.random.default_rng(7)
+    admitted = [date(2020, 1, 1 + int(day)) for day in rng.integers(0, 28, 200)]
+    stays = rng.integers(-5, 90, 200).tolist()
+    ends = [date.fromordinal(day.toordinal() + stay) for day, stay in zip(admitted, stays, strict=True)]
+    net = np.round(rng.uniform(0, 99, 200), 2)
+    written = {
+        "discharged": ["" if place % 9 == 0 else end.strftime("%d.%m.%Y") for place, end in enumerate(ends)],
+        "ward": ["A"] * 200,
+        "admitted": ["" if place % 7 == 0 else day.isoformat() for place, day in enumerate(admitted)],
+        "net": [f"{value:.2f}" for value in net],
+        "gross": [f"{value:.2f}" for value in np.round(net + rng.uniform(0, 30, 200), 2)],
+    }
+    module = loaded(render_predictor(DOMAIN))
+    rows = [dict(zip(written, row, strict=True)) for row in zip(*written.values(), strict=True)]
+    expected = encode(domain, clean_frame(pa.table(written), domain).batch)
+    read = [place for place in range(len(domain.coded)) if place != domain.target_index]
+    assert np.array_equal(module.codes_of(rows), expected[:, read])
+
+
+def test_reports_and_precisions_speak_of_the_distance():
+    domain = TableDomain.from_json(DOMAIN)
+    assert [column.name for column in columns_of(domain)] == [
+        "discharged.difference", "ward", "admitted", "net", "gross.difference", "admitted.weekday",
+    ]  # fmt: skip
+    free = TableDomain.from_json(DOMAIN | {"target": None})
+    assert default_target(free) == "gross.difference"
+    assert target_of(free, None) == "gross.difference"
+    cells = domain.cardinalities
+    tables = tuple(
+        CountTable(columns=(one,), noise_std=2.0, cells=np.full([cells[one]], 9, dtype=np.int32))
+        for one in range(len(cells))
+    )
+    groups = tuple(np.arange(codes) for codes in cells)
+    opened = OpenedCounts(
+        domain, Estimates(ReleasedCounts(cardinalities=cells, step=1.0, tables=tables, groups=groups))
+    )
+    assert [(one.name, one.values) for one in opened.precision] == [
+        (column.name, column.cardinality) for column in domain.coded_columns
+    ]
