@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from service.auditing.endpoints import list_audit_events
 from service.dashboard.assets import path_of
+from service.dashboard.command_text import with_whole_options
 from service.dashboard.sparkline import sparkline_of
 from service.dashboard.visit import Visit
 from service.datasets.endpoints import list_datasets
@@ -186,6 +187,7 @@ def environment() -> Environment:
         "sparkline_of": sparkline_of,
     }
     made.filters |= {
+        "options": with_whole_options,
         "moment": labels.moment,
         "day": labels.day,
         "epsilon": labels.epsilon,

@@ -70,3 +70,21 @@ def chromium() -> Iterator[Any]:
         browser = play.chromium.launch(executable_path=browser_path(), args=list(ARGUMENTS))
         yield browser
         browser.close()
+
+
+BROKEN_OPTIONS = """() => {
+  const found = { whole: 0, broken: [] };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    for (const option of node.data.matchAll(/--[a-z][a-z-]*/g)) {
+      const range = document.createRange();
+      range.setStart(node, option.index);
+      range.setEnd(node, option.index + option[0].length);
+      const lines = new Set([...range.getClientRects()].filter((one) => one.width > 0).map((one) => Math.round(one.top)));
+      if (lines.size > 1) found.broken.push(option[0]);
+      if (lines.size === 1) found.whole += 1;
+    }
+  }
+  return found;
+}"""
+"""The options of commands, such as `--epsilon`, that a page shows in one line, and those that it cuts."""

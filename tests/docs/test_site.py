@@ -10,7 +10,7 @@ import pytest
 
 from docs.reference import REFERENCE
 from service.dashboard.rendering import EXPLAINED_BY, TEMPLATES
-from tests.dashboard.browsing import ARGUMENTS, browser_path
+from tests.dashboard.browsing import ARGUMENTS, BROKEN_OPTIONS, browser_path
 
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(
@@ -119,6 +119,31 @@ def test_a_long_name_in_a_table_breaks_between_its_words(site: Path) -> None:
         "<code>UNDERSTUDY_<wbr>MASTER_<wbr>KEY</code>" in (site / "reference" / "settings.html").read_text()
     )
     assert "<wbr>" not in (site / "start.html").read_text().split("<table")[0]
+
+
+def test_an_option_of_a_command_is_never_cut(site: Path) -> None:
+    path = browser_path()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        whole, broken = 0, {}
+        for width in (320, 360, 390):
+            page = browser.new_page(viewport={"width": width, "height": 740})
+            for name in (
+                "domain.html",
+                "faq.html",
+                "local-library.html",
+                "operations.html",
+                "reference/commands.html",
+            ):
+                page.goto((site / name).as_uri())
+                found = page.evaluate(BROKEN_OPTIONS)
+                whole += found["whole"]
+                broken |= {(name, width): found["broken"]} if found["broken"] else {}
+        browser.close()
+    assert not broken
+    assert whole > 100
 
 
 def test_every_metric_that_is_watched_is_on_the_page() -> None:
