@@ -4,14 +4,18 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
 from markupsafe import Markup, escape
+from sqlalchemy.orm import Session
 
+from core.artifacts.reports.utility_text import OF_IMAGES
+from core.db.tables.dataset import Dataset
 from core.ledger.entries import GrantState
-from core.plan.domain.declared import domain_from_json
+from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.report_columns import declared_target, measurable, predictable
 from service.dashboard.forms import Form, order
@@ -121,9 +125,8 @@ def place(release_id: UUID, visit: CurrentVisit) -> Response:
 def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
     """Show one report: score and errors as bars, each with its interval and reference value."""
     visit.require(read_charged_report)
-    document: dict[str, Any] = visit.read(
-        lambda session: dict(repository.visible(session, report_id, visit.principal).document)
-    )
+    document, domain = visit.read(partial(_report_and_domain, report_id=report_id, visit=visit))
+    of_images = isinstance(domain, ImageDomain)
     results = document["results"]
     dataset_id = UUID(document["dataset_id"])
     pairs = sorted(results["pairs"], key=lambda pair: -pair["estimate"])
@@ -134,10 +137,19 @@ def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
         results=results,
         worst=pairs[:WORST_PAIRS],
         scale=_scale([results["mean_of_columns"], results["mean_of_pairs"], *results["columns"], *pairs]),
-        reading=[_marked(sentence) for sentence in document["reading"]],
+        of_images=of_images,
+        reading=[_marked(one) for one in document["reading"] if of_images or one != OF_IMAGES],
         dataset_id=dataset_id,
         names=dataset_names(visit, [dataset_id]),
     )
+
+
+def _report_and_domain(
+    session: Session, report_id: UUID, visit: CurrentVisit
+) -> tuple[dict[str, Any], Domain]:
+    """A report's document, and the domain of its dataset."""
+    report = repository.visible(session, report_id, visit.principal)
+    return dict(report.document), domain_from_json(session.get_one(Dataset, report.dataset_id).domain)
 
 
 def _scale(errors: Sequence[Mapping[str, float] | None]) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from core.artifacts.reports.utility_text import READING
 from tests.dashboard.visitor import Visitor
 from tests.service.utility_reports import charged_report, name_generator, released_images
 from tests.service.world import World
@@ -58,6 +59,25 @@ def test_everybody_who_sees_the_release_reads_the_report(
             assert words in page, words
         assert f"/v1/charged-reports/{report_id}" in page
         assert f"/charged-reports/{report_id}" in visitor.page(f"/jobs/{job_id}")
+
+
+def test_the_page_explains_what_concerns_the_kind_of_the_dataset(
+    world: World, sign_in: Callable[..., Visitor], release_id: str
+) -> None:
+    page = sign_in("analyst").page(f"/charged-reports/{charged_report(world, release_id)}")
+    for words in ("a pair of columns", '<h2 id="columns">Columns</h2>', "trained on synthetic records only"):
+        assert words in page
+    for words in ("images", "brightness", "pixel"):
+        assert words not in page
+    of_images, _ = released_images(world)
+    report_id = charged_report(world, of_images)
+    page = sign_in("analyst").page(f"/charged-reports/{report_id}")
+    for words in ("Of images the label", "brightness", "trained on synthetic images only"):
+        assert words in page
+    for words in ("Columns</h2>", "Pairs of columns", "Mean of all columns", "on synthetic records only"):
+        assert words not in page
+    document = world.analyst.get(f"/v1/charged-reports/{report_id}").json()
+    assert document["reading"] == list(READING), "the signed report says the same of both"
 
 
 def test_refusals_are_pages_and_others_find_nothing(

@@ -4,18 +4,20 @@ from typing import Final
 
 from core.artifacts import statements as say
 
+OF_IMAGES: Final = (
+    "Of images the label, where there are labels, counts as a column, and so do two facts of the values x from 0 to 255: "
+    "brightness, the whole part of 32 mean(x) / 256, and detail, the whole part of twice the square root of the mean "
+    "absolute difference between a value and the next one of its row and of its column in the same channel. The "
+    "classifier sees the values, added up over squares where a side is longer than 32."
+)
+"""What is measured of images. Pages of tables leave it out."""
 READING: Final = (
     (
         "An error of a column, or of a pair of columns, is the total variation distance of the dataset's law from the "
         "release's: 0 where they are the same, 1 where they share nothing; half the sum of the absolute differences of "
         "the shares of all codes, of a pair over at most eight public bins a column."
     ),
-    (
-        "Of images the label, where there are labels, counts as a column, and so do two facts of the values x from 0 to 255: "
-        "brightness, the whole part of 32 mean(x) / 256, and detail, the whole part of twice the square root of the mean "
-        "absolute difference between a value and the next one of its row and of its column in the same channel. The "
-        "classifier sees the values, added up over squares where a side is longer than 32."
-    ),
+    OF_IMAGES,
     (
         "The score is the share of the dataset's units for which a classifier that learnt from synthetic records alone "
         "predicts the target; of a unit with several records, the share of its records."
