@@ -15,7 +15,6 @@ Where a model is wanted and no rows, train the model itself: a classifier of a t
 (Abadi and others 2016, arXiv 1607.00133). It answers its question better than one trained on synthetic rows of the same epsilon, and
 answers no other. An order is planned, quoted, reserved, spent and certified as one of a generator is; nothing synthetic comes out.
 
-<!-- not run: needs a training of its own; tests/understudy/local/test_classifying.py and tests/workers/test_private_models.py train smaller ones -->
 ```sh
 understudy publish digits.npz --domain digits.json --epsilon 3 --delta 1e-5 --out folder --model --set accuracy_share=0.02
 ```

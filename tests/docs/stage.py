@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import understudy.local
@@ -36,6 +37,8 @@ KEYS = {"us_owner...": "owner", "us_analyst...": "analyst", "us_admin...": "admi
 """What pages write instead of a key, the longest first."""
 TABLE = "admissions.csv"
 """The pages' table; a dataset is called after its file, and the same name has the same budget."""
+PICTURES, DIGITS = "pictures.npz", "digits.npz"
+"""Images that the pages publish: as a generator, and as a model."""
 ROWS = 600
 MOST_SECONDS = 600
 LASTING = "understudy up "
@@ -64,7 +67,7 @@ class Stage:
         """What a shell block may name, as the service has it now."""
         with self.client("analyst") as analyst, self.client("owner") as owner:
             facts = {"ANALYST": analyst.governance.who_am_i().principal_id}
-            ours = self.dataset_id(analyst)
+            ours = self.dataset_id(analyst, PICTURES if block.page.stem == "image-releases" else TABLE)
             if releases := [one for one in analyst.list_releases() if one.dataset_id == ours]:
                 facts |= {
                     "RELEASE": releases[0].id,
@@ -124,9 +127,9 @@ class Stage:
             admin.governance.approve_request(asked.id)
 
     @staticmethod
-    def dataset_id(client: Client) -> str:
+    def dataset_id(client: Client, file: str = TABLE) -> str:
         """The pages' dataset, or nothing before there is one."""
-        name = TABLE.partition(".")[0]
+        name = file.partition(".")[0]
         return next((dataset.id for dataset in client.list_datasets() if dataset.name == name), "")
 
     @staticmethod
@@ -232,6 +235,8 @@ def page_folder(stage: Stage, folder: Path, blocks: Sequence[Block]) -> None:
     shutil.copytree(stage.published / "folder", folder, dirs_exist_ok=True)
     shutil.copytree(stage.published / "folder", folder / "understudy-demo")
     shutil.copy(folder / "signing-keys.json", folder / "keys.json")
+    if any(DIGITS in block.text for block in blocks):
+        write_images(folder / DIGITS)
     if any("@federation.json" in block.text for block in blocks):
         domain = json.loads((stage.published / "domain.json").read_text())
         domain.pop("declared_size", None)
@@ -243,8 +248,40 @@ def page_folder(stage: Stage, folder: Path, blocks: Sequence[Block]) -> None:
 def images_folder(stage: Stage, folder: Path) -> None:
     """The same for pages on images: a bundle that draws pictures, and some that it drew."""
     (folder / "bundle.zip").write_bytes(pack(image_stand_in.bundle(), readme="read me"))
-    words = ["sample", "--bundle", "bundle.zip", "--rows", "60", "--out", "synthetic.npz"]
-    subprocess.run([stage.command / "understudy", *words], cwd=folder, check=True, capture_output=True)
+    write_images(folder / PICTURES)
+    for words in (
+        ("sample", "--bundle", "bundle.zip", "--rows", "60", "--out", "synthetic.npz"),
+        (
+            "publish",
+            PICTURES,
+            "--domain",
+            "pictures.json",
+            "--epsilon",
+            "1",
+            "--delta",
+            "1e-5",
+            "--out",
+            "published",
+        ),
+    ):
+        home = {"UNDERSTUDY_DATA_FOLDER": str(stage.up.data_folder), "HOME": str(stage.up.data_folder)}
+        subprocess.run(
+            [stage.command / "understudy", *words],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            env=os.environ | home,
+        )
+
+
+def write_images(file: Path) -> None:
+    """Write small images of two labels, dark and light, and beside them their domain."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, ROWS)
+    pixels = np.clip(rng.normal(70 + 110 * labels[:, None, None, None], 30, (ROWS, 8, 8, 1)), 0, 255)
+    np.savez(file, images=pixels.astype(np.uint8), labels=labels.astype(str))
+    domain = {"schema": "understudy.images/1", "height": 8, "width": 8, "channels": 1, "labels": ["0", "1"]}
+    file.with_suffix(".json").write_text(json.dumps(domain | {"privacy_unit": None, "declared_size": ROWS}))
 
 
 @contextmanager

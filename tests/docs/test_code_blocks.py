@@ -17,9 +17,7 @@ NO_SCHEMA = "none: the body of a request"
 NOT_RUN = {
     "README.md": 1,
     "docs/federated.md": 2,
-    "docs/image-releases.md": 1,
     "docs/mechanisms/graphical.md": 1,
-    "docs/private-models.md": 1,
     "docs/start.md": 3,
     "docs/tutorials/operator.md": 1,
 }
