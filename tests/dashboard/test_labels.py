@@ -186,6 +186,13 @@ def test_what_is_learnt_is_told_as_such() -> None:
     )
 
 
+def test_a_distance_is_told_beside_the_bounds() -> None:
+    date = {"kind": "date", "lower": "2023-01-01", "upper": "2024-12-31"}
+    assert holds(date | {"difference": {"from": "admitted", "upper": 60}}) == (
+        "2023-01-01 to 2024-12-31; modelled by its distance from admitted, 0 to 60"
+    )
+
+
 def test_shares_have_two_digits() -> None:
     shown = [labels.share(part) for part in (0.0, 0.0000123, 0.00457, 0.1752, 1.0)]
     assert shown == ["0\u202f%", "0.0012\u202f%", "0.46\u202f%", "18\u202f%", "100\u202f%"]

@@ -17,7 +17,7 @@ _EVEN_UNITS: Final = ("second", "minute", "hour", "day")
 def with_difference(
     node: Node, column: NumericColumn | TimeColumn, read_number: Callable[[Node, str], NumericColumn]
 ) -> NumericColumn | TimeColumn:
-    """Read the key "difference" of a number or time, if it is there.
+    """Read the key "difference" of a number or time, if it is there and not null.
 
     Args:
         node: The column's entry.
@@ -27,7 +27,7 @@ def with_difference(
     Raises:
         DomainInvalid: The distance is declared wrongly, or the column has bins of its own.
     """
-    if not node.has("difference"):
+    if node.has_null("difference"):
         return column
     inner = Node(node.take("difference"), node.at("difference"))
     start = inner.take_text("from")

@@ -72,6 +72,7 @@ def test_a_column_without_the_key_keeps_its_document_and_digest():
     plain = table(ADMITTED, {key: value for key, value in DISCHARGED.items() if key != "difference"})
     assert all("difference" not in column for column in plain.to_json()["columns"])  # type: ignore[attr-defined]
     assert plain.differences == ()
+    assert table(ADMITTED, DISCHARGED | {"difference": None}) == plain
 
 
 def test_the_document_is_read_back():
