@@ -119,7 +119,7 @@ def test_a_record_touches_one_cell_of_every_table_as_without_differences():
             assert np.count_nonzero(moved) == 1
             assert moved.sum() == one.sum() / ROWS, "one record"
     with_difference, without = planned(DOMAIN), planned(own)
-    assert own.cardinalities == DOMAIN.cardinalities or own.cardinalities[1] == DOMAIN.cardinalities[1]
+    assert own.cardinalities[1] == DOMAIN.cardinalities[1]
     assert with_difference.mechanism == without.mechanism, "the same charge"
 
 
