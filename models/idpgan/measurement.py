@@ -56,6 +56,7 @@ from models.screening import (
     noisy_distances,
     pairs_of_columns,
     screening_groups,
+    screening_std,
     shares_from_independence,
     spreads_of,
 )
@@ -280,6 +281,7 @@ def screened_pairs(
         target_index=counter.target_index,
         declared_size=plan.declared_size,
         cell_std=noise_of_tables(plan.summed, 1, most_records=counter.most_records),
+        share_std=screening_std(plan.summed, len(distances), most_records=counter.most_records) / (2 * size),
     )
 
 

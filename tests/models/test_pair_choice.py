@@ -1,14 +1,17 @@
 """The pairs that are counted: those far from independence, or fewer where a tree of them tells the rest."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from models import pair_choice
 from models.anchor import Pair
-from models.pair_choice import LEAST_LEFT, beyond_a_tree, pairs_to_count, worth_counting
+from models.pair_choice import LEAST_LEFT, WITNESSES, beyond, pairs_to_count, worth_counting
 from models.screening import pairs_of_columns
+from models.tree_of_pairs import TreeOfPairs, spanning_tree
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,40 +24,6 @@ def distances_of_chain(columns: int, correlation: float, *, share: float = 0.5) 
     variance = share * (1.0 - share)
     shares = [2.0 * variance * correlation ** (j - i) for i, j in pairs_of_columns(columns)]
     return np.array(shares), np.full(columns, 2.0 * variance)
-
-
-@pytest.mark.parametrize("share", [0.5, 0.1])
-@pytest.mark.parametrize("correlation", [0.9, 0.6])
-def test_nothing_but_the_floor_is_left_of_the_pairs_that_a_chain_implies(correlation, share):
-    shares, spreads = distances_of_chain(7, correlation, share=share)
-    pairs = pairs_of_columns(7)
-    left = beyond_a_tree(shares, pairs, spreads, pairs)
-    for (i, j), before, after in zip(pairs, shares, left, strict=True):
-        assert after == pytest.approx(before if j == i + 1 else min(before, LEAST_LEFT), abs=1e-7)
-
-
-def test_a_pair_that_no_path_of_strong_pairs_joins_keeps_its_distance():
-    shares, spreads = distances_of_chain(6, 0.9)
-    pairs = pairs_of_columns(6)
-    strong = {(0, 1), (1, 2), (3, 4), (4, 5)}
-    left = beyond_a_tree(shares, pairs, spreads, strong)
-    across = [(i < 3) != (j < 3) for i, j in pairs]
-    np.testing.assert_array_equal(left[across], shares[across])
-    assert (left[~np.array(across)] < shares[~np.array(across)]).sum() == 2
-
-
-def test_what_is_left_of_a_pair_grows_with_what_its_path_does_not_tell():
-    shares, spreads = distances_of_chain(3, 0.7)
-    pairs = pairs_of_columns(3)
-    place = pairs.index((0, 2))
-    rest = []
-    for more in (0.0, 0.02, 0.05, 0.1):
-        changed = shares.copy()
-        changed[place] += more
-        rest.append(beyond_a_tree(changed, pairs, spreads, {(0, 1), (1, 2)})[place])
-    assert rest[0] == pytest.approx(LEAST_LEFT)
-    assert rest == sorted(rest)
-    assert rest[-1] > 0.2
 
 
 @pytest.mark.parametrize("target", [None, 0, 5])
@@ -79,15 +48,85 @@ def test_every_far_pair_is_counted_where_no_path_explains_it():
 
 
 def test_a_tree_that_saves_few_tables_is_not_believed():
-    """One pair of fifteen follows from two others; the rest do not."""
-    pairs = pairs_of_columns(6)
-    shares, spreads = np.full(len(pairs), 0.15), np.full(6, 0.5)
+    """One pair of twenty-one follows from two others; the rest do not."""
+    pairs = pairs_of_columns(7)
+    shares, spreads = np.full(len(pairs), 0.15), np.full(7, 0.5)
     for pair, share in (((0, 1), 0.4), ((1, 2), 0.4), ((0, 2), 0.32)):
         shares[pairs.index(pair)] = share
     explained = beyond_a_tree(shares, pairs, spreads, pairs)
     assert explained[pairs.index((0, 2))] == pytest.approx(LEAST_LEFT)
-    assert len(worth_counting(explained, pairs, declared_size=2000, cell_std=2.0, always=0)) == 14
+    assert len(worth_counting(explained, pairs, declared_size=2000, cell_std=2.0, always=0)) == 20
     assert chosen_of(shares, spreads, target=None, cell_std=2.0) == tuple(pairs)
+
+
+def distances_of_clusters(columns: int, *, seed: int = 0) -> tuple[Floats, Floats]:
+    """Exact distances and spreads of columns of many codes that are independent given five clusters, the last column."""
+    rng = np.random.default_rng(seed)
+    clusters = np.array([0.35, 0.25, 0.2, 0.15, 0.05])
+    codes = rng.choice([3, 4, 5, 8, 10], columns - 1)
+    given = [*(rng.dirichlet(np.full(count, 0.2), 5) for count in codes), np.eye(5)]
+    laws = [clusters @ of for of in given]
+    shares = [
+        np.abs((given[i] * clusters[:, None]).T @ given[j] - np.outer(laws[i], laws[j])).sum() / 2
+        for i, j in pairs_of_columns(columns)
+    ]
+    return np.array(shares), np.array([1.0 - np.square(law).sum() for law in laws])
+
+
+def noisy_clusters(seed: int, *, std: float) -> tuple[Floats, Floats]:
+    shares, spreads = distances_of_clusters(20, seed=seed)
+    noise = std * np.random.default_rng(seed).normal(size=len(shares))
+    return np.maximum(shares + noise, 0.0), spreads
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_of_columns_of_many_codes_are_counted_by_their_common_cause(seed):
+    """No path of distances says what one pair of such columns has; all pairs together do."""
+    shares, spreads = noisy_clusters(seed, std=0.02)
+    chosen = chosen_of(shares, spreads, target=19, cell_std=5.0, share_std=0.02)
+    assert len(chosen) <= WITNESSES
+    assert len(far_of(shares, spreads, target=19, cell_std=5.0)) > 130
+
+
+def test_a_pair_that_a_believed_tree_does_not_explain_is_counted():
+    shares, spreads = distances_of_clusters(20)
+    pairs = pairs_of_columns(20)
+    before = chosen_of(shares, spreads, target=19, cell_std=5.0)
+    place = next(at for at in np.argsort(shares) if 0.1 < shares[at] < 0.2 and pairs[at] not in before)
+    shares[place] += 0.25
+    assert pairs[place] in chosen_of(shares, spreads, target=19, cell_std=5.0)
+
+
+def test_the_pairs_of_which_a_believed_tree_implies_most_are_counted():
+    """They tell how much of the implied laws is true; the tree alone would leave nothing to count beside the target's pairs."""
+    columns, target = 12, 0
+    pairs = pairs_of_columns(columns)
+    strength = np.linspace(0.6, 0.9, columns)
+    strength[target] = 1.0
+    shares, spreads = np.array([0.5 * strength[i] * strength[j] for i, j in pairs]), np.full(columns, 0.5)
+    chosen = chosen_of(shares, spreads, target=target, cell_std=2.0)
+    assert set(chosen) == {(10, 11), (9, 11), (9, 10)} or set(chosen) == {(10, 11), (9, 11), (8, 11)}
+    assert len(chosen) == WITNESSES
+
+
+def test_one_pair_is_counted_where_a_believed_tree_leaves_none():
+    """Targets take nothing from a tree of pairs with the target alone (`models.idpgan.implied`)."""
+    pairs = pairs_of_columns(8)
+    shares = np.array([0.5 * 0.4**0.5 if 0 in pair else 0.2 for pair in pairs])
+    shares[[pair in ((1, 2), (1, 3), (1, 4)) for pair in pairs]] = 0.17
+    spreads = np.full(8, 0.5)
+    assert len(far_of(shares, spreads, target=0, cell_std=21.0)) > 3
+    assert chosen_of(shares, spreads, target=0, cell_std=21.0) == ((1, 2),)
+
+
+def test_paths_are_not_taken_for_the_only_ones_where_they_save_few_tables(monkeypatch):
+    """The common cause is no target, so its own pairs are tables too."""
+    shares, spreads = noisy_clusters(0, std=0.02)
+    chosen = chosen_of(shares, spreads, target=3, cell_std=5.0, share_std=0.02)
+    monkeypatch.setattr(pair_choice, "MOST_TABLES_OF_PATHS", 1.0)
+    fewest = chosen_of(shares, spreads, target=3, cell_std=5.0, share_std=0.02)
+    assert len(fewest) == 18 + WITNESSES
+    assert len(fewest) + 19 < pair_choice.MOST_TABLES * (len(chosen) + 19)
 
 
 def test_the_choice_follows_the_columns_into_another_order():
@@ -118,7 +157,24 @@ def test_few_columns_and_columns_of_one_code_are_chosen_from(columns):
     assert chosen_of(nothing, np.zeros(columns), target=0, cell_std=5.0) == ()
 
 
-def chosen_of(shares: Floats, spreads: Floats, *, target: int | None, cell_std: float) -> tuple[Pair, ...]:
+def beyond_a_tree(shares: Floats, pairs: Sequence[Pair], spreads: Floats, strong: Sequence[Pair]) -> Floats:
+    """What a tree of the strong pairs leaves where it is one of several causes."""
+    tree = tree_of(shares, pairs, spreads, strong)
+    return beyond(tree, shares, np.sqrt(np.maximum(shares**2 - tree.implied**2, 0.0)))
+
+
+def tree_of(shares: Floats, pairs: Sequence[Pair], spreads: Floats, strong: Sequence[Pair]) -> TreeOfPairs:
+    return spanning_tree(shares, shares, pairs, spreads, np.array([pair in strong for pair in pairs]))
+
+
+def chosen_of(
+    shares: Floats,
+    spreads: Floats,
+    *,
+    target: int | None,
+    cell_std: float,
+    share_std: float = 0.0,
+) -> tuple[Pair, ...]:
     return pairs_to_count(
         shares,
         pairs_of_columns(len(spreads)),
@@ -126,6 +182,7 @@ def chosen_of(shares: Floats, spreads: Floats, *, target: int | None, cell_std: 
         target_index=target,
         declared_size=2000,
         cell_std=cell_std,
+        share_std=share_std,
     )
 
 
