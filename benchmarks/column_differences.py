@@ -15,21 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.results_file import merge, rounded
-from benchmarks.tables.ours import CERTIFICATE
+from benchmarks.synthetic_rows import synthetic_rows
 from benchmarks.tables.scores import variation
-from core.artifacts.bundle import unpack
-from core.artifacts.sampling.sampler import Sampler
-from core.dp.adjacency import Adjacency, PrivacyUnit
-from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.codec import batch_of, encode
 from core.plan.domain.table import TableDomain
-from core.plan.plan import make_plan
-from core.plan.spec import SynthesisSpec
-from models.bundle import write_bundle
-from models.coding import coded_table
-from models.randomness import KeyedStreams
-from models.registry import make_synthesizer
-from models.synthesizer import NullHost, TrainedGenerator
 
 Document = dict[str, Any]
 ROWS: Final = (5000, 20_000)
@@ -93,25 +82,6 @@ def hospital(rows: int) -> pa.RecordBatch:
     return batch_of(TableDomain.from_json(declared(VARIANTS[0])), [one.astype(np.float64) for one in values])
 
 
-def synthetic(document: Document, rows: pa.RecordBatch, key: int) -> pa.RecordBatch:
-    """As many synthetic rows as there are real ones."""
-    domain = TableDomain.from_json(document)
-    plan = make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options={}),
-        guarantee=PrivacyGuarantee(epsilon=EPSILON, delta=1e-6),
-        declared_size=rows.num_rows,
-        domain=domain,
-        adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=None),
-    )
-    streams = KeyedStreams(bytes([key]) * 32)
-    generator = make_synthesizer("idpgan").fit(coded_table([rows], domain), plan, streams, NullHost())
-    assert isinstance(generator, TrainedGenerator), "tables have generators of rows"
-    generator.network.eval().float().cpu()
-    bundle = unpack(write_bundle(generator=generator, domain=document, certificate=CERTIFICATE))
-    return pa.Table.from_batches(Sampler(bundle).batches(rows.num_rows)).combine_chunks().to_batches()[0]
-
-
 def apart(rows: pa.RecordBatch, pair: tuple[str, str]) -> npt.NDArray[np.float64]:
     """How far the second column of each row is from the first."""
     first, second = (
@@ -170,7 +140,10 @@ def main() -> None:
         real = hospital(rows)
         merge("column_differences", kind=f"{rows} rows", key="real rows", entry=rounded(scores(real, real)))
         for variant in VARIANTS:
-            runs = [scores(real, synthetic(declared(variant), real, key)) for key in KEYS]
+            runs = [
+                scores(real, synthetic_rows(declared(variant), real, epsilon=EPSILON, key=key))
+                for key in KEYS
+            ]
             means = {score: float(np.mean([run[score] for run in runs])) for score in runs[0]}
             merge("column_differences", kind=f"{rows} rows", key=variant, entry=rounded(means))
 

@@ -16,23 +16,11 @@ import pyarrow as pa
 
 from benchmarks.datasets import HERE
 from benchmarks.results_file import merge, rounded
-from benchmarks.tables.ours import CERTIFICATE
+from benchmarks.synthetic_rows import synthetic_rows
 from benchmarks.tables.scores import variation
 from benchmarks.tables.sources import SOURCES, domain_of, read
-from core.artifacts.bundle import unpack
-from core.artifacts.sampling.sampler import Sampler
-from core.dp.adjacency import Adjacency, PrivacyUnit
-from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.codec import encode
 from core.plan.domain.patterns import CODES, pattern_codes
-from core.plan.domain.table import TableDomain
-from core.plan.plan import make_plan
-from core.plan.spec import SynthesisSpec
-from models.bundle import write_bundle
-from models.coding import coded_table
-from models.randomness import KeyedStreams
-from models.registry import make_synthesizer
-from models.synthesizer import NullHost, TrainedGenerator
 
 EPSILONS: Final = {"taxi": (0.2, 1.0, 4.0), "synthea": (1.0,)}
 KEYS: Final = 3
@@ -51,21 +39,7 @@ def synthetic(
     for column in document["columns"]:
         if column["name"] == TABLES[name][0]:
             column["patterns"] = list(patterns)
-    domain = TableDomain.from_json(document)
-    plan = make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options={}),
-        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-6),
-        declared_size=rows.num_rows,
-        domain=domain,
-        adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=None),
-    )
-    streams = KeyedStreams(bytes([key]) * 32)
-    generator = make_synthesizer("idpgan").fit(coded_table([rows], domain), plan, streams, NullHost())
-    assert isinstance(generator, TrainedGenerator), "tables have generators of rows"
-    generator.network.eval().float().cpu()
-    bundle = unpack(write_bundle(generator=generator, domain=document, certificate=CERTIFICATE))
-    return pa.Table.from_batches(Sampler(bundle).batches(rows.num_rows)).combine_chunks().to_batches()[0]
+    return synthetic_rows(document, rows, epsilon=epsilon, key=key)
 
 
 def law(rows: pa.RecordBatch, column: str, pattern: str) -> npt.NDArray[np.float64]:

@@ -1,7 +1,6 @@
 """Stays counted in the place of discharges: what a record touches, whichever way rows are counted, and the rows of a release."""
 
 import itertools
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from models.encoding import codes_alone, ordered_columns
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost, TrainedGenerator
+from tests.models.counting.shards import Shards
 
 ROWS = 4000
 KEY = bytes(range(32))
@@ -68,18 +68,6 @@ def planned(domain: TableDomain) -> Plan:
     )
 
 
-class _Shards:
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._parts = [batch.slice(0, 1000), batch.slice(1000, 17), batch.slice(1017)]
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        part = self._parts[shard]
-        yield part if columns is None else part.select(list(columns))
-
-
 def questions() -> list[CountQuestion]:
     cells = DOMAIN.cardinalities
     places = [(0,), (1,), (2,), *itertools.combinations(range(3), 2)]
@@ -98,7 +86,7 @@ def test_stored_rows_hold_the_dates_and_are_counted_as_coded_ones():
     assert batch.schema == storage_schema(DOMAIN), "distances are stored nowhere"
     assert ordered_columns(DOMAIN) == (True, True, False)
     assert codes_alone(DOMAIN) == ((), (41,), ())
-    streamed = StreamedCounter(_Shards(batch), DOMAIN, key=KEY).count(questions())
+    streamed = StreamedCounter(Shards(batch, [1000, 1017]), DOMAIN, key=KEY).count(questions())
     memory = MemoryCounter(coded_table([batch], DOMAIN)).count(questions())
     for one, other in zip(streamed, memory, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -1,7 +1,6 @@
 """Weekday and month counted beside a date's bins: whichever way rows are counted, and up to the rows of a release."""
 
 import itertools
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from models.encoding import codes_alone, ordered_columns
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost, TrainedGenerator
+from tests.models.counting.shards import Shards
 
 ROWS = 6000
 KEY = bytes(range(32))
@@ -60,18 +60,6 @@ def test_codes_of_patterns_are_ordered_and_missing_ones_stay_alone():
     assert codes_alone(domain) == ((32,), (), (7,), (12,))
 
 
-class _Shards:
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._parts = [batch.slice(0, 1000), batch.slice(1000, 17), batch.slice(1017)]
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        part = self._parts[shard]
-        yield part if columns is None else part.select(list(columns))
-
-
 def test_stored_rows_are_counted_as_coded_ones():
     domain = TableDomain.from_json(declared("weekday", "month"))
     batch = visits()
@@ -85,7 +73,7 @@ def test_stored_rows_are_counted_as_coded_ones():
         )
         for pair in itertools.combinations(range(4), 2)
     ]
-    streamed = StreamedCounter(_Shards(batch), domain, key=KEY).count(asked)
+    streamed = StreamedCounter(Shards(batch, [1000, 1017]), domain, key=KEY).count(asked)
     for one, other in zip(streamed, MemoryCounter(table).count(asked), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -30,7 +30,8 @@ from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.counting.streamed import StreamedCounter, count_shard
 from tests.models.counting.questions import all_questions
-from tests.models.counting.test_streamed import KEY, Shards, domain, rows
+from tests.models.counting.shards import Shards
+from tests.models.counting.test_streamed import KEY, domain, rows
 from tests.workers.support import DOCUMENT, Workshop
 from workers.app import app
 from workers.child import MACHINERY_FAILED, AttemptEnded, ExitCode

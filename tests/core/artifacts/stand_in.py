@@ -1,6 +1,7 @@
 """A bundle whose law is known: a one-layer network with given weights, so that samples can be checked exactly."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -87,3 +88,14 @@ def bundle(**changes: object) -> Bundle:
         certificate={"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}},
     )
     return replace(whole, **changes)
+
+
+def even_bundle(document: dict[str, Any]) -> Bundle:
+    """A generator whose columns are all even and independent, of a domain with two labels in its second column."""
+    from core.plan.domain.table import TableDomain
+
+    cells = TableDomain.from_json(document).cardinalities
+    manifest = TableManifest(
+        latent_dimension=2, cardinalities=cells, label_index=1, label_probabilities=(0.5, 0.5)
+    )
+    return bundle(manifest=manifest, network=network_of(cells, labels=2), domain=document)

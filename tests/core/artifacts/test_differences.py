@@ -16,7 +16,6 @@ from core.artifacts.asking.estimates import Estimates
 from core.artifacts.bundle import Bundle
 from core.artifacts.counts import CountTable, ReleasedCounts
 from core.artifacts.errors import InvalidCondition
-from core.artifacts.manifest import TableManifest
 from core.artifacts.model_script import render_predictor
 from core.artifacts.packing import pack
 from core.artifacts.reports.columns import columns_of, default_target, target_of
@@ -56,14 +55,7 @@ NAMES = ["discharged", "ward", "admitted", "net", "gross"]
 
 
 def bundle(**keys: object) -> Bundle:
-    """A generator whose columns are all even and independent."""
-    found = DOMAIN | keys
-    domain = TableDomain.from_json(found)
-    manifest = TableManifest(
-        latent_dimension=2, cardinalities=domain.cardinalities, label_index=1, label_probabilities=(0.5, 0.5)
-    )
-    network = stand_in.network_of(domain.cardinalities, labels=2)
-    return stand_in.bundle(manifest=manifest, network=network, domain=found)
+    return stand_in.even_bundle(DOMAIN | keys)
 
 
 @pytest.mark.parametrize("rules", [[], RULES])

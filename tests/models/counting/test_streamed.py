@@ -1,5 +1,4 @@
 import collections
-from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from models.counting.question import WHOLE_RECORD
 from models.counting.streamed import JointCounter, StreamedCounter, count_shard
 from models.counting.units import record_weights, unit_tags, weights_among
 from tests.models.counting.questions import all_questions
+from tests.models.counting.shards import Shards
 
 KEY = bytes(range(32))
 COLUMNS = [
@@ -34,25 +34,6 @@ def domain(*, with_units: bool) -> TableDomain:
             "columns": columns,
         }
     )
-
-
-class Shards:
-    """Rows in memory, in parts of uneven length, as lists of batches."""
-
-    shard_bytes, cut = 1, "as given"
-
-    def __init__(self, rows: pa.RecordBatch, cuts: list[int]) -> None:
-        self._parts = [
-            [rows.slice(start, (stop - start) // 2), rows.slice(start + (stop - start) // 2, (stop - start + 1) // 2)]
-            for start, stop in zip([0, *cuts], [*cuts, rows.num_rows], strict=True)
-        ]  # fmt: skip
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def read(self, shard: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        for batch in self._parts[shard]:
-            yield batch if columns is None else batch.select(columns)
 
 
 def rows(*, with_units: bool, records: int = 700, patients: int = 90, seed: int = 0) -> pa.RecordBatch:
