@@ -6,30 +6,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.artifacts.bundle import unpack
-from core.artifacts.sampling.sampler import Sampler
-from core.dp.adjacency import Adjacency, PrivacyUnit
-from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.codec import batch_of
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
-from core.plan.plan import Plan, make_plan
-from core.plan.spec import SynthesisSpec
-from models.bundle import write_bundle
 from models.coding import coded_table
 from models.counting.memory import MemoryCounter
 from models.counting.question import CountQuestion
 from models.counting.streamed import StreamedCounter
 from models.encoding import codes_alone, ordered_columns
-from models.randomness import KeyedStreams
-from models.registry import make_synthesizer
-from models.synthesizer import NullHost, TrainedGenerator
 from tests.models.counting.shards import Shards
+from tests.models.default_order import planned, released
 
 ROWS = 4000
 KEY = bytes(range(32))
 DATE: dict[str, Any] = {"kind": "date", "lower": "2022-01-01", "upper": "2023-12-31"}
-CERTIFICATE = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
 DIFFERENCE = {"from": "admitted", "upper": 40, "bins": 41}
 
 
@@ -55,17 +45,6 @@ def stays() -> pa.RecordBatch:
     admitted = 18_993 + rng.integers(0, 690, ROWS)
     discharged = np.where(rng.random(ROWS) < 0.05, np.nan, admitted + stay)
     return batch_of(DOMAIN, [admitted.astype(np.float64), discharged, urgent.astype(np.float64)])
-
-
-def planned(domain: TableDomain) -> Plan:
-    return make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options={}),
-        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
-        declared_size=ROWS,
-        domain=domain,
-        adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=None),
-    )
 
 
 def questions() -> list[CountQuestion]:
@@ -106,20 +85,14 @@ def test_a_record_touches_one_cell_of_every_table_as_without_differences():
             moved = np.abs(one - other)
             assert np.count_nonzero(moved) == 1
             assert moved.sum() == one.sum() / ROWS, "one record"
-    with_difference, without = planned(DOMAIN), planned(own)
+    with_difference, without = (planned(domain, records=ROWS) for domain in (DOMAIN, own))
     assert own.cardinalities[1] == DOMAIN.cardinalities[1]
     assert with_difference.mechanism == without.mechanism, "the same charge"
 
 
 def test_drawn_stays_have_the_law_of_the_rows_and_that_of_the_urgent():
     document = declared(difference=DIFFERENCE)
-    generator = make_synthesizer("idpgan").fit(
-        coded_table([stays()], DOMAIN), planned(DOMAIN), KeyedStreams(KEY), NullHost()
-    )
-    assert isinstance(generator, TrainedGenerator)
-    generator.network.eval().float().cpu()
-    bundle = unpack(write_bundle(generator=generator, domain=document, certificate=CERTIFICATE))
-    (made,) = Sampler(bundle).batches(20_000)
+    made = released(document, stays(), key=KEY, draws=20_000)
     assert made.schema == storage_schema(DOMAIN)
     real, drawn = (coded_table([batch], DOMAIN).codes for batch in (stays(), made))
     for urgent in (0, 1):

@@ -6,32 +6,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.artifacts.bundle import unpack
-from core.artifacts.sampling.sampler import Sampler
-from core.dp.adjacency import Adjacency, PrivacyUnit
-from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.codec import batch_of
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
-from core.plan.plan import make_plan
-from core.plan.spec import SynthesisSpec
-from models.bundle import write_bundle
 from models.coding import coded_table
 from models.counting.memory import MemoryCounter
 from models.counting.question import CountQuestion
 from models.counting.streamed import StreamedCounter
 from models.encoding import codes_alone, ordered_columns
-from models.randomness import KeyedStreams
-from models.registry import make_synthesizer
-from models.synthesizer import NullHost, TrainedGenerator
 from tests.models.counting.shards import Shards
+from tests.models.default_order import released
 
 ROWS = 6000
 KEY = bytes(range(32))
 DATE: dict[str, Any] = {
     "name": "admitted", "kind": "date", "lower": "2015-01-01", "upper": "2022-12-31", "null": "category",
 }  # fmt: skip
-CERTIFICATE = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
 
 
 def declared(*patterns: str) -> dict[str, Any]:
@@ -78,28 +68,6 @@ def test_stored_rows_are_counted_as_coded_ones():
         np.testing.assert_array_equal(one, other)
 
 
-def released(*patterns: str) -> pa.RecordBatch:
-    """Rows of a release of the visits."""
-    document = declared(*patterns)
-    domain = TableDomain.from_json(document)
-    plan = make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options={}),
-        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
-        declared_size=ROWS,
-        domain=domain,
-        adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=None),
-    )
-    generator = make_synthesizer("idpgan").fit(
-        coded_table([visits()], domain), plan, KeyedStreams(KEY), NullHost()
-    )
-    assert isinstance(generator, TrainedGenerator)
-    generator.network.eval().float().cpu()
-    bundle = unpack(write_bundle(generator=generator, domain=document, certificate=CERTIFICATE))
-    (batch,) = Sampler(bundle).batches(20_000)
-    return batch
-
-
 def shares(batch: pa.RecordBatch, place: int, *, urgent: bool) -> np.ndarray:
     domain = TableDomain.from_json(declared("weekday", "month"))
     codes = coded_table([batch], domain).codes
@@ -109,7 +77,7 @@ def shares(batch: pa.RecordBatch, place: int, *, urgent: bool) -> np.ndarray:
 
 
 def test_drawn_dates_have_the_weekdays_and_months_of_the_rows_and_those_of_urgent_visits():
-    real, made = visits(), released("weekday", "month")
+    real, made = visits(), released(declared("weekday", "month"), visits(), key=KEY, draws=20_000)
     assert made.schema == storage_schema(TableDomain.from_json(declared()))
     for place, most in ((2, 0.05), (3, 0.08)):
         for urgent in (False, True):

@@ -22,8 +22,9 @@ from core.artifacts.reports.columns import columns_of, default_target, target_of
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.sampler_script import render_script
 from core.plan.domain import TableDomain
-from core.plan.domain.codec import draw_values, encode
+from core.plan.domain.codec import encode
 from tests.core.artifacts import stand_in
+from tests.core.artifacts.script_draws import require_same_draws
 from tests.core.artifacts.test_sampler_script import loaded, unzipped
 from understudy.local.frames import clean_frame
 
@@ -85,22 +86,7 @@ def test_a_condition_fixes_the_distance(rules: list[dict[str, Any]]):
 
 @pytest.mark.parametrize("rules", [[], RULES])
 def test_the_script_draws_the_same_rows_from_the_same_codes(rules: list[dict[str, Any]]):
-    domain = TableDomain.from_json(DOMAIN)
-    module = loaded(render_script(bundle(rules=rules).manifest, DOMAIN | {"rules": rules}))
-    rng = np.random.default_rng(3)
-    codes = np.stack([rng.integers(0, size, 5000) for size in domain.cardinalities], axis=1)
-    expected = draw_values(domain, codes, np.random.default_rng(4))
-    rng = np.random.default_rng(4)
-    # The service draws no number for a word.
-    found = [
-        module.decode_with_patterns(
-            column, codes, place, np.zeros(5000) if column["kind"] == "text" else rng.random(5000)
-        )
-        for place, column in enumerate(module.COLUMNS)
-    ]
-    module.add_starts(found, module.DIFFERENCES)
-    for own, other in zip(found, expected, strict=True):
-        assert np.array_equal(own, other, equal_nan=True)
+    require_same_draws(bundle(rules=rules).manifest, DOMAIN | {"rules": rules}, rows=5000)
 
 
 @pytest.mark.parametrize("rules", [[], RULES])

@@ -22,7 +22,8 @@ from core.artifacts.sampling.sampler_script import render_script
 from core.plan.domain import TableDomain
 from core.plan.domain.codec import draw_values, encode
 from tests.core.artifacts import stand_in
-from tests.core.artifacts.test_sampler_script import loaded, unzipped
+from tests.core.artifacts.script_draws import require_same_draws
+from tests.core.artifacts.test_sampler_script import unzipped
 
 DOMAIN: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -96,16 +97,7 @@ def test_a_condition_may_fix_a_weekday(rules: list[dict[str, Any]]):
 
 @pytest.mark.parametrize("rules", [[], RULES])
 def test_the_script_draws_the_same_times_from_the_same_codes(rules: list[dict[str, Any]]):
-    domain = TableDomain.from_json(DOMAIN)
-    module = loaded(render_script(bundle(rules=rules).manifest, DOMAIN | {"rules": rules}))
-    rng = np.random.default_rng(3)
-    codes = np.stack([rng.integers(0, size, 5000) for size in domain.cardinalities], axis=1)
-    expected = draw_values(domain, codes, np.random.default_rng(4))
-    rng = np.random.default_rng(4)
-    for place, column in enumerate(module.COLUMNS):
-        if column["kind"] != "text":
-            found = module.decode_with_patterns(column, codes, place, rng.random(5000))
-            assert np.array_equal(found, expected[place], equal_nan=True)
+    require_same_draws(bundle(rules=rules).manifest, DOMAIN | {"rules": rules}, rows=5000)
 
 
 def test_the_script_runs_without_this_package(tmp_path: Path):

@@ -7,15 +7,12 @@ import pytest
 
 from core.artifacts.asking.estimates import Estimates
 from core.artifacts.asking.rules_check import RulesCheck, check_rules
-from core.dp.adjacency import Adjacency, PrivacyUnit
-from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.table import TableDomain
-from core.plan.plan import make_plan
-from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import measure
 from tests.core.plan.domain.ruled import document, words
+from tests.models.default_order import planned
 from tests.models.tables import streams
 
 ROWS = 5000
@@ -54,14 +51,7 @@ def checked(rule: str, *, target: str | None, broken: float, seed: int) -> Rules
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
     )
-    plan = make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options={}),
-        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
-        declared_size=ROWS,
-        domain=domain,
-        adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=None),
-    )
+    plan = planned(domain, records=ROWS)
     counts = released_counts(measure(table, plan, streams(seed)), table, plan)
     assert counts is not None
     return check_rules(domain, Estimates(counts))
