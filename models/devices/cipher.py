@@ -46,7 +46,7 @@ class StreamWords:
         self._counters = counters.to(torch.int32)  # the low 32 bits
         self.made = torch.zeros(blocks * BLOCK_WORDS, dtype=torch.int64, device=device)
         """The words generated last; a static tensor."""
-        self._make = self._way()
+        self._make = self._checked()
 
     def __call__(self, reader: KeystreamReader) -> Tensor:
         """(words,) int64 patterns of the words from the beginning of a reader's stream, valid until the next call.
@@ -75,8 +75,8 @@ class StreamWords:
         words = state.add_(torch.cat((a, b, c, d)))
         self.made.view(torch.int32).view(-1, 16).copy_(words.T)
 
-    def _way(self) -> Callable[[], None]:
-        """The fastest way to make the words that gives the library's: one kernel, torch's operations captured, or launched."""
+    def _checked(self) -> Callable[[], None]:
+        """The fastest implementation that gives the library's words: one kernel, torch's operations captured, or launched."""
         key, nonce = bytes(range(32)), bytes(range(12))
         theirs = KeystreamReader(key, nonce).words_into(np.empty(len(self), dtype=np.uint64))
         expected = torch.from_numpy(theirs.view(np.int64))
@@ -85,7 +85,7 @@ class StreamWords:
             self._make = make
             return torch.equal(self(KeystreamReader(key, nonce)).cpu(), expected)
 
-        for make in self._faster_ways():
+        for make in self._fast_implementations():
             try:
                 if gives_the_librarys_words(make):
                     return make
@@ -97,7 +97,7 @@ class StreamWords:
             raise DeviceDiffers
         return self._blocks
 
-    def _faster_ways(self) -> Iterator[Callable[[], None]]:
+    def _fast_implementations(self) -> Iterator[Callable[[], None]]:
         with suppress(RuntimeError):  # what cannot be compiled is made by torch's operations
             kernel = keystream_kernel(self._start, self.made.view(torch.int32))
             if kernel is not None:
