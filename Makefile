@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-orders bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-orders bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -164,6 +164,11 @@ bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, 
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method rule-without-privacy --headline || exit 1; \
 	done
+
+bench-critic-seeds: $(DEV_INSTALLED) ## critics without an anchor over seeds, lengths and rhythms, on held-out images (needs UNDERSTUDY_DATA; a GPU, or days)
+	$(BIN)/python -m benchmarks.images.critic_seeds mnist --epsilon 10 --seeds 10 --critic-steps 1 5 50 adaptive --device cuda
+	$(BIN)/python -m benchmarks.images.critic_seeds mnist --epsilon 4 --seeds 3 --efforts standard long --made 60000 --device cuda
+	$(BIN)/python -m benchmarks.images.critic_seeds fashion_mnist --epsilon 4 --seeds 2 --efforts standard long --made 60000 --device cuda
 
 bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on MNIST (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.images.curve_runs mnist

@@ -61,11 +61,17 @@ def plan_of(images: ImageSet, *, epsilon: float, options: dict[str, Any]) -> Pla
     )
 
 
+def key_of(seed: int) -> bytes:
+    """The key of a training, derived from its seed, so that nothing here is private."""
+    return hashlib.sha256(f"understudy benchmark, not private, idpgan {seed}".encode()).digest()
+
+
 def idpgan(images: ImageSet, plan: Plan, *, seed: int, placement: Placement = HOST) -> Pictures:
     """Images made under a plan, as many as are scored; trained where the placement says, drawn on the CPU."""
-    key = hashlib.sha256(f"understudy benchmark, not private, idpgan {seed}".encode()).digest()
     with repeatable():
-        made = IdpganSynthesizer(placement).fit(images.private(), plan, KeyedStreams(key), NullHost())
+        made = IdpganSynthesizer(placement).fit(
+            images.private(), plan, KeyedStreams(key_of(seed)), NullHost()
+        )
     assert made.label_probabilities is not None, "the sets of the benchmarks have labels"
     return drawn(
         made.network,

@@ -27,6 +27,8 @@ STEPS_BY_EPSILON = ((1.0, 500), (4.0, 1000), (float("inf"), 2000))
 """Number of noisy updates of a critic beside an anchor, by the smallest listed epsilon not below the target."""
 STEPS_BY_EFFORT = {"quick": 1000, "standard": 4000, "long": 8000}
 """The same for a table's critic without an anchor, by the effort."""
+USUAL_EFFORT = "standard"
+"""The effort of a table's critic without an anchor if the order sets none."""
 ANCHOR_SHARE_BY_EPSILON = ((1.0, 0.97), (4.0, 0.93), (float("inf"), 0.9))
 """The anchor's share of squared mu, likewise; the rest is the critic's."""
 LABEL_SHARE = 0.02
@@ -213,8 +215,9 @@ def _usual_steps(effort: str | None, facts: PublicFacts, *, anchor: bool, asks: 
         InvalidSpec: the order sets an effort beside an anchor.
     """
     if not anchor:
-        by_effort = STEPS_BY_EFFORT if facts.image is None else image_rules.STEPS_BY_EFFORT
-        return by_effort[effort or "standard"]
+        if facts.image is None:
+            return STEPS_BY_EFFORT[effort or USUAL_EFFORT]
+        return image_rules.STEPS_BY_EFFORT[effort or image_rules.USUAL_EFFORT]
     if effort is not None:
         raise InvalidSpec(
             "an effort is the length of the training of a critic without an anchor",

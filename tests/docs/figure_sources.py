@@ -14,6 +14,7 @@ SOURCES = {
     "idpgan.md": ("images", "adult", "degenerate"),
     "rules-study.md": (
         "rules_study",
+        "critic_seeds",
         "adult",
         "cost",
         "expected_error",
