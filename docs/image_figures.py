@@ -15,11 +15,11 @@ _FIRST = (
     "real images",
     "anchor only",
     "critic only",
-    "critic only, by the rule",
-    "critic only, by the rule, long",
+    "critic only, standard",
+    "critic only, long",
     "anchor and critic",
 )
-_CRITICS_ALONE = ("critic only", "critic only, by the rule, without privacy")
+_CRITICS_ALONE = ("critic only", "critic only, without privacy")
 _INTRODUCTION = """\
 `make bench-images`. Classifiers are trained on synthetic images with one public recipe and tested on the whole test file: the paper's
 LeNet-type network, a perceptron, logistic regression. Inception score and the distance of features come from a classifier that

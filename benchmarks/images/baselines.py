@@ -97,7 +97,7 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
 METHODS: dict[str, str] = {
     "mean-embedding": "mean embedding",
     "wgan-gp": "WGAN-GP without privacy",
-    "rule-without-privacy": "critic only, by the rule, without privacy",
+    "rule-without-privacy": "critic only, without privacy",
     **{name: method.title for name, method in PRIVATE_GANS.items()},
 }
 """What `--method` may name, and how the tables name it."""

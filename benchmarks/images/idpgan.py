@@ -42,8 +42,8 @@ SHORT: dict[str, Any] = {
 PARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "anchor": ("anchor only", {"critic": False}),
     "critic": ("critic only", {"anchor": False, **SHORT}),
-    "critic-by-rule": ("critic only, by the rule", {"anchor": False}),
-    "critic-long": ("critic only, by the rule, long", {"anchor": False, "effort": "long"}),
+    "critic-standard": ("critic only, standard", {"anchor": False, "effort": "standard"}),
+    "critic-long": ("critic only, long", {"anchor": False, "effort": "long"}),
     "both": ("anchor and critic", {"critic": True}),
 }
 """What runs, as the tables name it, and the options that say so."""

@@ -96,11 +96,11 @@ def test_a_critic_alone_at_another_budget_than_the_rule_s_says_which():
 
 
 def test_a_rule_without_privacy_that_was_cut_says_so_too():
-    name = "critic only, by the rule, without privacy"
+    name = "critic only, without privacy"
     cut = run(name, None, 0, 0.9) | {"options": {"steps": 2000, "expected_batch_size": 128}}
     whole = run(name, None, 1, 0.9) | {"options": {}}
     text = "\n".join(images({"runs": {"cut": cut, "whole": whole}, "machine": {}}))
     assert (
-        '"Critic only, by the rule, without privacy" at seed 0 is not the rule\'s, for want of time, '
+        '"Critic only, without privacy" at seed 0 is not the rule\'s, for want of time, '
         "but ordered with steps 2000, expected_batch_size 128.\n"
     ) in text
