@@ -54,6 +54,31 @@ MUTANTS = (
         killed_by=ALONE,
     ),
     Mutant(
+        name="distance-from-the-mean-distance",
+        module="core.plan.domain.differences",
+        function="distances",
+        before="""
+            apart: NDArray[np.float64] = (end - start) / difference["unit"]
+        """,
+        after="""
+            apart: NDArray[np.float64] = (end - start) / difference["unit"]
+            apart = apart - np.round(np.nanmean(apart)) + 1
+        """,
+        bug="distances between two columns are coded relative to the mean distance of the table",
+        source="centring by private rows before clipping",
+        killed_by=ALONE,
+    ),
+    Mutant(
+        name="distance-from-another-row",
+        module="core.plan.domain.differences",
+        function="distances",
+        before="(end - start) / difference['unit']",
+        after="(end - np.roll(start, 1)) / difference['unit']",
+        bug="the distance of a row is taken from the first column of the row before it",
+        source="lagged differences, as of time series: one record moves the codes of two rows",
+        killed_by=ALONE,
+    ),
+    Mutant(
         name="missing-values-imputed",
         module="core.plan.domain.codec",
         function="_filled",

@@ -24,23 +24,28 @@ DOMAIN = TableDomain.from_json(
                 "null": "category", "outside": "clamp", "infinite": "clamp", "unreadable": "null",
             },
             {"name": "sick", "kind": "boolean", "true": "yes", "false": "no", "null": "category"},
+            {"name": "came", "kind": "date", "lower": "2020-01-01", "upper": "2020-12-31", "bins": 12, "null": "category"},
+            {
+                "name": "left", "kind": "date", "lower": "2020-01-01", "upper": "2021-01-31", "null": "category",
+                "outside": "clamp", "difference": {"from": "came", "upper": 20},
+            },
         ],
     }
 )  # fmt: skip
 ROWS = [
-    "A,30,5.0,yes",
-    "A,30,5.0,yes",
-    "A,31,5.1,no",
-    "B,50,7.5,no",
-    "B,64,3.0,yes",
-    "C,70,6.0,no",
-    "nowhere,33,9.9,no",
-    "C,-5,-1000,yes",
-    "B,40,1e300,yes",
-    "A,41,-inf,no",
-    "A,,NaN,",
-    "B,44,much,yes",
-    "A,44,,no",
+    "A,30,5.0,yes,2020-01-01,2020-01-01",
+    "A,30,5.0,yes,2020-01-01,2020-01-01",
+    "A,31,5.1,no,2020-03-30,2020-04-02",
+    "B,50,7.5,no,2020-12-31,2021-01-04",
+    "B,64,3.0,yes,2020-06-01,2020-06-30",
+    "C,70,6.0,no,2020-06-01,",
+    "nowhere,33,9.9,no,,",
+    "C,-5,-1000,yes,,2020-06-05",
+    "B,40,1e300,yes,2020-02-28,2020-03-01",
+    "A,41,-inf,no,2020-05-05,2030-01-01",
+    "A,,NaN,,2020-05-05,2020-05-12",
+    "B,44,much,yes,2020-09-09,2020-09-10",
+    "A,44,,no,2020-11-11,2020-11-11",
 ]
 
 
@@ -49,7 +54,7 @@ def coded(folder, rows: list[str]) -> PrivateTable:
     folder.mkdir()
     store = open_store(folder.as_uri())
     store_rows(
-        ["\n".join(["ward,age,dose,sick", *rows, ""]).encode()],
+        ["\n".join(["ward,age,dose,sick,came,left", *rows, ""]).encode()],
         content_type=CSV,
         domain=DOMAIN,
         store=store,
