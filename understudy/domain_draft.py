@@ -29,7 +29,7 @@ from understudy.draft_numbers import (
     are_codes,
     numbers,
 )
-from understudy.draft_times import is_time, times
+from understudy.draft_times import is_time, moments_note, times
 from understudy.draft_words import (
     are_keys,
     code_book,
@@ -52,6 +52,8 @@ MARK = "_from_data"
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
 _FEWEST_ROWS_FOR_IDS = 20
+_FEWEST_NUMBERED = 100
+"""Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
 _SEVERAL = 1.1
 """Rows of a person on average from which a table is one of events."""
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
@@ -320,15 +322,7 @@ def _point_at_keys(columns: Sequence[dict[str, Any]], keys: Collection[str]) -> 
 
 def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
     """The column that says whose record it is, if one repeats, the reason in a sentence, and columns that may say it instead."""
-    keys = {
-        name: fact
-        for name, fact in facts.items()
-        if fact.readable
-        and not is_time(fact)
-        and fact.distinct >= _FEWEST_ROWS_FOR_IDS
-        and not fact.unique
-        and (fact.whole or not fact.numeric)
-    }
+    keys = {name: fact for name, fact in facts.items() if _may_be_key(fact)}
     persons = [name for name in keys if names_a_person(name)]
     if persons:
         name = max(persons, key=lambda name: keys[name].distinct)
@@ -351,6 +345,17 @@ def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
             others,
         )
     return None, "Each row is protected by itself: no column seems to say whose row it is.", []
+
+
+def _may_be_key(fact: Facts) -> bool:
+    """Whether many values of a column repeat and none is a measurement."""
+    return (
+        fact.readable
+        and not is_time(fact)
+        and fact.distinct >= _FEWEST_ROWS_FOR_IDS
+        and not fact.unique
+        and (fact.whole or not fact.numeric)
+    )
 
 
 def _target(columns: list[dict[str, Any]]) -> str | None:
@@ -406,9 +411,17 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
         return {"kind": "ignored", NOTE: reason}
     if is_time(fact):
         return times(fact)
-    if fact.numeric and not are_codes(name, fact):
-        return numbers(name, fact)
+    if fact.numeric and (moments_note(name, fact) or not are_codes(name, fact)):
+        return _measured(name, fact)
     return words(name, fact, codes=fact.numeric, frame=frame)
+
+
+def _measured(name: str, fact: Facts) -> dict[str, Any]:
+    if _may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
+        return {"kind": "ignored", NOTE: "An identifier that repeats: its numbers measure nothing."}
+    column = numbers(name, fact)
+    column[NOTE] = f"{column[NOTE]} {moments_note(name, fact)}".rstrip()
+    return column
 
 
 def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
@@ -419,7 +432,7 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
         return "The column is empty."
     if is_time(fact):
         return None
-    measured = fact.numeric and (not fact.whole or names_amount(name))
+    measured = fact.numeric and (not fact.whole or names_amount(name) or moments_note(name, fact) != "")
     if fact.unique and fact.present >= _FEWEST_ROWS_FOR_IDS and not measured:
         return "Every value differs: an identifier or free text, which must not be modelled."
     if names_contact(name) and not fact.numeric and fact.distinct >= _FEWEST_ROWS_FOR_IDS:

@@ -7,9 +7,13 @@ from typing import Any
 from understudy.draft_bounds import BINS, choose_bounds
 from understudy.draft_categories import NOTE
 from understudy.draft_numbers import bounds_note
+from understudy.draft_words import names_moment
 from understudy.table_facts import MONTHS, Facts
 
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
+_PARTS = {"seconds": 1, "milliseconds": 1_000}
+_EARLIEST, _LATEST = 6e8, 2.6e9
+"""Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
 _EPOCH = date(1970, 1, 1).toordinal()
 _FIRST, _LAST = (date(1900, 1, 1).toordinal() - _EPOCH, date(2100, 12, 31).toordinal() - _EPOCH)
 
@@ -34,6 +38,16 @@ def _plausible(fact: Facts, name: str) -> bool:
     # A school year such as 2011-12 is no month.
     is_text = not fact.numeric or (name == "%m.%Y" and fact.zero_led and fact.decimals == len("2024"))
     return is_text and any(day.month != (day.year + 1) % 100 for day in map(_day, numbers))
+
+
+def moments_note(name: str, fact: Facts) -> str:
+    """What to tell of whole numbers that are moments by their name and their size; empty for other numbers."""
+    if not (fact.numeric and fact.whole and names_moment(name)):
+        return ""
+    for unit, parts in _PARTS.items():
+        if parts * _EARLIEST <= fact.lower and fact.upper < parts * _LATEST:
+            return f"Looks like {unit} since 1970: written as dates (2024-05-31T09:30:00), the column would keep weekdays and months."
+    return ""
 
 
 def times(fact: Facts) -> dict[str, Any]:

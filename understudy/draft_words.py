@@ -80,6 +80,10 @@ _NATURAL = (
 )
 """Words of a name, and bounds of what they measure."""
 _CLOCK = frozenset({"time", "hhmm", "hourmin", "clock"})
+_MOMENTS = frozenset({
+    "ts", "time", "timestamp", "epoch", "unix", "utc", "date", "datetime", "at", "start", "end", "begin", "created", "updated", "modified", "seen",
+    "zeit", "zeitpunkt", "datum", "heure", "fecha",
+})  # fmt: skip
 _THINGS = frozenset({
     "flight", "vehicle", "device", "machine", "sensor", "order", "invoice", "trip", "ticket", "session", "case", "encounter", "plate",
     "tailnum", "serial", "contract", "policy", "parcel", "shipment",
@@ -192,6 +196,11 @@ def natural_scale(name: str) -> Sequence[tuple[float, float]]:
 def names_clock(name: str) -> bool:
     """Whether a name is that of a time of the day."""
     return not _CLOCK.isdisjoint(words_of(name))
+
+
+def names_moment(name: str) -> bool:
+    """Whether a name is that of a moment, such as "created_at" or "ts"."""
+    return not _MOMENTS.isdisjoint(words_of(name))
 
 
 def names_amount(name: str) -> bool:

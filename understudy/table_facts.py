@@ -57,6 +57,8 @@ _MOST_SAMPLED = 1 << 16
 """Distinct values of a column that are kept with their counts; beyond them every second one by a hash, then every fourth."""
 _DIGITS = 4
 """Significant digits to which numbers are rounded for their distribution."""
+_FEWEST_STEPS = 1000
+"""Steps of that rounding that the numbers of a column span at least; those of fewer, such as degrees of one town, are not rounded."""
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ISO_TIME = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
@@ -235,7 +237,7 @@ class Facts:
         decimals: Most digits after the point.
         whole: Whether all numbers are whole.
         zero_led: Whether a number begins with a needless zero, as codes do.
-        spread: Counts of numbers, rounded to four significant digits.
+        rounded: Counts of numbers, rounded to four significant digits.
         days: For each date format that fits all values, counts of the days since 1970-01-01.
         clock: The finest unit of times, of `_CLOCKS`.
     """
@@ -254,11 +256,27 @@ class Facts:
     decimals: int = 0
     whole: bool = True
     zero_led: bool = False
-    spread: Counter[float] = field(default_factory=Counter)
+    rounded: Counter[float] = field(default_factory=Counter)
     days: dict[str, Counter[int]] = field(
         default_factory=lambda: {name: Counter() for name in ("date", "datetime", *_FORMATS)}
     )
     clock: str = "day"
+    _unrounded: Counter[float] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def spread(self) -> Counter[float]:
+        """Counts of numbers: rounded ones, or the kept ones as they are if they lie so close together that rounding would merge them."""
+        far = max(abs(self.lower), abs(self.upper))
+        if not self.rounded or self.lower == self.upper:
+            return self.rounded
+        if self.upper - self.lower >= _FEWEST_STEPS * 10.0 ** (math.floor(math.log10(far)) + 1 - _DIGITS):
+            return self.rounded
+        if self._unrounded is None:
+            self._unrounded = Counter[float]()
+            for text, count in self.values.items():
+                if text not in (self.odd or ()):
+                    self._unrounded[float(text)] += count
+        return self._unrounded
 
     @property
     def distinct(self) -> int:
@@ -281,6 +299,7 @@ class Facts:
         import pyarrow.compute as pc
 
         self.rows += len(values)
+        self._unrounded = None
         kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
         if not is_readable(kind):
             self.readable = False
@@ -345,7 +364,7 @@ class Facts:
         )
         found, counts = np.unique(np.asarray(numbers), return_counts=True)
         for value, count in zip(found.tolist(), counts.tolist(), strict=True):
-            self.spread[float(f"{value:.{_DIGITS}g}")] += count
+            self.rounded[float(f"{value:.{_DIGITS}g}")] += count
 
     def _date(self, bare: Any) -> None:  # noqa: ANN401
         import numpy as np

@@ -42,6 +42,47 @@ def test_an_identifier_of_few_rows_each_is_left_out_as_one(tmp_path: Path):
     assert "list them as categories" not in household[NOTE]
 
 
+@pytest.mark.parametrize("first", [0, 100_000])
+@pytest.mark.parametrize(("name", "kind"), [("order_no", "ignored"), ("rooms_total", "numeric")])
+def test_numbered_things_are_no_quantity_wherever_the_numbers_begin(
+    tmp_path: Path, name: str, kind: str, first: int
+):
+    rows = "".join(f"{first + n // 3},{n % 7}\n" for n in range(3000))
+    assert column(draft_domain(write(tmp_path, f"{name},x\n{rows}".encode())), name)["kind"] == kind
+
+
+def test_a_count_that_is_called_like_a_key_stays_a_quantity(tmp_path: Path):
+    rows = "".join(f"{n % 30},{n % 7}\n" for n in range(3000))
+    assert (
+        column(draft_domain(write(tmp_path, f"visits_no,x\n{rows}".encode())), "visits_no")["kind"]
+        == "numeric"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "step", "unit"),
+    [("ts", 1_700_000_000, 61, "seconds"), ("created_at", 1_700_000_000_000, 61_007, "milliseconds")],
+)
+@pytest.mark.parametrize("each", [1, 3])
+def test_moments_as_numbers_are_numbers_and_the_note_says_what_dates_would_keep(
+    tmp_path: Path, name: str, first: int, step: int, unit: str, each: int
+):
+    rows = "".join(f"{first + step * (n // each)},{n % 7}\n" for n in range(6000))
+    moment = column(draft_domain(write(tmp_path, f"{name},x\n{rows}".encode())), name)
+    assert (moment["kind"], moment["type"]) == ("numeric", "integer")
+    assert first - moment["lower"] <= 0.1 * step * 6000 / each
+    assert 0 < moment["upper"] - (first + step * 5999 // each) < 0.1 * step * 6000 / each
+    assert f"Looks like {unit} since 1970" in moment[NOTE]
+
+
+def test_bounds_of_numbers_close_together_and_far_from_zero_are_close(tmp_path: Path):
+    rows = "".join(f"{5_000_000 + n % 600},{48.1 + (n % 977) / 97_700:.5f}\n" for n in range(6000))
+    draft = draft_domain(write(tmp_path, f"sum,latitude\n{rows}".encode()))
+    bounds = {each["name"]: (each["lower"], each["upper"]) for each in draft["columns"]}
+    assert bounds["sum"] == (5_000_000, 5_000_600)
+    assert bounds["latitude"] == pytest.approx((48.1, 48.11), abs=1e-9)
+
+
 @pytest.mark.parametrize("name", ["mcc", "MCC", "sic_2007", "nuts3"])
 def test_numbers_of_known_classifications_are_codes(tmp_path: Path, name: str):
     codes = (4111, 5411, 5541, 5812, 6011)
