@@ -31,6 +31,7 @@ _TAIL: Final = 0.01
 _MOST_UNITS: Final = 92
 """Units of a distance, such as days of a quarter, up to which each has a bin of its own."""
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_ISO_DATE: Final = len("2024-05-31")
 _OF_OWN_VALUES: Final = ("edges", "bins", "spacing", "specials", "patterns", "most")
 
 Column = dict[str, Any]
@@ -91,12 +92,17 @@ def hold_starts(columns: Sequence[Column]) -> None:
             if not isinstance(difference, dict):
                 continue
             start = by_name.get(difference.get("from"), {})
-            if start.get("kind") != column.get("kind") or start is column:
+            is_day_of_time = _is_day_of_time(start, column)
+            if (start.get("kind") != column.get("kind") and not is_day_of_time) or start is column:
                 drop_difference(column)
                 continue
             if "lower" in start and "lower" in column and isinstance(start["lower"], type(column["lower"])):
-                column["lower"] = min(column["lower"], start["lower"])
-                column["upper"] = max(column["upper"], start["upper"])
+                ends = [
+                    str(start[key])[:_ISO_DATE] if is_day_of_time else start[key]
+                    for key in ("lower", "upper")
+                ]
+                column["lower"] = min(column["lower"], ends[0])
+                column["upper"] = max(column["upper"], ends[1])
 
 
 def drop_difference(column: Column) -> None:
@@ -151,20 +157,33 @@ def _close_pairs(columns: Sequence[Column], values: Mapping[str, "Floats"]) -> I
 def _are_alike(one: Column, other: Column) -> bool:
     """Whether the service takes the difference of two columns."""
     keys = ("kind", "resolution", "type", "decimals")
+    if _is_day_of_time(one, other) or _is_day_of_time(other, one):
+        return True
     return all(one.get(key) == other.get(key) for key in keys)
+
+
+def _is_day_of_time(start: Column, end: Column) -> bool:
+    """Whether the second column is a date and the first one a time, whose day it can start from."""
+    kinds = (start.get("kind"), end.get("kind"))
+    return kinds == ("datetime", "date") and end.get("resolution") == "day"
 
 
 def _compared(one: Column, other: Column, values: Mapping[str, "Floats"], narrow: float) -> _Close | None:
     """Two columns, the usually smaller one first, if they are close."""
     import numpy as np
 
-    unit = _SECONDS[one["resolution"]] if "resolution" in one else 1
-    apart = (values[other["name"]] - values[one["name"]]) / unit
+    if _is_day_of_time(other, one):
+        one, other = other, one
+    unit = _SECONDS[other["resolution"]] if "resolution" in other else 1
+    begun = values[one["name"]]
+    if _is_day_of_time(one, other):
+        begun = np.floor(begun / unit) * unit
+    apart = (values[other["name"]] - begun) / unit
     apart = apart[~np.isnan(apart)]
     if len(apart) < _FEWEST_ROWS:
         return None
     start, end = one, other
-    if (apart <= 0).mean() >= IN_ORDER and (apart < 0).any():
+    if (apart <= 0).mean() >= IN_ORDER and (apart < 0).any() and one["kind"] == other["kind"]:
         start, end, apart = other, one, -apart
     if start.get("specials"):
         return None
@@ -235,6 +254,8 @@ def _draft(found: _Close) -> None:
 def _note(found: _Close, column: Column, lower: float) -> str:
     unit = f" {column['resolution']}s" if "resolution" in column else ""
     start, difference = found.start["name"], column[DIFFERENCE]
+    if _is_day_of_time(found.start, column):
+        start = f"the day of {start}"
     before = "never below" if found.share_in_order == 1 else "hardly ever below"
     order = f" It is {before} {start}, and synthetic rows keep that." if lower >= 0 else ""
     return (

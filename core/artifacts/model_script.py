@@ -59,8 +59,10 @@ def distance_from(start, row, number):
         if start["stand_in"] is None:
             return None
         text = start["stand_in"]
-    begin = number_of(start, text)[0]
-    apart = (min(max(number, start["lowest"]), start["highest"]) - min(max(begin, start["lower"]), start["upper"])) / start["unit"]
+    begin = min(max(number_of(start, text)[0], start["lower"]), start["upper"])
+    if start["start_unit"] != 1:
+        begin = begin // start["start_unit"]
+    apart = (min(max(number, start["lowest"]), start["highest"]) - begin) / start["unit"]
     return apart if start["scale"] is None else round(apart * start["scale"]) / start["scale"]
 
 
@@ -274,7 +276,7 @@ def _difference_coder(place: int, domain: TableDomain) -> dict[str, Any]:
     return coded | {
         **{key: own[key] for key in kept},
         "start": {key: start[key] for key in (*kept, "lower", "upper", "lowest", "highest")}
-        | {key: difference[key] for key in ("unit", "scale")},
+        | {key: difference[key] for key in ("start_unit", "unit", "scale")},
     }
 
 

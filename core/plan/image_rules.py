@@ -21,8 +21,8 @@ BATCH = 256
 
 STEPS_BY_EFFORT = {"quick": 1000, "standard": 4000, "long": 8000}
 """Noisy updates of a critic without an anchor, by the effort. The generator moves after each."""
-USUAL_EFFORT = "long"
-"""The effort of a critic without an anchor if the order sets none: on held-out images every seed was better than at "standard"."""
+LONG_UNITS = 50_000
+"""Minimum declared units for a critic without an anchor to train "long" if the order sets no effort."""
 ALONE_BATCH, ALONE_BATCH_PART = (256, 2048), 200
 """Limits of its expected batch, in units, and the batch as a fraction of the declared size."""
 ALONE_GENERATOR_BATCH, ALONE_GENERATOR_WIDTH = 64, 16
@@ -45,6 +45,11 @@ LABEL_PRETRAINING = 960
 """Its pretraining steps on images of the anchor, before it sees a real one."""
 LABEL_GENERATOR_WIDTH = 4
 """Width of a decoder that adds nothing: a critic of labels does not train it."""
+
+
+def usual_effort(declared_size: int) -> str:
+    """Return the effort of a critic without an anchor whose order sets none: "long" where held-out images of every seed were better for it."""
+    return "long" if declared_size >= LONG_UNITS else "standard"
 
 
 def wants_critic(

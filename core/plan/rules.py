@@ -217,7 +217,7 @@ def _usual_steps(effort: str | None, facts: PublicFacts, *, anchor: bool, asks: 
     if not anchor:
         if facts.image is None:
             return STEPS_BY_EFFORT[effort or USUAL_EFFORT]
-        return image_rules.STEPS_BY_EFFORT[effort or image_rules.USUAL_EFFORT]
+        return image_rules.STEPS_BY_EFFORT[effort or image_rules.usual_effort(facts.declared_size)]
     if effort is not None:
         raise InvalidSpec(
             "an effort is the length of the training of a critic without an anchor",

@@ -115,6 +115,21 @@ def trivially_ordered(values: Values, rng: np.random.Generator) -> Values:
     return values | {"gross": rng.uniform(100_000, 200_000, ROWS).round(2).tolist()}
 
 
+def test_a_date_is_drafted_as_days_from_the_day_of_a_time(tmp_path: Path) -> None:
+    values = stays()
+    values["admitted"] = [
+        f"{day}T{place % 24:02}:{place % 60:02}:00" for place, day in enumerate(values["admitted"])
+    ]
+    path = written(tmp_path / "rows.csv", values)
+    draft = draft_domain(path)
+    difference = column(draft, "discharged")["difference"]
+    assert (difference["from"], difference["lower"]) == ("admitted", 0)
+    assert difference["bins"] == difference["upper"] + 1
+    assert "the day of admitted" in column(draft, "discharged")["_note"]
+    assert accepted(path, draft) == (ROWS, 0)
+    confirmed(draft)
+
+
 def other_resolution(values: Values, _rng: np.random.Generator) -> Values:
     return values | {
         "discharged": [f"{day}T10:{place % 60:02}:00" for place, day in enumerate(values["discharged"])]

@@ -138,7 +138,10 @@ def _check_alike(
         )
     if start.specials:
         node.refuse("A special value has no difference to others.", "not-comparable", key=f"{key}/from")
-    if isinstance(start, TimeColumn) and isinstance(column, TimeColumn):
+    unit = _start_unit(start, column)
+    if isinstance(start, TimeColumn) and isinstance(column, TimeColumn) and unit != 1:
+        alike = column.resolution == "day"
+    elif isinstance(start, TimeColumn) and isinstance(column, TimeColumn):
         width = column.grid.width
         alike = (start.kind, start.resolution) == (column.kind, column.resolution)
         alike = alike and (start.lower - column.lower) % width == 0
@@ -148,15 +151,23 @@ def _check_alike(
         alike = False
     if not alike:
         node.refuse(
-            "Both columns of a difference must be numbers of the same type and decimals, or times of the same kind and resolution.",
+            "Both columns of a difference must be numbers of the same type and decimals, or times of the same kind and resolution, or a date after a time.",
             "not-comparable", key=f"{key}/from",
             remedy="Declare them alike; the lower bounds of two times lie whole units of the resolution apart.",
         )  # fmt: skip
-    if not column.lower <= start.lower <= start.upper <= column.upper:
+    first, last = (end if unit == 1 else end // unit for end in (start.lower, start.upper))
+    if not column.lower <= first <= last <= column.upper:
         node.refuse(
             f"The bounds of '{column.name}' must hold those of '{start.name}'.", "bounds-reversed", key=key,
             remedy="Widen the bounds of the column that has the difference.",
         )  # fmt: skip
+
+
+def _start_unit(start: NumericColumn | TimeColumn, column: NumericColumn | TimeColumn) -> int:
+    """How many of a start's units are one of the column's: the seconds of a day where a date starts from a time, else 1."""
+    if isinstance(start, TimeColumn) and isinstance(column, TimeColumn):
+        return max(1, column.seconds_per_unit // start.seconds_per_unit)
+    return 1
 
 
 def _require_no_circle(
@@ -200,10 +211,13 @@ def difference_data(modelled: Sequence[Modelled]) -> tuple[dict[str, Any], ...]:
             else grid.points(np.array([0, grid.ticks - 1])).tolist()
         )
         is_time = isinstance(column, TimeColumn)
+        start = modelled[places[column.difference.start]]
+        assert isinstance(start, NumericColumn | TimeColumn), "and none starts from them"
         found.append(
             {
                 "place": places[column.name],
                 "start": places[column.difference.start],
+                "start_unit": _start_unit(start, column),
                 "unit": grid.width if is_time and grid is not None else 1,
                 "scale": None if is_time or grid is None else grid.scale,
                 "lower": float(first),

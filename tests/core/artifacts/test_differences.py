@@ -132,6 +132,29 @@ def test_the_script_of_a_model_codes_rows_as_the_service_does():
     assert np.array_equal(module.codes_of(rows), expected[:, read])
 
 
+def test_both_scripts_count_the_days_from_the_day_of_a_time():
+    ordered: dict[str, Any] = {
+        "name": "ordered", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-12-31T23:59:59",
+        "resolution": "minute", "patterns": ["weekday"],
+    }  # fmt: skip
+    shipped: dict[str, Any] = {
+        "name": "shipped", "kind": "date", "lower": "2020-01-01", "upper": "2021-01-31", "null": "category",
+        "difference": {"from": "ordered", "upper": 20, "bins": 21},
+    }  # fmt: skip
+    document = DOMAIN | {"columns": [DOMAIN["columns"][1], ordered, shipped]}
+    require_same_draws(stand_in.even_bundle(document).manifest, document, rows=2000)
+    domain = TableDomain.from_json(document)
+    written = {
+        "ward": ["A"] * 6,
+        "ordered": ["2020-05-01T23:59:00"] * 3 + ["2020-05-01T00:00:00"] * 3,
+        "shipped": ["2020-05-01", "2020-05-02", "", "2020-05-01", "2020-05-22", "2020-04-01"],
+    }
+    rows = [dict(zip(written, row, strict=True)) for row in zip(*written.values(), strict=True)]
+    expected = encode(domain, clean_frame(pa.table(written), domain).batch)
+    assert expected[:, 2].tolist() == [0, 1, 21, 0, 20, 0]
+    assert np.array_equal(loaded(render_predictor(document)).codes_of(rows), expected[:, 1:])
+
+
 def test_reports_and_precisions_speak_of_the_distance():
     domain = TableDomain.from_json(DOMAIN)
     assert [column.name for column in columns_of(domain)] == [

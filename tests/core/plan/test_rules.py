@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from core.plan import rules
+from core.plan import image_rules, rules
 from core.plan.errors import InvalidSpec
 from core.plan.options import IdpganOptions, IdpganRequest
 from core.plan.rules import PublicFacts, decide, sampled_batch_cap
@@ -217,6 +217,9 @@ def test_an_effort_is_the_length_of_the_training_of_a_critic_without_an_anchor(i
 
     assert steps(effort="quick") < steps(effort="standard") < steps(effort="long")
     assert steps() == steps(effort="standard" if image is None else "long")
+    if image is not None:
+        few = decided({"anchor": False}, image=image, declared_size=image_rules.LONG_UNITS - 1)
+        assert few.steps == steps(effort="standard")
     with pytest.raises(InvalidSpec, match="without an anchor"):
         decided({"effort": "long"}, image=image)
     with pytest.raises(ValidationError, match="excludes steps"):

@@ -29,6 +29,10 @@ BEGUN: dict[str, Any] = {
     "name": "begun", "kind": "datetime", "lower": "2023-01-01T00:00:00", "upper": "2023-12-31T23:59:59", "resolution": "minute",
 }  # fmt: skip
 ENDED: dict[str, Any] = BEGUN | {"name": "ended", "difference": {"from": "begun", "upper": 480}}
+SHIPPED: dict[str, Any] = {
+    "name": "shipped", "kind": "date", "lower": "2023-01-01", "upper": "2024-01-31", "null": "category",
+    "difference": {"from": "begun", "lower": -1, "upper": 30},
+}  # fmt: skip
 NET: dict[str, Any] = {
     "name": "net", "kind": "numeric", "type": "real", "lower": 0, "upper": 1000, "decimals": 2, "spacing": "log",
 }  # fmt: skip
@@ -36,7 +40,7 @@ GROSS: dict[str, Any] = {
     "name": "gross", "kind": "numeric", "type": "real", "lower": 0, "upper": 1300, "decimals": 2,
     "difference": {"from": "net", "upper": 200, "spacing": "log", "specials": [0]},
 }  # fmt: skip
-ALL = (LEFT, ADMITTED, DISCHARGED, BEGUN, ENDED, NET, GROSS)
+ALL = (LEFT, ADMITTED, DISCHARGED, SHIPPED, BEGUN, ENDED, NET, GROSS)
 
 
 def refusal(*columns: dict[str, Any], **keys: Any) -> tuple[str, str]:
@@ -153,6 +157,19 @@ def test_a_time_is_cut_off_to_the_unit_of_the_distance():
     assert encode(domain, batch)[:, 1].tolist() == [0, 31]
 
 
+def test_a_date_starts_from_the_day_of_a_time():
+    domain = table(BEGUN, SHIPPED)
+    midnight = datetime(2023, 5, 1, tzinfo=UTC).replace(tzinfo=None)
+    begun = [midnight + timedelta(minutes=minutes) for minutes in (1439, 0, 2 * 1440 - 1, 60)]
+    shipped = [date(2023, 5, 1), date(2023, 5, 2), date(2023, 5, 1), None]
+    batch = pa.record_batch(
+        [pa.array(begun, pa.timestamp("s")), pa.array(shipped, pa.date32())], schema=sample_schema(domain)
+    )
+    coded = domain.coded[1]
+    days = coded.bins.encode(np.array([0.0, 1.0, -1.0])).tolist()  # type: ignore[union-attr]
+    assert encode(domain, batch)[:, 1].tolist() == [*days, coded.null_code]
+
+
 def test_rules_of_the_column_forbid_no_codes_of_the_distance():
     rules = [
         {"kind": "at_most", "columns": ["admitted", "discharged"]},
@@ -205,6 +222,8 @@ def test_a_rule_that_moves_the_first_column_leaves_the_order():
         ((ADMITTED | {"bounds": "learn"}, DISCHARGED), {}, ("learn-beside-difference", "/columns/1/difference/from")),
         ((ADMITTED, ENDED | {"difference": {"from": "admitted", "upper": 3}}), {}, ("not-comparable", "/columns/1/difference/from")),
         ((BEGUN | {"lower": "2023-01-01T00:00:30"}, ENDED), {}, ("not-comparable", "/columns/1/difference/from")),
+        ((BEGUN, SHIPPED | {"resolution": "week"}), {}, ("not-comparable", "/columns/1/resolution")),
+        ((BEGUN, SHIPPED | {"upper": "2023-12-30"}), {}, ("bounds-reversed", "/columns/1/difference")),
         ((NET | {"decimals": 1}, GROSS), {}, ("not-comparable", "/columns/1/difference/from")),
         ((NET | {"specials": [0]}, GROSS), {}, ("not-comparable", "/columns/1/difference/from")),
         ((ADMITTED | {"upper": "2025-12-31"}, DISCHARGED), {}, ("bounds-reversed", "/columns/1/difference")),
