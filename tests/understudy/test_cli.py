@@ -151,3 +151,12 @@ def test_the_demo_of_a_light_client_goes_on_with_uv_or_says_what_to_install(
     assert given[:4] == ["/bin/uv", "tool", "run", "--from"]
     assert given[4] == "understudy[all] @ file:///wheel"
     assert given[5:] == ["understudy", *words]
+
+
+def test_a_missing_option_is_explained() -> None:
+    run = CliRunner().invoke(app, ["publish", "rows.csv", "--domain", "domain.json", "--epsilon", "1"])
+    assert run.exit_code == 2
+    assert (
+        "Missing option '--delta'. Delta of the job's guarantee: far below one in the number of people"
+        in run.output
+    )

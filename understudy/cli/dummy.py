@@ -17,7 +17,9 @@ from understudy.table_files import DECLARED_SIZE, marked, read_domain
 
 
 def dummy(
-    domain: Annotated[Path, typer.Option("--domain", help="Domain file, JSON.")],
+    domain: Annotated[
+        Path, typer.Option("--domain", help="Domain file, JSON, as `understudy domain draft` writes it.")
+    ],
     rows: Annotated[int, typer.Option("--rows", min=1, max=MOST_ROWS, help="Number of fake rows or images.")],
     out: Annotated[
         Path | None,

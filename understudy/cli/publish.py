@@ -59,7 +59,9 @@ def publish(
     rows: Annotated[
         Path, typer.Argument(help="The private rows or images: .csv, .csv.gz, .parquet, .zip or .npz.")
     ],
-    domain: Annotated[Path, typer.Option("--domain", help="Domain file, JSON.")],
+    domain: Annotated[
+        Path, typer.Option("--domain", help="Domain file, JSON, as `understudy domain draft` writes it.")
+    ],
     epsilon: Epsilon,
     delta: Delta,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from understudy.cli.options import DataFolderPath, Key, Url
 from understudy.cli.sections import WholeSentences
@@ -59,6 +59,19 @@ OPTIONS = [
 ]
 
 
+class ExplainsMissing(TyperCommand):
+    """A command that says of a required option which is missing what it means and what to give."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - of click, which typer brings
+        """Parse the words of a command line."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if not error.message:  # as of one that is missing
+                error.message = getattr(error.param, "help", None) or ""
+            raise
+
+
 class Commands(typer.Typer):
     """A group of commands. One that declares ``service: Service`` gets ``--url``, ``--key`` and ``--data-folder``."""
 
@@ -67,7 +80,7 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:  # noqa: ANN401 - typer's
         """Register a command; as `typer.Typer.command`."""
-        register = super().command(name, **settings)
+        register = super().command(name, **({"cls": ExplainsMissing} | settings))
 
         def add(function: Function) -> Function:
             register(_with_options(function))
