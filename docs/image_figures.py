@@ -156,7 +156,7 @@ def _elsewhere(runs: Sequence[Run]) -> list[str]:
             rows = devices.setdefault(gpu, {})
             rows.setdefault((run["method"], run["epsilon"]), []).append(str(run["seed"]))
     return [
-        f"Trained on one {gpu}, ten to twelve at a time: "
+        f"Trained on one {gpu}, ten to fifteen at a time: "
         + "; ".join(
             f"{method}, epsilon {epsilon:g}, seeds {', '.join(seeds)}"
             for (method, epsilon), seeds in rows.items()
