@@ -15,14 +15,16 @@
     const whose = (place) => (jobs[place - 1] ? `, job ${jobs[place - 1]}` : "");
     const stepped = uPlot.paths.stepped({ align: 1 });
     const axis = () => ({ stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } });
+    // Without a pointer over the curve the legend tells the latest amounts.
+    const amount = (values) => (_, value) => uPlot.fmtNum(value ?? values[values.length - 1]);
     const series = [
-      { label: "Time (UTC)", value: (_, seconds, __, place) => (seconds === null ? "–" : minute(seconds) + whose(place)) },
-      { label: "Spent and reserved ε", stroke: style("--held"), fill: style("--accent-soft"), width: 2, paths: stepped, points: { show: curve.at.length < 200, size: 5 } },
-      { label: "Spent ε", stroke: style("--accent"), width: 2, paths: stepped, points: { show: curve.at.length < 200, size: 5 } },
+      { label: "Time (UTC)", value: (_, seconds, __, place) => (seconds === null ? "now" : minute(seconds) + whose(place)) },
+      { label: "Spent and reserved ε", value: amount(curve.reserved), stroke: style("--held"), fill: style("--accent-soft"), width: 2, paths: stepped, points: { show: curve.at.length < 200, size: 5 } },
+      { label: "Spent ε", value: amount(curve.spent), stroke: style("--accent"), width: 2, paths: stepped, points: { show: curve.at.length < 200, size: 5 } },
     ];
     const data = [at, stairs(curve.reserved), stairs(curve.spent)];
     if (cap !== null) {
-      series.push({ label: "Cap ε", stroke: style("--bad"), width: 1, dash: [6, 4], points: { show: false } });
+      series.push({ label: "Cap ε", value: amount([cap]), stroke: style("--bad"), width: 1, dash: [6, 4], points: { show: false } });
       data.push(at.map(() => cap));
     }
     const size = () => ({ width: Math.max(200, place.clientWidth), height: 240 });
