@@ -48,7 +48,7 @@ Cells = Annotated[int, Field(ge=1000, le=5_000_000, strict=True)]
 class GraphicalOptions(BaseModel):
     """Every option of one graphical model, all of them public constants."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     one_way_share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)]
     """Share of squared mu of the one-way counts; 1 without candidates."""
@@ -76,7 +76,7 @@ class GraphicalOptions(BaseModel):
 class MstRequest(BaseModel):
     """The requested options of "mst"; None leaves an option to the public rules."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     one_way_share: Share | None = None
     selection_share: Share | None = None

@@ -26,7 +26,7 @@ MOST_COMPONENTS: Final = 1024
 class ModelOptions(BaseModel):
     """Every option of the training of a classifier, all of them public constants."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     network: Network
     """A linear layer; one hidden layer of rectified units; convolutions; or a module that the worker's operator registered."""
@@ -93,7 +93,7 @@ class ModelOptions(BaseModel):
 class ModelRequest(BaseModel):
     """Requested options; None leaves an option to the public rules."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     network: Network | None = None
     features: Features | None = None

@@ -38,7 +38,7 @@ CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["ad
 class IdpganOptions(BaseModel):
     """Every option of an IDPGAN training, all of them public constants."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     anchor: Flag = True
     """Release the noisy moments (section 7 of the design) as warm start and permanent loss."""
@@ -176,7 +176,7 @@ class IdpganOptions(BaseModel):
 class IdpganRequest(BaseModel):
     """Requested options; None leaves an option to the public rules."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     anchor: Flag | None = None
     critic: Flag | None = None

@@ -30,7 +30,6 @@ from core.platform.notifications.repository import undelivered
 from core.platform.settings import Settings
 from core.platform.witness.verification import NOT_OURS, POPULATION_MISSING, forgotten
 from core.platform.witness.witness_store import Witnesses
-from migrations.upgrade import fault_of
 from service import probes
 from service.diagnosis.findings import Finding, finding
 
@@ -118,8 +117,11 @@ class Examination:
             return
         at, needed = probes.schema_of(self._database), probes.newest_migration()
         if at != needed:
+            # Imports Alembic, which nothing else here needs.
+            from migrations.upgrade import fault_of
+
             fault = None if at is None else fault_of(at)
-            yield finding(fault or "schema-behind", at=at or "none", needed=needed or "none")
+            yield finding(fault or "schema-behind", at=at or "none", needed=needed)
             return
         with self._database.read_only() as session:
             yield from self._clocks(session)

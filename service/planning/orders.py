@@ -26,8 +26,8 @@ _EXAMPLE: dict[str, JsonValue] = {
 }
 
 
-def _options_schema() -> dict[str, Any]:
-    """The options of all synthesizers. The plan checks rules between options; a quote reports violations."""
+def _add_options(schema: dict[str, Any]) -> None:
+    """Write the options of all synthesizers. The plan checks rules between options; a quote reports violations."""
     properties = {
         name: option
         for request in SYNTHESIZERS.values()
@@ -37,10 +37,7 @@ def _options_schema() -> dict[str, Any]:
         name: {"anyOf": [{"type": "string", "enum": sorted(values)}, {"type": "null"}], "default": None}
         for name, values in (("ablation", ABLATIONS), ("profile", PROFILES))
     }
-    return {
-        "properties": properties | named,
-        "additionalProperties": False,
-    }
+    schema |= {"properties": properties | named, "additionalProperties": False}
 
 
 class Candidate(BaseModel):
@@ -52,7 +49,7 @@ class Candidate(BaseModel):
     options: Document = Field(
         default_factory=dict,
         description="Options that override the defaults from the public rules.",
-        json_schema_extra=_options_schema(),
+        json_schema_extra=_add_options,
     )
 
 
@@ -164,7 +161,7 @@ class GeneratorOrder(BaseModel):
     options: Document = Field(
         default_factory=dict,
         description="Options that override the defaults from the public rules.",
-        json_schema_extra=_options_schema(),
+        json_schema_extra=_add_options,
     )
     grant_id: UUID | None = Field(
         None, description="The analyst's grant to charge. Default: the only open one on the dataset."

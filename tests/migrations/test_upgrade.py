@@ -18,6 +18,7 @@ import core.db.tables  # noqa: F401 - registers the tables
 from core.db.base import Base
 from core.db.session import driver_url
 from migrations.upgrade import UnknownRevision, alembic_config, fault_of, main, upgrade_to_head
+from service.probes import newest_migration
 from tests.conftest import execute
 from tests.migrations.rules import FIRST
 
@@ -77,6 +78,10 @@ def test_constraints_and_indexes_are_the_declared_ones(database_url, empty_url, 
     Base.metadata.create_all(declared)
     assert rows(migrated, CHECKS) == rows(declared, CHECKS)
     assert rows(migrated, INDEXES) == rows(declared, INDEXES)
+
+
+def test_a_database_is_ready_at_the_head_that_alembic_knows():
+    assert newest_migration() == scripts().get_current_head()
 
 
 def test_down_and_up_again(empty_url, connect):

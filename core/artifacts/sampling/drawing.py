@@ -6,7 +6,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from core.artifacts.errors import BundleInvalid
@@ -26,6 +25,9 @@ class Network:
     """
 
     def __init__(self, content: bytes, *, output: str) -> None:
+        # Most processes that can sample never do.
+        import onnxruntime
+
         self._output = output
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
