@@ -16,12 +16,8 @@ from core.artifacts.manifest import ImageManifest, Manifest, TableManifest
 from core.artifacts.packing import pack
 from core.artifacts.readme import render_readme
 from models.graphical.ancestral import AncestralNetwork
-from models.graphical.ancestral_onnx import ancestral_onnx
 from models.idpgan.generator import Generator
-from models.idpgan.generator_onnx import generator_onnx
 from models.idpgan.mixture import Mixture
-from models.idpgan.mixture_onnx import mixture_onnx
-from models.images.generator_onnx import image_generator_onnx
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
 AnyGenerator = TrainedGenerator | TrainedImageGenerator
@@ -82,6 +78,12 @@ def export_onnx(generator: AnyGenerator) -> bytes:
     Raises:
         TypeError: the network is none of a generator of this product.
     """
+    # They import onnx, which takes a tenth of a training's start.
+    from models.graphical.ancestral_onnx import ancestral_onnx
+    from models.idpgan.generator_onnx import generator_onnx
+    from models.idpgan.mixture_onnx import mixture_onnx
+    from models.images.generator_onnx import image_generator_onnx
+
     network = generator.network.eval().float().cpu()
     if isinstance(generator, TrainedImageGenerator):
         law = generator.label_probabilities

@@ -20,14 +20,13 @@ from obstore.exceptions import BaseError as StoreError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from core.artifacts.reports.owner_orders import QUEUED, RUNNING
 from core.clock import Clock
 from core.data.failure_notes import failure_note_key
 from core.data.objects import ObjectStore, delete_each
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
-from core.db.tables.owner_report import OwnerReport
+from core.db.tables.owner_report import QUEUED, RUNNING, OwnerReport
 from core.db.tables.release import Release
 from core.db.tables.waiting_rows import WaitingRows
 from core.jobs.states import ENDED, JobState

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -74,9 +75,20 @@ from workers.federation_board import board_of, exchanging
 from workers.shared_counting import Helpers
 from workers.stored_objects import bundle_key, measurement_key
 
+IMPORTED_LATE: Final = ("jinja2", "onnx", "scipy")
+"""Libraries that are imported where they are used, mostly when the training has ended: many attempts end earlier."""
+
 
 def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
-    """Make this process ready for the claim's training or measuring, and attempt it (workers.runner.Work)."""
+    """Make this process ready for the claim's training or measuring, and attempt it (workers.runner.Work).
+
+    Raises:
+        AttemptEnded: Why it went no further.
+        ModuleNotFoundError: A library is missing. No row was opened.
+    """
+    for name in IMPORTED_LATE:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
     placement = placed(settings.training_device, settings.training_precision)
     if not placement.data_parallel:
         # CUDA maps far more memory than it uses; there the parent's limit on resident memory has to do.

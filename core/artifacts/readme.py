@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from typing import TYPE_CHECKING, Any
 
 from core.artifacts.manifest import Manifest
 from core.artifacts.stated_split import stated_split
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _BESIDE_EARLIER = (
     "The figure below is for what this bundle adds to {told}, whose counts it holds (`plan.reused` in `certificate.json`). Whoever has this "
@@ -55,7 +56,9 @@ def _earlier(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 
 @cache
-def _template() -> Template:
+def _template() -> "Template":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=False,  # noqa: S701 - Markdown

@@ -7,7 +7,6 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 from models.bundle import weights_bytes
-from models.classifier.classifier_onnx import image_model, table_model
 from models.classifier.private_training import TrainedClassifier
 from models.classifier.scattering import ScatteringTransform
 
@@ -27,6 +26,9 @@ def model_bundle(
         domain: the declared domain.
         certificate: the certificate, as JSON; a child's report before it is made.
     """
+    # Imports onnx; see models.bundle.
+    from models.classifier.classifier_onnx import image_model, table_model
+
     if isinstance(domain, ImageDomain):
         shape = (domain.height, domain.width, domain.channels)
         transform = ScatteringTransform(shape) if plan.options.features == "scattering" else None

@@ -1,4 +1,4 @@
-"""What a training child imports, in a process of its own: other tests load more.
+"""What the processes of a deployment import at their start, in processes of their own: other tests load more.
 
 A child starts once per job and attempt: it imports what every training needs and nothing else.
 """
@@ -6,7 +6,26 @@ A child starts once per job and attempt: it imports what every training needs an
 import subprocess
 import sys
 
-OF_FEW_JOBS = ("celery", "kombu", "redis", "sklearn", "pandas", "fastapi", "starlette")
+import pytest
+
+OF_FEW_JOBS = (
+    "celery",
+    "kombu",
+    "redis",
+    "sklearn",
+    "pandas",
+    "fastapi",
+    "starlette",
+    "jinja2",
+    "onnx",
+    "scipy",
+)
+NOT_AT_START = {
+    "service.app": ("alembic", "mako", "onnxruntime", "scipy"),
+    "workers.app": ("alembic", "jinja2", "onnxruntime", "scipy", "torch"),
+    "workers.upkeep": ("alembic", "jinja2", "onnxruntime", "scipy", "torch"),
+    "workers.owner_report_child": ("alembic", "celery", "onnxruntime", "scipy", "torch"),
+}
 COMPILERS = ("torch._dynamo", "torch._inductor", "sympy", "onnxscript", "networkx")
 TRAINING = f"""
 import sys
@@ -27,6 +46,13 @@ for records, plan in ((table, small_plan(table)), (images, image_plan())):
     export_onnx(synthesizer.fit(records, plan, streams(0), NullHost()))
 print([name for name in {COMPILERS} if name in sys.modules])
 """
+
+
+@pytest.mark.parametrize("role", NOT_AT_START)
+def test_a_process_starts_without_libraries_that_it_may_never_use(role: str) -> None:
+    program = f"import sys, {role}; print(*({set(NOT_AT_START[role])!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not done.stdout.split()
 
 
 def test_a_child_imports_no_library_that_few_jobs_use_and_a_training_no_compiler() -> None:

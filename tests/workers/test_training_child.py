@@ -165,6 +165,16 @@ def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypat
     assert not workshop.store.exists(failure_note_key(job_id, 1)), "rows had no part in it"
 
 
+@pytest.mark.parametrize("name", training_child.IMPORTED_LATE)
+def test_a_library_that_is_missing_ends_it_before_rows_are_open(workshop, monkeypatch, name):
+    monkeypatch.setattr(training_child, "find_spec", lambda asked: None if asked == name else object())
+    monkeypatch.setattr(training_child, "attempt", lambda *_, **__: pytest.fail("rows could be opened"))
+    with pytest.raises(ModuleNotFoundError, match=name):
+        training_child.run(
+            workshop.settings, database=workshop.database, store=workshop.store, claimed=UUID(int=0), fence=1
+        )
+
+
 def test_without_its_lease_it_neither_opens_rows_nor_writes(workshop):
     job_id = workshop.order()
     workshop.claim(job_id)

@@ -21,7 +21,7 @@ from core.artifacts.reports.errors import ReportNotForModels
 from core.clock import Clock
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
-from core.db.tables.owner_report import OwnerReport
+from core.db.tables.owner_report import FAILED, MADE, QUEUED, RUNNING, OwnerReport
 from core.db.tables.release import Release
 from core.jobs.errors import DatasetDeleted
 from core.jobs.leases import Leases
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     # The child that makes a report does not need the broker's libraries.
     from core.jobs.queue import Queue
 
-QUEUED: Final = "queued"
-RUNNING: Final = "running"
-MADE: Final = "made"
-FAILED: Final = "failed"
 REPORT_FAILED: Final = "report-failed"
 """The only error code of a failed report. Errors that depend on rows are explained in the sealed file instead."""
 REPORTS: Final = Leases(OwnerReport, waiting=QUEUED, running=RUNNING)

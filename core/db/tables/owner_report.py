@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base, WithId, one_of
 
-STATES = ("queued", "running", "made", "failed")
+QUEUED, RUNNING, MADE, FAILED = STATES = ("queued", "running", "made", "failed")
 
 
 class OwnerReport(WithId, Base):
