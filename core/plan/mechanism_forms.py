@@ -11,7 +11,7 @@ FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 32
 
 
 class _Form(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, defer_build=True, extra="forbid")
 
 
 class RepeatedForm(_Form):

@@ -42,8 +42,8 @@ FEWEST_ROWS: Final = 2
 MOST_COLUMNS: Final = 64
 LARGEST_SIZE: Final = 2**31
 """Maximum number of declared units; up to it all sums are exact in float64."""
-
-
+DEVIATIONS_95: Final = 1.96
+"""Half-width of a 95 % interval, in standard deviations of the noise."""
 _DIGEST_DIGITS: Final = 64
 
 
@@ -135,6 +135,11 @@ class ReportPlan(PlanDocument):
             kind: round_up(self.noise_multiplier * math.sqrt(terms * whole / SHARES[kind]))
             for kind, terms in counts.items()
         }
+
+    @property
+    def share_stds(self) -> dict[str, float]:
+        """Standard deviation of the noise on every share of a kind: all terms are divided by twice the declared size."""
+        return {kind: std / (2 * self.declared_size) for kind, std in self.noise_stds.items()}
 
     @derived
     def mechanism(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 from uuid import UUID
 
 from core.dp.accountant import epsilons
@@ -17,11 +16,8 @@ from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidReport
 from core.plan.quote import Quote, effect_of
 from core.plan.report_columns import declared_target, drawn, measurable, predictable
-from core.plan.report_plan import LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
+from core.plan.report_plan import DEVIATIONS_95, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
 from core.values import Value
-
-DEVIATIONS_95: Final = 1.96
-"""Half-width of a 95 % interval, in standard deviations of the noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,13 +142,7 @@ def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charg
 def precision_of(plan: ReportPlan) -> Mapping[str, Precision]:
     """The precision of each kind of number."""
     counts = plan.terms
-    stds = {kind: std_of_share(std, plan.declared_size) for kind, std in plan.noise_stds.items()}
     return {
         kind: Precision(terms=counts[kind], noise_std=std, half_width_95=min(1.0, DEVIATIONS_95 * std))
-        for kind, std in stds.items()
+        for kind, std in plan.share_stds.items()
     }
-
-
-def std_of_share(std: float, declared_size: int) -> float:
-    """The noise of a share: all terms are divided by twice the declared size."""
-    return std / (2 * declared_size)

@@ -23,8 +23,7 @@ from core.dp.accountant import Epsilons, epsilons
 from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
-from core.plan.report_plan import ReportPlan
-from core.plan.report_planning import DEVIATIONS_95, std_of_share
+from core.plan.report_plan import DEVIATIONS_95, ReportPlan
 from core.values import read
 
 Json = Mapping[str, Any]
@@ -88,7 +87,7 @@ class Measurement:
 
     def results(self, plan: ReportPlan) -> dict[str, Any]:
         """The results section of a report: a function of the noisy shares and public facts only."""
-        stds = {kind: std_of_share(std, plan.declared_size) for kind, std in plan.noise_stds.items()}
+        stds = plan.share_stds
         names = plan.columns
         couples = [[one, other] for index, one in enumerate(names) for other in names[index + 1 :]]
         columns = [
