@@ -75,7 +75,7 @@ from workers.federation_board import board_of, exchanging
 from workers.shared_counting import Helpers
 from workers.stored_objects import bundle_key, measurement_key
 
-IMPORTED_LATE: Final = ("jinja2", "onnx", "scipy")
+IMPORTED_LATE: Final = ("jinja2", "onnx")
 """Libraries that are imported where they are used, mostly when the training has ended: many attempts end earlier."""
 
 

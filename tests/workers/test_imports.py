@@ -18,13 +18,10 @@ OF_FEW_JOBS = (
     "starlette",
     "jinja2",
     "onnx",
-    "scipy",
 )
 NOT_AT_START = {
-    "service.app": ("alembic", "mako", "onnxruntime", "scipy"),
-    "workers.app": ("alembic", "jinja2", "onnxruntime", "scipy", "torch"),
-    "workers.upkeep": ("alembic", "jinja2", "onnxruntime", "scipy", "torch"),
-    "workers.owner_report_child": ("alembic", "celery", "onnxruntime", "scipy", "torch"),
+    "service.app": ("alembic", "mako", "onnxruntime"),
+    "workers.app": ("alembic", "jinja2", "onnxruntime", "torch"),
 }
 COMPILERS = ("torch._dynamo", "torch._inductor", "sympy", "onnxscript", "networkx")
 TRAINING = f"""
