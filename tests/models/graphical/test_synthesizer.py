@@ -10,7 +10,7 @@ import torch
 from core.plan.errors import InvalidSpec
 from models.encoding import PrivateImages, PrivateTable
 from models.graphical.synthesizer import GraphicalSynthesizer
-from models.randomness import Purpose
+from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder
 from models.sampled import codes, outputs
@@ -63,13 +63,18 @@ def error(found: np.ndarray, truth: np.ndarray, sizes: tuple[int, ...], ways: in
     return float(np.mean(distances))
 
 
+def fitted(engine: str, key: KeyedStreams, host: Host | NullHost) -> TrainedGenerator:
+    plan = plan_for(chained(), engine, epsilon=1.0, **FEW[engine])
+    return make_synthesizer(engine).fit(chained(), plan, key, host)
+
+
 @cache
 def trained(engine: str) -> TrainedGenerator:
     plan = plan_for(chained(), engine, epsilon=1.0, **FEW[engine])
     record = CertificateRecorder(plan)
     key = streams(1)
     key.releases = record
-    made = make_synthesizer(engine).fit(chained(), plan, key, NullHost())
+    made = fitted(engine, key, NullHost())
     record.executed()
     return made
 
@@ -114,14 +119,10 @@ def test_counts_leave_with_their_noise_and_the_law_of_the_target(engine):
 @ENGINES
 @pytest.mark.parametrize("unsaved", [False, True])
 def test_a_resumed_training_ends_with_the_same_bytes(engine, unsaved):
-    table = small_table(records=200)
-    plan = plan_for(table, engine, epsilon=5.0, **FEW[engine])
-    whole = generator_bytes(make_synthesizer(engine).fit(table, plan, streams(), NullHost()))
     host = Host(interrupt_at=2, unsaved=unsaved)
     with pytest.raises(Interrupted):
-        make_synthesizer(engine).fit(table, plan, streams(), host)
-    resumed = make_synthesizer(engine).fit(table, plan, streams(), host)
-    assert generator_bytes(resumed) == whole
+        fitted(engine, streams(1), host)
+    assert generator_bytes(fitted(engine, streams(1), host)) == generator_bytes(trained(engine))
 
 
 class Rigged:
