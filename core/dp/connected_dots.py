@@ -49,10 +49,13 @@ class Losses:
         moments = np.empty_like(orders)
         rows = max(_BLOCK // len(held), 1)
         for first in range(0, len(orders), rows):
-            exponents = logs + np.multiply.outer(orders[first : first + rows], indices)
+            # In place: fresh memory for each step would take as long as the exponentials.
+            exponents = np.multiply.outer(orders[first : first + rows], indices)
+            exponents += logs
             largest = exponents.max(axis=1)
-            sums = np.exp(exponents - largest[:, None]).sum(axis=1)
-            moments[first : first + rows] = largest + np.log(sums)
+            exponents -= largest[:, None]
+            np.exp(exponents, out=exponents)
+            moments[first : first + rows] = largest + np.log(exponents.sum(axis=1))
         return moments
 
     def sketch(self) -> "Losses":

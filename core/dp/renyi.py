@@ -9,11 +9,11 @@ with the 1 split off, which would hide small values: no cancellation can make th
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from core.dp.mechanism import (
     DiscreteGaussian,
@@ -74,19 +74,36 @@ def sampled_gaussian_log_moments(sampling_rate: float, noise_multiplier: float) 
     orders = np.asarray(INTEGERS, dtype=np.float64)
     if sampling_rate == 1:
         return orders * (orders - 1) / (2 * noise_multiplier**2)
-    k = np.arange(2, _LARGEST + 1, dtype=np.float64)
+    k, rest, log_terms = _log_binomials()
     exponent = (k**2 - k) / (2 * noise_multiplier**2)
     log_growth = exponent + np.log(-np.expm1(-exponent))
-    a = orders[1:, None]
-    rest = np.maximum(a - k, 0)
-    log_terms = (
-        gammaln(a + 1) - gammaln(k + 1) - gammaln(rest + 1)
-        + rest * math.log1p(-sampling_rate) + k * math.log(sampling_rate) + log_growth
-    )  # fmt: skip
-    log_sum = logsumexp(np.where(k <= a, log_terms, -np.inf), axis=1)
+    log_terms = log_terms + rest * math.log1p(-sampling_rate)
+    log_terms += k * math.log(sampling_rate)
+    log_terms += log_growth
+    log_sum = _log_sum(log_terms)
     moments = np.concatenate([[0.0], np.logaddexp(0.0, log_sum)])
     moments.setflags(write=False)
     return moments
+
+
+@cache
+def _log_binomials() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return k = 2..512, and for every order a above 1 in `INTEGERS` a - k and log binom(a, k), minus infinity where k exceeds a."""
+    k, a = np.arange(2, _LARGEST + 1, dtype=np.float64), np.asarray(INTEGERS[1:], dtype=np.float64)[:, None]
+    rest = np.maximum(a - k, 0)
+    logs = gammaln(a + 1) - gammaln(k + 1) - gammaln(rest + 1)
+    return k, rest, np.where(k <= a, logs, -np.inf)
+
+
+def _log_sum(logs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the logarithm of the sum of exponentials of each row; scipy's `logsumexp` gives the same and takes three times as long."""
+    largest = logs.max(axis=1, keepdims=True)
+    is_largest = logs == largest
+    logs -= largest
+    logs[is_largest] = -np.inf
+    np.exp(logs, out=logs)
+    times = is_largest.sum(axis=1)
+    return np.log1p(logs.sum(axis=1) / times) + np.log(times) + largest[:, 0]
 
 
 def rdp_of_leaf(leaf: Leaf, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

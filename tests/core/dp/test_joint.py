@@ -34,7 +34,7 @@ def test_one_histogram_beside_the_gradient_is_the_two_dimensional_integral(
 
 def test_two_histograms_beside_the_gradient_are_the_three_dimensional_integral():
     rate, sigma, histogram, epsilon = 0.3, 1.2, 1.7, 0.3
-    axis = np.linspace(-6, 7, 261)
+    axis = np.linspace(-6, 7, 131)
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)
     cell = (axis[1] - axis[0]) ** 3
     plain = np.exp(-(x**2 + y**2 + z**2) / 2) / (2 * math.pi) ** 1.5
