@@ -149,9 +149,9 @@ class Posterior:
             return np.zeros(len(self.points)) if level == 0.0 else self.points[:, -1]
         after = np.minimum((self.below < level).sum(axis=2), self.points.shape[1] - 1)
         before = np.maximum(after - 1, 0)
-        low, high = (np.take_along_axis(self.below, at[..., None], axis=2)[..., 0] for at in (before, after))
+        laws, codes = np.arange(len(self.below))[:, None], np.arange(len(self.points))
+        low, high = self.below[laws, codes, before], self.below[laws, codes, after]
         part = np.clip((level - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-        codes = np.arange(len(self.points))
         counts = self.points[codes, before] * (1.0 - part) + self.points[codes, after] * part
         skewed = np.where(self.below[:, :, 0] >= level, 0.0, counts)
         even = np.maximum(self.means + self.stds[:, None] * ndtri(level), 0.0)

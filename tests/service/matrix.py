@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from fastapi import FastAPI
 
-from core.db.tables import Job, Release
+from core.db.tables import Release
 from service.auth.table import TABLE
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.utility_reports import charged_report
@@ -131,15 +131,19 @@ def objects(world: World, *analysts: Caller, needed: Iterable[str] | None = None
         analysts: Further members of the dataset, with grants.
         needed: Parameters of paths; what else hangs on the dataset is not made. All by default.
     """
-    release_id = world.release()
-    with world.database.read_only() as session:
-        job_id = session.get_one(Release, UUID(release_id)).job_id
-        dataset_id = str(session.get_one(Job, job_id).dataset_id)
+    wanted = None if needed is None else frozenset(needed)
+    found = dict(NUMBERS)
+    if wanted is None or wanted & _OF_RELEASES:
+        found["release_id"] = world.release()
+        with world.database.read_only() as session:
+            release = session.get_one(Release, UUID(found["release_id"]))
+            found["job_id"], dataset_id = str(release.job_id), str(release.dataset_id)
+    else:
+        dataset_id = world.ready()
+    found["dataset_id"] = dataset_id
     world.admit(dataset_id, *analysts)
     for analyst in analysts:
         world.give(dataset_id, analyst)
-    found = NUMBERS | {"release_id": release_id, "job_id": str(job_id), "dataset_id": dataset_id}
-    wanted = None if needed is None else frozenset(needed)
     for names, make in _MAKERS.items():
         if wanted is None or wanted & set(names):
             found |= zip(names, make(world, found), strict=True)
@@ -177,6 +181,7 @@ def _sealed_report(world: World, found: Objects) -> tuple[str]:
     return (world.owner.post(f"/v1/releases/{found['release_id']}/sealed-reports", {}).json()["id"],)
 
 
+_OF_RELEASES = {"release_id", "job_id", "charged_report_id", "sealed_report_id"}
 _MAKERS: Mapping[tuple[str, ...], Callable[[World, Objects], tuple[str, ...]]] = {
     ("key_id", "enrolment_id", "principal_id"): _person,
     ("request_id",): _request,

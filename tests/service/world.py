@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -187,7 +188,7 @@ class World:
         job = self.job(domain=domain)
         release_id = uuid4()
         key = f"releases/{release_id}/bundle.zip"
-        self.store.put_bytes(key, pack(made or bundle(), readme="read me"))
+        self.store.put_bytes(key, pack(made, readme="read me") if made else _packed())
         with self.database.transaction() as session:
             session.add(
                 Release(
@@ -200,6 +201,11 @@ class World:
                 )
             )
         return str(release_id)
+
+
+@cache
+def _packed() -> bytes:
+    return pack(bundle(), readme="read me")
 
 
 @contextmanager

@@ -140,14 +140,19 @@ class _Tables:
 
     def covariance(self, columns: Sequence[int], left: Weights, right: Weights) -> float:
         """See `Estimates.covariance`."""
+        factors: dict[int, tuple[float, float]] = {}
+        """Of each column, where it is in a component and where it is not."""
+        for column in columns:
+            cells = self._cells[column]
+            ones = np.ones(cells)
+            a, b = left.get(column, ones), right.get(column, ones)
+            along = float(a.sum() * b.sum())
+            factors[column] = float(a @ b) - along / cells, along / cells**2
         total = 0.0
         for part in _subsets(columns):
             product = self._variance(part)
-            for column in columns:
-                ones = np.ones(self._cells[column])
-                a, b = left.get(column, ones), right.get(column, ones)
-                along, cells = float(a.sum() * b.sum()), self._cells[column]
-                product *= float(a @ b) - along / cells if column in part else along / cells**2
+            for column, (inside, outside) in factors.items():
+                product *= inside if column in part else outside
             total += product
         return max(total, 0.0) if left is right else total
 
