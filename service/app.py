@@ -412,6 +412,7 @@ def _connections_kept(database: Database) -> int:
     return pool.size()
 
 
+@cache
 def _software_version() -> str:
     try:
         return version("understudy")

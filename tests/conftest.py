@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -175,16 +176,28 @@ def upgrade(database_url: str) -> None:
 @pytest.fixture
 def database_url(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
     """A fresh database at the newest migration, gone after the test."""
+    with fresh_database(postgres_server, migrated_template) as url:
+        yield url
+
+
+@contextmanager
+def fresh_database(server: PostgresServer, template: str) -> Iterator[str]:
+    """The address of a copy of a database, which is dropped afterwards."""
     name = f"test_{uuid.uuid4().hex}"
+    copy_database(server, template, name)
+    yield server.url(name)
+    execute(server, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def copy_database(server: PostgresServer, template: str, name: str) -> None:
+    """Copy a database that nobody is connected to."""
     execute(
-        postgres_server,
+        server,
         # Copying files asks for a checkpoint, which costs nothing here: this server never waits for a disk.
         sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
-            sql.Identifier(name), sql.Identifier(migrated_template)
+            sql.Identifier(name), sql.Identifier(template)
         ),
     )
-    yield postgres_server.url(name)
-    execute(postgres_server, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture

@@ -103,7 +103,8 @@ def _log_sum(logs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     logs[is_largest] = -np.inf
     np.exp(logs, out=logs)
     times = is_largest.sum(axis=1)
-    return np.log1p(logs.sum(axis=1) / times) + np.log(times) + largest[:, 0]
+    total: npt.NDArray[np.float64] = np.log1p(logs.sum(axis=1) / times) + np.log(times) + largest[:, 0]
+    return total
 
 
 def rdp_of_leaf(leaf: Leaf, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

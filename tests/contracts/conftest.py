@@ -2,9 +2,9 @@ import pytest
 from pydantic import SecretStr
 
 from core.platform.settings import Settings
-from tests.service.conftest import _logs_as_served, database, world
+from tests.service.conftest import _logs_as_served, database, database_url, peopled_template, world
 
-__all__ = ["_logs_as_served", "database", "world"]
+__all__ = ["_logs_as_served", "database", "database_url", "peopled_template", "world"]
 
 
 @pytest.fixture

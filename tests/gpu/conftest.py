@@ -11,10 +11,10 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 @pytest.fixture(autouse=True)
 def _repeatable() -> Iterator[None]:
-    before = torch.are_deterministic_algorithms_enabled()
+    before = torch.get_deterministic_debug_mode()
     filled = torch.utils.deterministic.fill_uninitialized_memory
-    torch.use_deterministic_algorithms(mode=True)
+    torch.set_deterministic_debug_mode("error")
     torch.utils.deterministic.fill_uninitialized_memory = False
     yield
-    torch.use_deterministic_algorithms(mode=before)
+    torch.set_deterministic_debug_mode(before)
     torch.utils.deterministic.fill_uninitialized_memory = filled

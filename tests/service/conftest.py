@@ -7,8 +7,10 @@ from core.data.objects import open_store
 from core.db.session import Database
 from core.logs import configure_logs
 from core.platform.settings import Settings
+from tests.conftest import checked_settings, copy_database, fresh_database
 from tests.service.serving import Served, serving
-from tests.service.world import World, open_world
+from tests.service.world import Keys, World, enrol_callers, open_world
+from understudy.embedded.postgres import PostgresServer
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +29,28 @@ def log_text(monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     return printed.getvalue
 
 
+@pytest.fixture(scope="session")
+def peopled_template(postgres_server: PostgresServer, migrated_template: str) -> tuple[str, Keys]:
+    """A database with the callers of a world, to enrol whom takes a third of the making of one, and their keys."""
+    name = f"{migrated_template}_peopled"
+    copy_database(postgres_server, migrated_template, name)
+    database = Database(postgres_server.url(name))
+    keys = enrol_callers(checked_settings(), database)
+    database.close()
+    return name, keys
+
+
+@pytest.fixture
+def database_url(
+    request: pytest.FixtureRequest, postgres_server: PostgresServer, migrated_template: str
+) -> Iterator[str]:
+    """A fresh database at the newest migration; a world's has its callers."""
+    is_peopled = "world" in request.fixturenames
+    template = request.getfixturevalue("peopled_template")[0] if is_peopled else migrated_template
+    with fresh_database(postgres_server, template) as url:
+        yield url
+
+
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
     database = Database(settings.database_url, pool_size=4, max_overflow=20)
@@ -35,8 +59,8 @@ def database(settings: Settings) -> Iterator[Database]:
 
 
 @pytest.fixture
-def world(settings: Settings, database: Database) -> Iterator[World]:
-    with open_world(settings, database, open_store("memory://")) as opened:
+def world(settings: Settings, database: Database, peopled_template: tuple[str, Keys]) -> Iterator[World]:
+    with open_world(settings, database, open_store("memory://"), keys=peopled_template[1]) as opened:
         yield opened
 
 

@@ -69,6 +69,10 @@ class Caller:
         return self.send("DELETE", path)
 
 
+Keys = Mapping[str, tuple[str, UUID]]
+"""The key and the principal of each caller of a world, by name."""
+
+
 @dataclass(frozen=True)
 class World:
     """The API, its parts and its callers."""
@@ -209,23 +213,43 @@ def _packed() -> bytes:
 
 
 @contextmanager
-def open_world(settings: Settings, database: Database, store: ObjectStore) -> Iterator[World]:
-    """The API with an owner, an analyst, an admin and a stranger."""
+def open_world(
+    settings: Settings, database: Database, store: ObjectStore, *, keys: Keys | None = None
+) -> Iterator[World]:
+    """The API with an owner, an analyst, an admin and a stranger.
+
+    Args:
+        settings: Of the API.
+        database: Of the API.
+        store: Of the API.
+        keys: Of the four callers if the database has them; else they are enrolled.
+    """
     clock, queue = FixedClock(NOON), MemoryQueue()
     app = create_app(settings, database=database, queue=queue, store=store, clock=clock)
-    directory = KeyDirectory(pepper=pepper_from(settings.master_key_bytes), clock=clock, entropy=os.urandom)
+    directory = _directory(settings, clock)
     with TestClient(app) as client:
-        callers = {}
-        with database.transaction() as session:
-            for name, role in {
-                "owner": Role.OWNER, "analyst": Role.ANALYST, "admin": Role.ADMIN, "stranger": Role.OWNER,
-            }.items():  # fmt: skip
-                row, key = directory.issue(session, name=name, roles=[role])
-                callers[name] = Caller(client, key.text, row.principal_id)
+        known = keys or enrol_callers(settings, database)
+        callers = {name: Caller(client, *known_key) for name, known_key in known.items()}
         yield World(
             app=app, client=client, database=database, queue=queue, store=store, clock=clock,
             directory=directory, **callers,
         )  # fmt: skip
+
+
+def enrol_callers(settings: Settings, database: Database) -> Keys:
+    """Enrol the four callers of a world in a database."""
+    directory, found = _directory(settings, FixedClock(NOON)), {}
+    with database.transaction() as session:
+        for name, role in {
+            "owner": Role.OWNER, "analyst": Role.ANALYST, "admin": Role.ADMIN, "stranger": Role.OWNER,
+        }.items():  # fmt: skip
+            row, key = directory.issue(session, name=name, roles=[role])
+            found[name] = key.text, row.principal_id
+    return found
+
+
+def _directory(settings: Settings, clock: FixedClock) -> KeyDirectory:
+    return KeyDirectory(pepper=pepper_from(settings.master_key_bytes), clock=clock, entropy=os.urandom)
 
 
 PROBLEM_MEMBERS = {"type", "title", "status", "detail", "code", "remedy", "facts", "request_id"}

@@ -43,16 +43,16 @@ def require_plain_torch() -> None:
 @contextmanager
 def repeatable_torch() -> Iterator[None]:
     """Enable gradients and deterministic operations for a while; a training child sets them for good."""
-    before = torch.are_deterministic_algorithms_enabled()
-    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    before = torch.get_deterministic_debug_mode()
     filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    # use_deterministic_algorithms does the same but imports torch's compiler, which takes more than a second.
     torch.set_deterministic_debug_mode("error")
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:
         with torch.enable_grad():
             yield
     finally:
-        torch.use_deterministic_algorithms(before, warn_only=warned)
+        torch.set_deterministic_debug_mode(before)
         torch.utils.deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]
 
 

@@ -47,7 +47,7 @@ def excess(zeros: int, pieces: int = 4) -> Floats:
 
 def exponential(drawn: Floats, *, cases: int) -> list[str]:
     judge = alarm("tails", 2, cases=cases)
-    gap = float(stats.kstest(drawn, "expon").statistic)
+    gap = float(stats.kstest(drawn, "expon", method="asymp").statistic)
     judge.below("distance", gap, math.sqrt(math.log(1 / judge.side) / (2 * drawn.size)))
     law = stats.gamma(drawn.size)
     judge.within("sum", float(drawn.sum()), law.ppf(judge.side), law.isf(judge.side))

@@ -164,7 +164,7 @@ class Deployment:
     def running(self) -> Iterator["Deployment"]:
         """Everything is up; on leaving, what was printed and stored is added to the evidence."""
         settings = self.place.settings
-        deterministic = torch.are_deterministic_algorithms_enabled()
+        deterministic = torch.get_deterministic_debug_mode()
         with pytest.MonkeyPatch.context() as patch:
             self._freeze(patch)
             self._watch(patch)
@@ -194,7 +194,7 @@ class Deployment:
                 database.close()
                 read_settings.cache_clear()
                 structlog.reset_defaults()
-                torch.use_deterministic_algorithms(deterministic)
+                torch.set_deterministic_debug_mode(deterministic)
         self.evidence.logs = masked_log(self._printed.getvalue())
 
     def snapshot(self, moment: str) -> None:
