@@ -106,7 +106,8 @@ def _between(lower: Floats, width: float) -> Floats:
         return total * (width / math.sqrt(8 * math.pi))
     upper = lower + width
     # The smaller of the two tails keeps its digits.
-    return np.where(lower + upper > 0, ndtr(-lower) - ndtr(-upper), ndtr(upper) - ndtr(lower))
+    is_right = lower + upper > 0
+    return np.asarray(ndtr(np.where(is_right, -lower, upper)) - ndtr(np.where(is_right, -upper, lower)))
 
 
 def _sampled_gaussian(rate: float, noise_multiplier: float, direction: Direction) -> HockeyStick:
@@ -131,20 +132,19 @@ def _sampled_gaussian(rate: float, noise_multiplier: float, direction: Direction
         grown = np.expm1(small)
         with np.errstate(over="ignore"):
             ratios = grown / rate
-        far = np.log(np.maximum(grown, _UNIT)) - math.log(rate)
-        at = np.where(np.isinf(ratios), far, np.log1p(ratios)) + (epsilons - small)
-        return noise_multiplier * at + width / 2
+        at = np.log1p(ratios)
+        if (far := np.isinf(ratios)).any():
+            at = np.where(far, np.log(np.maximum(grown, _UNIT)) - math.log(rate), at)
+        return noise_multiplier * (at + (epsilons - small)) + width / 2
 
     def removed(epsilons: Floats) -> Floats:
         small = np.minimum(epsilons, _LARGEST_EXPONENT)
         growth = np.expm1(small)
         crossed = growth > -rate
         cut = cut_at(np.where(crossed, epsilons, 0.0))
-        above = np.where(
-            epsilons > small,
-            np.exp(np.minimum(epsilons + log_ndtr(-cut), 0.0)),
-            growth * ndtr(-cut),
-        )
+        above = growth * ndtr(-cut)
+        if (far := epsilons > small).any():
+            above = np.where(far, np.exp(np.minimum(epsilons + log_ndtr(-cut), 0.0)), above)
         inside = rate * _between(cut - width, width) - above
         return _raised(np.where(crossed, inside, -growth))
 
