@@ -89,7 +89,7 @@ def _of_value(
     if "const" in rule and (type(value) is not type(rule["const"]) or value != rule["const"]):
         yield f"{here} is not what every certificate of this version says"
         return
-    crossed = [word for word in _BOUNDS.keys() & rule.keys() if not _BOUNDS[word](value, rule[word])]
+    crossed = [word for word in rule if word in _BOUNDS and not _BOUNDS[word](value, rule[word])]
     if crossed:
         yield f"{here} is not within the schema ({next(filter(crossed.__contains__, _BOUNDS))})"
     elif isinstance(value, dict):
