@@ -58,10 +58,10 @@ MUTANTS = (
         module="core.plan.domain.differences",
         function="distances",
         before="""
-            apart: NDArray[np.float64] = (end - start) / difference["unit"]
+            apart: NDArray[np.float64] = (end - counted_alike(start, difference["start_unit"])) / difference["unit"]
         """,
         after="""
-            apart: NDArray[np.float64] = (end - start) / difference["unit"]
+            apart: NDArray[np.float64] = (end - counted_alike(start, difference["start_unit"])) / difference["unit"]
             apart = apart - np.round(np.nanmean(apart)) + 1
         """,
         bug="distances between two columns are coded relative to the mean distance of the table",
@@ -72,8 +72,8 @@ MUTANTS = (
         name="distance-from-another-row",
         module="core.plan.domain.differences",
         function="distances",
-        before="(end - start) / difference['unit']",
-        after="(end - np.roll(start, 1)) / difference['unit']",
+        before="counted_alike(start, difference['start_unit'])",
+        after="counted_alike(np.roll(start, 1), difference['start_unit'])",
         bug="the distance of a row is taken from the first column of the row before it",
         source="lagged differences, as of time series: one record moves the codes of two rows",
         killed_by=ALONE,
