@@ -57,7 +57,8 @@ def try_all(mutants: Sequence[Mutant], *, jobs: int, folder: Path) -> list[Trial
 
     with ThreadPoolExecutor(jobs) as pool:
         tests = sorted({mutant.killed_by for mutant in mutants})
-        broken = "\n".join(filter(None, pool.map(sound, [tests[number::jobs] for number in range(jobs)])))
+        parts = [tests[number::jobs] for number in range(min(jobs, len(tests)))]
+        broken = "\n".join(filter(None, pool.map(sound, parts)))
         if broken:
             raise RuntimeError(broken)
         return list(pool.map(attempt, mutants))
