@@ -40,7 +40,7 @@ epochs, so its accuracies are below those of the tables, which have 60,000 image
 threads together, because other work ran on the machine; the scoring is not counted. The anchor alone is ready when it has measured
 and has one point. The mean embedding cannot be looked at on its way: each of its points is a training of its own to that
 length. WGAN-GP has no privacy; 5,000 real images, scored alike, are the dotted line. One seed.
-Trainings were cut to the minutes at hand: critic only to 60 noisy steps, to which its noise is calibrated, where the tables take 400 and the rule 4,000; WGAN-GP to 400 steps of
+Trainings were cut to the minutes at hand: critic only to 60 noisy steps, to which its noise is calibrated, where the tables take 400, 4,000 and 8,000; WGAN-GP to 400 steps of
 its generator, where the tables take 4,000; the mean embedding to 500 of 1,500. `make bench-curves` runs all whole but for the last.
 The two panels disagree on the mean embedding, which is nearer in pixels than the anchor and teaches a classifier less.
 """

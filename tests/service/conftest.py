@@ -1,5 +1,6 @@
 import io
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 
@@ -32,9 +33,15 @@ def log_text(monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
 @pytest.fixture(scope="session")
 def peopled_template(postgres_server: PostgresServer, migrated_template: str) -> tuple[str, Keys]:
     """A database with the callers of a world, to enrol whom takes a third of the making of one, and their keys."""
-    name = f"{migrated_template}_peopled"
-    copy_database(postgres_server, migrated_template, name)
-    database = Database(postgres_server.url(name))
+    return _peopled(postgres_server, migrated_template)
+
+
+@cache
+def _peopled(server: PostgresServer, template: str) -> tuple[str, Keys]:
+    """Once in a process: pytest takes the fixture for another one in every folder that imports it."""
+    name = f"{template}_peopled"
+    copy_database(server, template, name)
+    database = Database(server.url(name))
     keys = enrol_callers(checked_settings(), database)
     database.close()
     return name, keys

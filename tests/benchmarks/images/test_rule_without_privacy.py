@@ -22,7 +22,7 @@ def test_settings_are_those_of_the_rule_whatever_is_spent(epsilon):
     blank = Pictures(pixels=np.zeros((DECLARED, 1, 1, 1), np.uint8), labels=np.zeros(DECLARED, np.int16))
     images = replace(small_set(), domain=domain, train=blank)
     assert rule_settings(plan_of(images, epsilon=epsilon, options={"anchor": False})) == Settings(
-        generator_steps=4000,
+        generator_steps=8000,
         critic_steps=1,
         batch=300,
         generator_batch=64,

@@ -74,11 +74,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **ABLATIONS,
 }
 GUARANTEES = ((0.05, 1e-12), (4.0, 1e-6), (100.0, 1e-2))
+KINDS = (
+    *itertools.product(["table"], ["both", "critic"]),
+    *itertools.product(["digits"], ["default", "critic", "acts"]),
+    *itertools.product(["faces"], ["default", "critic"]),
+    *itertools.product(["small table"], ["default", "both", "critic"]),
+)
 DAILY = (
-    *itertools.product(["table"], ["both", "critic"], GUARANTEES),
-    *itertools.product(["digits"], ["default", "critic", "acts"], GUARANTEES),
-    *itertools.product(["faces"], ["default", "critic"], GUARANTEES),
-    *itertools.product(["small table"], ["default", "both", "critic"], GUARANTEES),
+    *((*kind, guarantee) for kind, guarantee in zip(KINDS, itertools.cycle(GUARANTEES), strict=False)),
     ("table", "dpba+acts+wc", (4.0, 1e-6)), ("table", "dpgan", (4.0, 1e-6)), ("table", "dpba", (20.0, 1e-6)), ("table", "acts", (4.0, 1e-6)),
     ("table", "dpba+acts", (1.0, 1e-9)), ("table", "acts+wc", (20.0, 1e-6)), ("table", "refreshed always", (4.0, 1e-6)),
     ("table", "steps", (4.0, 1e-6)), ("table", "ordered", (4.0, 1e-6)), ("a rare sample", "critic", (4.0, 1e-6)), ("a rare sample", "critic", (20.0, 1e-12)), ("a rare sample", "dpba", (1.0, 1e-2)),
