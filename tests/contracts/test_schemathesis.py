@@ -70,6 +70,10 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
     "check_rules": (("409",), "a release may hold no counts"),
     "create_session": (("401", "422"), "any short text is a key to the document"),
+    "put_certificate": (
+        ("422",),
+        "a certificate is any object to the document, and no body may hold an integer of more than 64 bits",
+    ),
 }
 """Which statuses an operation may answer to what its schema allows, and why the schema cannot say it."""
 
