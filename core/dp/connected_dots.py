@@ -49,7 +49,7 @@ class Losses:
         moments = np.empty_like(orders)
         rows = max(_BLOCK // len(held), 1)
         for first in range(0, len(orders), rows):
-            # In place: fresh memory for each step would take as long as the exponentials.
+            # In place, because fresh memory for each step is slow.
             exponents = np.multiply.outer(orders[first : first + rows], indices)
             exponents += logs
             largest = exponents.max(axis=1)
