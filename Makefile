@@ -165,7 +165,7 @@ bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, 
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method rule-without-privacy --headline || exit 1; \
 	done
 
-bench-critic-seeds: $(DEV_INSTALLED) ## critics without an anchor over seeds, lengths and rhythms, on held-out images (needs UNDERSTUDY_DATA; a GPU, or days)
+bench-critic-seeds: $(DEV_INSTALLED) ## critics without an anchor over seeds, efforts and critic steps, on held-out images (needs UNDERSTUDY_DATA; a GPU, or days)
 	$(BIN)/python -m benchmarks.images.critic_seeds mnist --epsilon 10 --seeds 10 --critic-steps 1 5 50 adaptive --device cuda
 	$(BIN)/python -m benchmarks.images.critic_seeds mnist --epsilon 4 --seeds 3 --efforts standard long --made 60000 --device cuda
 	$(BIN)/python -m benchmarks.images.critic_seeds fashion_mnist --epsilon 4 --seeds 2 --efforts standard long --made 60000 --device cuda

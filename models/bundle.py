@@ -78,7 +78,7 @@ def export_onnx(generator: AnyGenerator) -> bytes:
     Raises:
         TypeError: the network is none of a generator of this product.
     """
-    # They import onnx, which takes a tenth of a training's start.
+    # They import onnx, which only a training that ends needs.
     from models.graphical.ancestral_onnx import ancestral_onnx
     from models.idpgan.generator_onnx import generator_onnx
     from models.idpgan.mixture_onnx import mixture_onnx

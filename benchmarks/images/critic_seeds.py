@@ -1,4 +1,4 @@
-"""Critics without an anchor on held-out images, over seeds, lengths and rhythms of the generator.
+"""Critics without an anchor on held-out images, over seeds, lengths of training and critic steps per generator step.
 
     python -m benchmarks.images.critic_seeds mnist --epsilon 10 --seeds 10 --critic-steps 1 5 50 adaptive [--device cuda]
     python -m benchmarks.images.critic_seeds mnist --epsilon 4 --seeds 3 --efforts standard long --made 60000
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from benchmarks.gpu_step import repeatable
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import drawn
-from benchmarks.images.idpgan import key_of, plan_of
+from benchmarks.images.idpgan import plan_of, training_key
 from benchmarks.results_file import RESULTS, merge, rounded
 from core.plan.image_rules import STEPS_BY_EFFORT
 from models.devices.placement import Placement, placed, settle
@@ -53,7 +53,7 @@ def run(
     begun = time.perf_counter()
     with repeatable():
         trained = IdpganSynthesizer(placement).fit(
-            images.private(), plan, KeyedStreams(key_of(seed)), NullHost()
+            images.private(), plan, KeyedStreams(training_key(seed)), NullHost()
         )
     seconds = time.perf_counter() - begun
     law = trained.label_probabilities
@@ -68,7 +68,10 @@ def run(
 
 
 def taught(made: Pictures, images: ImageSet, device: torch.device) -> float:
-    """Share of the held-out images that a small network labels right, which the made images taught."""
+    """Share of the held-out images that a small network labels right, which the made images taught.
+
+    `benchmarks.images.classifiers` trains on the CPU, where forty runs would take longer than their trainings on a GPU.
+    """
     torch.manual_seed(0)
     height, width, channels = made.pixels.shape[1:]
     network = nn.Sequential(
@@ -111,7 +114,7 @@ def name_of(entry: dict[str, Any]) -> str:
     return f"{entry['dataset']} epsilon {entry['epsilon']:g} {ordered} seed {entry['seed']}"
 
 
-def rhythm(word: str) -> int | str:
+def critic_steps(word: str) -> int | str:
     """Critic steps per generator step, as an order has them."""
     return word if word == "adaptive" else int(word)
 
@@ -129,7 +132,7 @@ def main(words: list[str] | None = None, *, folder: Path = RESULTS) -> None:
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--epsilon", type=float, required=True)
     parser.add_argument("--efforts", choices=STEPS_BY_EFFORT, nargs="+", default=["standard"])
-    parser.add_argument("--critic-steps", type=rhythm, nargs="+", default=[1])
+    parser.add_argument("--critic-steps", type=critic_steps, nargs="+", default=[1])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--made", type=int, default=MADE, help="images that teach")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")

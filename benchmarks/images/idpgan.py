@@ -61,7 +61,7 @@ def plan_of(images: ImageSet, *, epsilon: float, options: dict[str, Any]) -> Pla
     )
 
 
-def key_of(seed: int) -> bytes:
+def training_key(seed: int) -> bytes:
     """The key of a training, derived from its seed, so that nothing here is private."""
     return hashlib.sha256(f"understudy benchmark, not private, idpgan {seed}".encode()).digest()
 
@@ -70,7 +70,7 @@ def idpgan(images: ImageSet, plan: Plan, *, seed: int, placement: Placement = HO
     """Images made under a plan, as many as are scored; trained where the placement says, drawn on the CPU."""
     with repeatable():
         made = IdpganSynthesizer(placement).fit(
-            images.private(), plan, KeyedStreams(key_of(seed)), NullHost()
+            images.private(), plan, KeyedStreams(training_key(seed)), NullHost()
         )
     assert made.label_probabilities is not None, "the sets of the benchmarks have labels"
     return drawn(

@@ -45,7 +45,7 @@ def repeatable_torch() -> Iterator[None]:
     """Enable gradients and deterministic operations for a while; a training child sets them for good."""
     before = torch.get_deterministic_debug_mode()
     filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    # use_deterministic_algorithms does the same but imports torch's compiler, which takes more than a second.
+    # use_deterministic_algorithms does the same but imports torch's compiler, which nothing here needs.
     torch.set_deterministic_debug_mode("error")
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:

@@ -1,6 +1,6 @@
 import json
 
-from benchmarks.images.critic_seeds import FILE, name_of, rhythm, run, taught
+from benchmarks.images.critic_seeds import FILE, critic_steps, name_of, run, taught
 from benchmarks.results_file import RESULTS
 from models.devices.placement import CPU, HOST
 from tests.benchmarks.images.test_private_gans import SMALL
@@ -22,4 +22,4 @@ def test_real_images_teach_the_network():
 def test_kept_entries_lie_under_their_names():
     kept = json.loads((RESULTS / f"{FILE}.json").read_text())["runs"]
     assert {name_of(entry) for entry in kept.values()} == set(kept)
-    assert [rhythm(word) for word in ("5", "adaptive")] == [5, "adaptive"]
+    assert [critic_steps(word) for word in ("5", "adaptive")] == [5, "adaptive"]
