@@ -1,11 +1,14 @@
 """The script in the bundle: runs alone, draws the law, and decodes as the service does."""
 
 import csv
+import gc
 import io
 import subprocess
 import sys
+import time
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -53,6 +56,26 @@ def test_it_decodes_every_code_of_every_kind_as_the_service_does() -> None:
         found = [module.written(meaning, value) for value in module.decode(meaning, codes, uniforms).tolist()]
         told = ["" if value is None else as_written(value) for value in expected.to_pylist()]
         assert found == told, column.name
+
+
+def test_threads_that_render_at_once_get_the_same_script() -> None:
+    bundle = stand_in.bundle()
+    expected = render_script(bundle.manifest, bundle.domain)
+
+    def give_way(*_: object) -> None:
+        time.sleep(0)
+
+    # A thread that collects garbage gives way to another one in the middle of whatever it does.
+    gc.callbacks.append(give_way)
+    threshold = gc.get_threshold()
+    gc.set_threshold(200)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            made = [threads.submit(render_script, bundle.manifest, bundle.domain) for _ in range(8)]
+        assert [one.result() for one in made] == [expected] * len(made)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(give_way)
 
 
 def as_written(value: Any) -> Any:
