@@ -30,7 +30,7 @@ from models.dp.count_noise import GRID, on_grid, release_counts
 from models.encoding import PrivateTable
 from models.learnt_bins import NoisyTree, fine_grid, with_bins
 from models.learnt_bounds import bound_cells, with_bounds
-from models.learnt_records import bins_of, chosen_bound
+from models.learnt_records import CountedPair, bins_of, chosen_bound
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainingHost
 
@@ -69,7 +69,7 @@ def learn_domain(
     plan: LearningPlan,
     streams: KeyedStreams,
     *,
-    noise_of_one: float = 0.0,
+    pair: CountedPair | None = None,
 ) -> TableDomain:
     """Make the plan's releases, and return the domain with the learnt parts filled in.
 
@@ -78,7 +78,7 @@ def learn_domain(
         domain: as declared.
         plan: the releases.
         streams: of the job.
-        noise_of_one: weighs against a larger bound on the records of a unit (`models.learnt_records`); public.
+        pair: what a bound on the records of a unit is chosen for (`models.learnt_records`); None where none is learnt.
 
     Raises:
         ValueError: the plan is for another domain.
@@ -90,7 +90,8 @@ def learn_domain(
     bound: int | None = None
     for step, release in enumerate(plan.releases):
         if release.column is None:
-            bound = _bound(rows, plan, streams, step, noise_of_one)
+            assert pair is not None, "a bound is chosen for tables of pairs"
+            bound = _bound(rows, plan, streams, step, pair)
             continue
         column = modelled[release.column]
         values = rows.column(column.name, schema.field(column.name).type)
@@ -119,7 +120,7 @@ def learnt_records(
     *,
     bound: int | None = None,
     key: bytes = b"",
-    noise_of_one: float = 0.0,
+    pair: CountedPair | None = None,
 ) -> tuple[TableDomain, PrivateTable]:
     """Return the domain, learnt where the plan says so, and the records coded by it.
 
@@ -133,12 +134,12 @@ def learnt_records(
         host: of the job.
         bound: how many records of a unit are coded, where that is not learnt; learning looks at all of them. None codes all.
         key: see `models.coding.coded_table`.
-        noise_of_one: see `learn_domain`.
+        pair: see `learn_domain`.
     """
     if plan is None:
         return domain, coded_table(batches, domain, bound=bound, key=key)
     host.advance(stage="measure", step=1, total=1)
-    learnt = learn_domain(batches, domain, plan, streams, noise_of_one=noise_of_one)
+    learnt = learn_domain(batches, domain, plan, streams, pair=pair)
     return learnt, coded_table(batches, learnt, bound=bound or learnt.records_per_unit, key=key)
 
 
@@ -186,13 +187,13 @@ def _released(
     return release_counts(exact, std, streams, Purpose.LEARNING_NOISE, step, sensitivity=release.sensitivity)
 
 
-def _bound(rows: _Rows, plan: LearningPlan, streams: KeyedStreams, step: int, noise_of_one: float) -> int:
+def _bound(rows: _Rows, plan: LearningPlan, streams: KeyedStreams, step: int, pair: CountedPair) -> int:
     """The bound on a unit's records, from a noisy histogram of records per unit."""
     release = plan.releases[step]
     std = plan.noise_multiplier * release.sensitivity
     counts = np.bincount(bins_of(rows.held), minlength=len(RECORDS) + 1).astype(np.float64)
     noisy = _released(counts, std, release, streams, step)
-    return chosen_bound(noisy, std, noise_of_one=noise_of_one)
+    return chosen_bound(noisy, std, pair=pair)
 
 
 def _with_bounds(

@@ -1,17 +1,21 @@
 """The bound on records per unit, from a noisy histogram of records per unit. Post-processing.
 
-A small bound cuts records off, and not at random: units with many records differ from units with few. A large bound multiplies the
-noise of every count. So the public candidate with the least sum of two errors, both total variations, is taken:
+A small bound lets units of many records count for less than their records, and what they have differs from what others have. A large bound
+multiplies the noise of every count. So the public candidate with the least sum of three errors, all total variations, is taken:
 
-    cut off      (1 - counted(K) / records) / 3      a third: records that are cut off differ that much from those that are not
-    noise        noise_of_one * K / counted(K)       on a table of a pair of columns, in as many groups as one record has
+    unlike    UNLIKE * D(K)
+    noise     NOISE * cells * std / sqrt(2 pi) * K / counted(K)
+    drawn     sqrt(cells / (2 pi counted(K)) * (1 - counted(K) / records))
 
-`counted(K)` are the records that count under the bound K. Bins beyond which no unit surely lies count as empty; without that the noise of
-far bins would be taken for thousands of records.
+`counted(K)` are the records that count under the bound K. `D(K)` is how far the records that count are from all records in the logarithm of the number
+of records that their units have (the Wasserstein distance): zero where all units have equally many, whatever K is. `cells` and `std` are those of a
+table of a pair of columns under one record a unit; the last line is the error of a sample without replacement. Bins beyond which no unit surely
+lies count as empty; without that the noise of far bins would be taken for thousands of records.
 """
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,13 +27,28 @@ from core.plan.learning import RECORDS, learns_records
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 
-_UNLIKE: Final = 1 / 3
-"""Total variation between records that are cut off and the others (docs/unit-records.md has what simulated stays give)."""
+UNLIKE: Final = 1 / 4
+"""Total variation between the records of units, one of which has e times as many."""
+NOISE: Final = 0.4
+"""Share of a table's noise that is left after its shrinkage."""
 _SURE: Final = 3.0
 """Units beyond a candidate are certain above this many standard deviations."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedPair:
+    """A typical table of a pair of columns where one record of a unit counts. Public.
+
+    Attributes:
+        cells: Mean number of cells.
+        noise_std: Of the noise on each of them.
+    """
+
+    cells: float
+    noise_std: float
 
 
 def bins_of(records: Integers) -> Integers:
@@ -38,13 +57,13 @@ def bins_of(records: Integers) -> Integers:
     return bins
 
 
-def chosen_bound(counts: Floats, std: float, *, noise_of_one: float) -> int:
+def chosen_bound(counts: Floats, std: float, *, pair: CountedPair) -> int:
     """Choose among the candidates.
 
     Args:
         counts: (candidates + 1,) noisy numbers of units by bin.
         std: of the noise on each of them.
-        noise_of_one: see `noise_of_one`; 0 to ignore the noise.
+        pair: what the bound is chosen for.
     """
     beyond = np.cumsum(counts[::-1])[::-1]  # units in a bin or a later one
     sure = beyond > _SURE * std * np.sqrt(np.arange(len(counts), 0, -1))
@@ -57,31 +76,33 @@ def chosen_bound(counts: Floats, std: float, *, noise_of_one: float) -> int:
         return RECORDS[0]
 
     def error(bound: int) -> float:
-        counted = float(units @ np.minimum(held, bound))
-        return _UNLIKE * (1.0 - counted / records) + noise_of_one * bound / counted
+        by_class = units * np.minimum(held, bound)
+        counted = float(by_class.sum())
+        beside = np.cumsum(by_class / counted - units * held / records)[:-1]
+        unlike = float(np.abs(beside) @ np.diff(np.log(held)))
+        noise = pair.cells * pair.noise_std / math.sqrt(2 * math.pi) * bound / counted
+        drawn = math.sqrt(pair.cells / (2 * math.pi * counted) * max(0.0, 1.0 - counted / records))
+        return UNLIKE * unlike + NOISE * noise + drawn
 
     return min(RECORDS[: last + 1], key=error)
 
 
-def noise_of_learnt_records(plan: Plan, domain: TableDomain) -> float:
-    """What a bound that a plan learns is weighed against; 0 where it learns none."""
-    return noise_of_one(plan, domain.cardinalities) if learns_records(domain) else 0.0
-
-
-def noise_of_one(plan: Plan, cardinalities: tuple[int, ...]) -> float:
-    """Total variation that noise adds to a table of two columns, times the records that it counts; for one record a unit.
+def pair_of(plan: Plan, domain: TableDomain) -> CountedPair | None:
+    """What a bound that a plan learns is chosen for; None where it learns none.
 
     Args:
         plan: as ordered, with the anchor of one record a unit.
-        cardinalities: most codes of every column.
+        domain: as declared.
     """
+    if not learns_records(domain):
+        return None
     assert isinstance(plan.anchor, AnchorPlan), "a bound is learnt for counts of tables"
     most = groups_wanted(
-        declared_size=plan.declared_size,
+        size=plan.declared_size,
         noise_std=plan.anchor.noise_std,
-        columns=len(cardinalities),
+        columns=len(domain.cardinalities),
         slices=1,
     )
-    sizes = [min(codes, most) for codes in cardinalities]
+    sizes = [min(codes, most) for codes in domain.cardinalities]
     cells = [one * other for one, other in itertools.combinations(sizes, 2)] or sizes
-    return float(np.mean(cells)) * plan.anchor.noise_std / math.sqrt(2 * math.pi)
+    return CountedPair(cells=float(np.mean(cells)), noise_std=plan.anchor.noise_std)

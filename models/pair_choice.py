@@ -44,7 +44,7 @@ def pairs_to_count(
     spreads: Floats,
     *,
     target_index: int | None,
-    declared_size: int,
+    size: float,
     cell_std: float,
     share_std: float,
 ) -> tuple[Pair, ...]:
@@ -55,7 +55,7 @@ def pairs_to_count(
         pairs: all pairs of columns, in the same order.
         spreads: (columns,) one less the sum of the squared shares of a column's groups.
         target_index: the target, or None.
-        declared_size: declared number of units.
+        size: how many records count.
         cell_std: standard deviation of a cell's noise if one table were counted, in records.
         share_std: standard deviation of the noise of a distance, as a share of all records.
     """
@@ -66,14 +66,14 @@ def pairs_to_count(
     def chosen(distances: Floats, *, at_least: int = 0) -> tuple[Pair, ...]:
         return worth_counting(
             distances[free], open_to_choice, ties=shares[free],
-            declared_size=declared_size, cell_std=cell_std, always=always, at_least=at_least,
+            size=size, cell_std=cell_std, always=always, at_least=at_least,
         )  # fmt: skip
 
     def saves(chosen: Sequence[Pair], others: Sequence[Pair], *, most: float) -> bool:
         return len(chosen) + always <= most * (len(others) + always)
 
     far = chosen(shares)
-    left = _left(len(far) + always, declared_size=declared_size, cell_std=cell_std)
+    left = _left(len(far) + always, size=size, cell_std=cell_std)
     among_far = set(far)
     strong = ~free | (shares > left) | np.array([pair in among_far for pair in pairs], dtype=np.bool_)
     # A pair with the target costs no table: it yields to a distance that is larger by more than the noise.
@@ -105,7 +105,7 @@ def worth_counting(
     shares: Floats,
     pairs: Sequence[Pair],
     *,
-    declared_size: int,
+    size: float,
     cell_std: float,
     always: int,
     ties: Floats | None = None,
@@ -116,7 +116,7 @@ def worth_counting(
     Args:
         shares: (pairs,) estimated distances from independence, or what is left of them.
         pairs: the pairs, in the same order.
-        declared_size: declared number of units.
+        size: how many records count.
         cell_std: standard deviation of a cell's noise if one table were counted, in records.
         always: tables that are counted whatever is chosen.
         ties: (pairs,) what decides between equal shares, the larger first; None for the order of the pairs.
@@ -124,14 +124,14 @@ def worth_counting(
     """
     order = np.lexsort((-(shares if ties is None else ties), -shares))
     tables = always + np.arange(1, len(order) + 1)
-    worth = shares[order] > _left(tables, declared_size=declared_size, cell_std=cell_std)
+    worth = shares[order] > _left(tables, size=size, cell_std=cell_std)
     many = len(order) if worth.all() else int(np.argmin(worth))
     # A planned release is always made, so at least one table is counted.
     chosen = order[: max(many, at_least if always else 1)]
     return tuple(pairs[place] for place in sorted(chosen.tolist()))
 
 
-def _left(tables: int | npt.NDArray[np.int64], *, declared_size: int, cell_std: float) -> Floats:
+def _left(tables: int | npt.NDArray[np.int64], *, size: float, cell_std: float) -> Floats:
     """Share of all records that counting a pair leaves wrong, if so many tables are counted."""
-    left: Floats = WORTH * np.sqrt(cell_std * np.sqrt(tables) / declared_size)
+    left: Floats = WORTH * np.sqrt(cell_std * np.sqrt(tables) / size)
     return left

@@ -53,7 +53,7 @@ def pairs_of_columns(columns: int) -> list[Pair]:
 def screening_groups(
     laws: Sequence[Floats],
     *,
-    declared_size: int,
+    size: float,
     ordered: Sequence[bool],
     alone: Sequence[Sequence[int]],
 ) -> tuple[Groups, ...]:
@@ -61,12 +61,12 @@ def screening_groups(
 
     Args:
         laws: of every column (codes,) noisy shares.
-        declared_size: declared number of units.
+        size: how many records count.
         ordered: of every column, whether neighbouring codes are alike.
         alone: of every column, the codes that are merged with none.
     """
     pairs = max(len(laws) * (len(laws) - 1) // 2, 1)
-    even = math.sqrt(declared_size / RECORDS_PER_CELL)
+    even = math.sqrt(size / RECORDS_PER_CELL)
     most = int(min(max(even, FEWEST_GROUPS), MOST_GROUPS, math.sqrt(MOST_CELLS / pairs)))
     return tuple(
         group_codes(law, most=max(most, 2), ordered=ordered[place], alone=alone[place])

@@ -59,7 +59,7 @@ from models.grids import noise_grid
 from models.idpgan.count_rounds import CountRounds
 from models.idpgan.reuse import require_usable
 from models.learning import learnt_records
-from models.learnt_records import noise_of_learnt_records
+from models.learnt_records import pair_of
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder, SelectionRecord, record_of
@@ -320,7 +320,7 @@ def _trained(
             host,
             bound=plan.privacy_unit.records,
             key=key,
-            noise_of_one=noise_of_learnt_records(plan, domain),
+            pair=pair_of(plan, domain),
         )
         plan = plan.with_learnt_records(domain.records_per_unit)
         return domain, make(plan.synthesizer).fit(table, plan, streams, host)

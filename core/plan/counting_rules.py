@@ -148,17 +148,18 @@ def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1)
     return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
 
 
-def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices: int) -> int:
+def groups_wanted(*, size: float, noise_std: float, columns: int, slices: int) -> int:
     """Return the maximum number of groups of a column, by public facts.
 
     A cell of two columns of `g` even groups holds `n / g^2` records. `g` is chosen to make that a fixed
     multiple of the noise.
 
     Args:
+        size: how many records count.
         noise_std: standard deviation of the noise on a cell of a table of weight one, in records.
         columns: number of columns of the table.
         slices: number of classes by which pairs are counted; 1 if they are not.
     """
-    wanted = round(GROUPS_FACTOR * math.sqrt(declared_size / noise_std))
+    wanted = round(GROUPS_FACTOR * math.sqrt(size / noise_std))
     room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns
     return max(FEWEST_GROUPS, min(wanted, room))

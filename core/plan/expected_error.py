@@ -225,9 +225,7 @@ class _Counting:
             )
             noise_std = noise_of_tables(anchor, self.tables, most_records=most_records)
         most = (
-            groups_wanted(
-                declared_size=declared_size, noise_std=noise_std, columns=len(cardinalities), slices=slices
-            )
+            groups_wanted(size=declared_size, noise_std=noise_std, columns=len(cardinalities), slices=slices)
             if kept is None
             else kept.most_groups
         )

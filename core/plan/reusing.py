@@ -190,9 +190,7 @@ def _own_groups(plan: Plan, shape: DomainShape) -> tuple[bool, int]:
     if (alone := _target_alone(plan, shape)) or plan.anchor.screening_sensitivity:
         tables = len(sizes) - 1 if alone else typical_tables(len(sizes), target)
         noise_std = noise_of_tables(plan.anchor, tables, most_records=plan.privacy_unit.most_records)
-    most = groups_wanted(
-        declared_size=plan.declared_size, noise_std=noise_std, columns=len(sizes), slices=slices
-    )
+    most = groups_wanted(size=plan.declared_size, noise_std=noise_std, columns=len(sizes), slices=slices)
     return by_class, most
 
 

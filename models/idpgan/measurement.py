@@ -223,7 +223,7 @@ def _screen(
 ) -> tuple[Pair, ...]:
     """Release every pair's distance from independence, and choose the pairs without the target that are worth counting."""
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
-    groups = _screening_groups(laws, counter, plan)
+    groups = _screening_groups(laws, counter, size=_size(columns, counter, plan))
     own = plan.federation.weights[plan.federation.place] if isinstance(plan, MemberPlan) else 1.0
 
     def released(drawn: KeyedStreams) -> npt.NDArray[np.float64]:
@@ -263,6 +263,7 @@ def screened_pairs(
         parts, streams = plan.federation.weights, public_streams(plan.federation)
     counter = counter_of(table)
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
+    counted = _size(columns, counter, plan)
     stds = column_stds(columns, plan.known, most_records=counter.most_records)
     drawn = streams.normals(Purpose.SCREENING_ERROR, 0, sum(len(law) for law in laws))
     pieces = np.split(drawn, np.cumsum([len(law) for law in laws])[:-1])
@@ -271,26 +272,31 @@ def screened_pairs(
     )
     errors = [
         np.abs(sums_of_groups(noisier, groups) - sums_of_groups(law, groups)).sum()
-        for noisier, law, groups in zip(again, laws, _screening_groups(again, counter, plan), strict=True)
+        for noisier, law, groups in zip(
+            again, laws, _screening_groups(again, counter, size=counted), strict=True
+        )
     ]
-    groups = _screening_groups(laws, counter, plan)
+    groups = _screening_groups(laws, counter, size=counted)
     return pairs_to_count(
         shares_from_independence(distances, laws, groups, size=size, errors=np.array(errors), parts=parts),
         pairs_of_columns(len(laws)),
         spreads_of(laws, groups),
         target_index=counter.target_index,
-        declared_size=plan.declared_size,
+        size=counted,
         cell_std=noise_of_tables(plan.summed, 1, most_records=counter.most_records),
         share_std=screening_std(plan.summed, len(distances), most_records=counter.most_records) / (2 * size),
     )
 
 
 def _screening_groups(
-    laws: Sequence[npt.NDArray[np.float64]], counter: Counter, plan: Plan
+    laws: Sequence[npt.NDArray[np.float64]], counter: Counter, *, size: float
 ) -> tuple[Groups, ...]:
-    return screening_groups(
-        laws, declared_size=plan.declared_size, ordered=counter.ordered, alone=counter.alone
-    )
+    return screening_groups(laws, size=size, ordered=counter.ordered, alone=counter.alone)
+
+
+def _size(columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan) -> float:
+    """How many records count: the declared units, or the noisy counts' records where several of a unit count."""
+    return first_size(columns) if counter_of(table).most_records > 1 else plan.declared_size
 
 
 def _with_target(table: PrivateTable | Counter) -> int:
@@ -320,7 +326,7 @@ def groups_of(
     by_class = _by_class(table, plan, plan.summed)
     slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
     most = groups_wanted(
-        declared_size=plan.declared_size,
+        size=_size(columns, table, plan),
         noise_std=_noise_of_a_table(table, plan.summed, pairs),
         columns=len(columns),
         slices=slices,

@@ -100,21 +100,21 @@ def test_groups_of_many_light_codes_have_near_even_weights(values, most, ordered
 
 def test_the_number_of_groups_grows_with_the_records_over_the_noise():
     def wanted(**changed):
-        facts = {"declared_size": 100_000, "noise_std": 100.0, "columns": 10, "slices": 1} | changed
+        facts = {"size": 100_000, "noise_std": 100.0, "columns": 10, "slices": 1} | changed
         return groups_wanted(**facts)
 
     assert wanted() == 25  # 0.8 sqrt(1000)
-    assert wanted(declared_size=400_000) == 51
+    assert wanted(size=400_000) == 51
     assert wanted(noise_std=400.0) == 13
-    assert wanted(declared_size=1) == FEWEST_GROUPS
-    assert wanted(declared_size=10**12) == MOST_GROUP_CELLS // 10
-    assert wanted(declared_size=10**12, slices=16) == MOST_GROUP_CELLS // 40
+    assert wanted(size=1) == FEWEST_GROUPS
+    assert wanted(size=10**12) == MOST_GROUP_CELLS // 10
+    assert wanted(size=10**12, slices=16) == MOST_GROUP_CELLS // 40
 
 
 @pytest.mark.parametrize("slices", [1, 2, 16])
 @pytest.mark.parametrize("columns", [2, 37, 500])
 def test_groups_of_all_columns_fit_the_room_however_many_records_there_are(columns, slices):
-    most = groups_wanted(declared_size=10**12, noise_std=1e-3, columns=columns, slices=slices)
+    most = groups_wanted(size=10**12, noise_std=1e-3, columns=columns, slices=slices)
     assert most == FEWEST_GROUPS or slices * (columns * most) ** 2 <= MOST_GROUP_CELLS**2
     if slices == 1:
         assert columns * most <= MOST_GROUP_CELLS
@@ -186,6 +186,21 @@ def test_the_groups_of_a_table_hang_on_its_noisy_counts_and_on_public_facts_alon
         assert mine.tolist() == theirs.tolist()
     fewer = groups_of(columns, table, dataclasses.replace(plan, declared_size=120))
     assert max(group_counts(fewer)) < max(group_counts(groups)), "the declared size counts"
+
+
+def test_where_several_records_of_a_unit_count_their_noisy_number_counts_and_not_that_of_units():
+    table = dataclasses.replace(wide_table(units=20), record_bound=60)
+    plan = plan_of(table)
+    few, many = (
+        [np.full(codes, records / codes) for codes in table.cardinalities] for records in (600.0, 60_000.0)
+    )
+    groups = group_counts(groups_of(few, table, plan))
+    assert group_counts(groups_of(few, table, dataclasses.replace(plan, declared_size=120))) == groups
+    assert max(group_counts(groups_of(many, table, plan))) > max(groups)
+    nobody = dataclasses.replace(table, codes=table.codes[:0], unit_of_record=table.unit_of_record[:0])
+    assert group_counts(groups_of(few, nobody, plan)) == groups, "not the exact number"
+    single = wide_table()
+    assert group_counts(groups_of(many, single, plan)) == group_counts(groups_of(few, single, plan))
 
 
 def test_a_resumed_measurement_has_the_groups_of_the_first():

@@ -17,13 +17,14 @@ from core.plan.stages import AnchorPlan
 from models.counting.memory import counter_of
 from models.idpgan.measurement import measure
 from models.learning import learn_domain, learnt_records
-from models.learnt_records import bins_of, chosen_bound, noise_of_learnt_records, noise_of_one
+from models.learnt_records import CountedPair, bins_of, chosen_bound, pair_of
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.core.plan.learnt import plan_of
 from tests.privacy.seam import Recorder
 
 KEY = bytes(range(32))
+QUIET = CountedPair(cells=1.0, noise_std=0.0)
 WARD: dict[str, Any] = {"name": "ward", "kind": "categorical", "categories": ["a", "b", "c"]}
 SICK: dict[str, Any] = {"name": "sick", "kind": "boolean"}
 STAYS = [1] * 500 + [2] * 300 + [3] * 150 + [5] * 60 + [40] * 3
@@ -103,7 +104,8 @@ def test_a_unit_moves_one_count_by_one(held: list[int], more: int):
     heard = []
     for some in (held, [*held, more]):
         recorder = Recorder()
-        learn_domain([stays(some)], declared(), plan, KeyedStreams(KEY, releases=recorder))
+        streams = KeyedStreams(KEY, releases=recorder)
+        learn_domain([stays(some)], declared(), plan, streams, pair=QUIET)
         heard.append(recorder.heard[Purpose.LEARNING_NOISE, 0].exact)
     ((one, std),), ((other, other_std),) = heard
     assert len(one) == len(RECORDS) + 1
@@ -128,8 +130,8 @@ def counts_of(held: np.ndarray) -> np.ndarray:
 def test_more_units_and_less_noise_count_more_records():
     held = 1 + np.random.default_rng(3).poisson(np.random.default_rng(4).gamma(1.0, 2.0, 20_000))
     many = [
-        chosen_bound(counts_of(held), 10.0, noise_of_one=noise)
-        for noise in (0.0, 100.0, 2_000.0, 20_000.0, 1e6)
+        chosen_bound(counts_of(held), 10.0, pair=CountedPair(cells=36.0, noise_std=std))
+        for std in (0.0, 10.0, 150.0, 1_500.0, 1e5)
     ]
     assert many == sorted(many, reverse=True)
     assert many[0] >= 12
@@ -137,32 +139,43 @@ def test_more_units_and_less_noise_count_more_records():
     assert len(set(many)) > 3
 
 
+@pytest.mark.parametrize("each", [1, 2, 8, 48])
+@pytest.mark.parametrize("std", [1.0, 30.0, 300.0])
+def test_units_of_equally_many_records_are_not_cut_and_no_noise_is_added_for_more(each: int, std: float):
+    """However loud the noise is: a bound of half as many has as much of it for each record, and fewer records."""
+    bound = chosen_bound(counts_of(np.full(4_000, each)), 10.0, pair=CountedPair(cells=36.0, noise_std=std))
+    assert each / 2 < bound <= each
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_far_out_is_not_taken_for_records(seed: int):
     """Every unit has one record or two; the far bins hold noise alone, of which some is positive."""
     counts = counts_of(np.array([1] * 3000 + [2] * 1000))
     noisy = counts + np.random.default_rng(seed).normal(0.0, 30.0, len(counts))
-    assert chosen_bound(noisy, 30.0, noise_of_one=0.0) <= 3
+    assert chosen_bound(noisy, 30.0, pair=QUIET) <= 3
 
 
 @pytest.mark.parametrize("counts", [np.zeros(len(RECORDS) + 1), np.full(len(RECORDS) + 1, -50.0)])
 def test_of_nothing_one_record_counts(counts: np.ndarray):
-    assert chosen_bound(counts, 20.0, noise_of_one=5.0) == 1
+    assert chosen_bound(counts, 20.0, pair=CountedPair(cells=36.0, noise_std=5.0)) == 1
 
 
 def test_all_units_beyond_the_largest_bound_count_with_it():
     counts = np.zeros(len(RECORDS) + 1)
     counts[-1] = 10_000.0
-    assert chosen_bound(counts, 20.0, noise_of_one=0.0) == RECORDS[-1]
+    assert chosen_bound(counts, 20.0, pair=QUIET) == RECORDS[-1]
 
 
 def test_what_is_learnt_is_used_as_if_it_had_been_declared():
     domain, batch = declared(), stays(STAYS)
     plan = plan_of(domain)
-    noise = noise_of_learnt_records(plan, domain)
-    assert noise == noise_of_one(plan, domain.cardinalities) > 0
+    pair = pair_of(plan, domain)
+    assert pair is not None
+    assert isinstance(plan.anchor, AnchorPlan)
+    assert pair.noise_std == plan.anchor.noise_std
+    assert pair.cells == math.prod(domain.cardinalities)
     found, table = learnt_records(
-        [batch], domain, learning(plan), KeyedStreams(KEY), NullHost(), key=bytes(32), noise_of_one=noise
+        [batch], domain, learning(plan), KeyedStreams(KEY), NullHost(), key=bytes(32), pair=pair
     )
     bound = found.records_per_unit
     assert bound in RECORDS
@@ -170,7 +183,7 @@ def test_what_is_learnt_is_used_as_if_it_had_been_declared():
     assert table.record_bound == bound
     assert np.bincount(table.unit_of_record).max() == min(bound, 40)
     again, same = learnt_records(
-        [batch], domain, learning(plan), KeyedStreams(KEY), NullHost(), key=bytes(32), noise_of_one=noise
+        [batch], domain, learning(plan), KeyedStreams(KEY), NullHost(), key=bytes(32), pair=pair
     )
     assert again == found, "a resumed job learns the same"
     assert np.array_equal(same.codes, table.codes)
@@ -196,4 +209,4 @@ def test_a_plan_of_declared_units_runs_as_it_is():
     for domain in (declared(records=None), declared(records=4)):
         plan = plan_of(domain)
         assert plan.with_learnt_records(domain.records_per_unit) is plan
-        assert noise_of_learnt_records(plan, domain) == 0.0
+        assert pair_of(plan, domain) is None

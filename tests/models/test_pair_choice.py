@@ -55,7 +55,7 @@ def test_a_tree_that_saves_few_tables_is_not_believed():
         shares[pairs.index(pair)] = share
     explained = beyond_a_tree(shares, pairs, spreads, pairs)
     assert explained[pairs.index((0, 2))] == pytest.approx(LEAST_LEFT)
-    assert len(worth_counting(explained, pairs, declared_size=2000, cell_std=2.0, always=0)) == 20
+    assert len(worth_counting(explained, pairs, size=2000, cell_std=2.0, always=0)) == 20
     assert chosen_of(shares, spreads, target=None, cell_std=2.0) == tuple(pairs)
 
 
@@ -180,7 +180,7 @@ def chosen_of(
         pairs_of_columns(len(spreads)),
         spreads,
         target_index=target,
-        declared_size=2000,
+        size=2000,
         cell_std=cell_std,
         share_std=share_std,
     )
@@ -193,7 +193,7 @@ def far_of(shares: Floats, spreads: Floats, *, target: int | None, cell_std: flo
     return worth_counting(
         shares[free],
         [pairs[place] for place in free],
-        declared_size=2000,
+        size=2000,
         cell_std=cell_std,
         always=len(pairs) - len(free),
     )
@@ -204,12 +204,12 @@ def test_more_pairs_are_chosen_where_noise_is_less_and_always_one_table_is_count
     shares = np.linspace(0.0, 0.6, len(pairs))
 
     def chosen(cell_std: float, *, always: int = 5) -> int:
-        return len(worth_counting(shares, pairs, declared_size=2000, cell_std=cell_std, always=always))
+        return len(worth_counting(shares, pairs, size=2000, cell_std=cell_std, always=always))
 
     counts = [chosen(cell_std) for cell_std in (0.001, 1.0, 5.0, 20.0, 100.0, 1e5)]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] >= len(pairs) - 1
     assert counts[-1] == 0
     assert chosen(1e5, always=0) == 1
-    strongest = worth_counting(shares, pairs, declared_size=2000, cell_std=20.0, always=5)
+    strongest = worth_counting(shares, pairs, size=2000, cell_std=20.0, always=5)
     assert set(strongest) == set(pairs[-len(strongest) :])

@@ -141,7 +141,7 @@ def test_columns_of_very_many_codes_are_compared_in_groups():
         ordered=(True, True, True),
     )
     laws = even_laws(table)
-    groups = screening_groups(laws, declared_size=rows, ordered=table.ordered, alone=((), (), ()))
+    groups = screening_groups(laws, size=rows, ordered=table.ordered, alone=((), (), ()))
     assert max(group_counts(groups)) <= screening.MOST_GROUPS
     found = exact_distances(table, laws, groups, size=rows)
     follows, *chance = shares_from_independence(found, laws, groups, size=rows, errors=np.zeros(3))
@@ -376,7 +376,7 @@ def test_neighbours_with_the_same_noisy_answers_have_one_layout(units):
 @pytest.mark.parametrize("rows", [10, 100_000, 10**9])
 def test_groups_for_the_distances_fit_the_room(columns, rows):
     laws = [np.full(200, 1 / 200)] * columns
-    groups = screening_groups(laws, declared_size=rows, ordered=[True] * columns, alone=[()] * columns)
+    groups = screening_groups(laws, size=rows, ordered=[True] * columns, alone=[()] * columns)
     counts = group_counts(groups)
     assert max(counts) <= 1.1 * screening.MOST_GROUPS
     assert sum(a * b for a, b in itertools.combinations(counts, 2)) <= 1.1 * screening.MOST_CELLS

@@ -25,7 +25,7 @@ from models.counting.streamed import StreamedCounter
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateTable
 from models.learning import learnt_records
-from models.learnt_records import noise_of_learnt_records
+from models.learnt_records import pair_of
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.releases import ReleaseRecorder
@@ -181,10 +181,8 @@ def _opened(
         shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
         return domain, StreamedCounter(shards, domain, key=key, bound=bound)
     batches = list(open_private_rows(store, "rows", DATA_KEY, domain))
-    noise = noise_of_learnt_records(plan, domain)
-    return learnt_records(
-        batches, domain, plan.learning, streams, host, bound=bound, key=key, noise_of_one=noise
-    )
+    pair = pair_of(plan, domain)
+    return learnt_records(batches, domain, plan.learning, streams, host, bound=bound, key=key, pair=pair)
 
 
 def run(

@@ -41,7 +41,7 @@ from models.counting.units import UNIT_KEY_BYTES
 from models.generator_check import check_generator
 from models.grids import noise_grid
 from models.learning import learnt_records
-from models.learnt_records import noise_of_learnt_records
+from models.learnt_records import pair_of
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder
@@ -144,7 +144,7 @@ def fit(
                 host,
                 bound=plan.privacy_unit.records,
                 key=secrets.token_bytes(UNIT_KEY_BYTES),
-                noise_of_one=noise_of_learnt_records(plan, declared),
+                pair=pair_of(plan, declared),
             )
         running = plan.with_learnt_records(declared.records_per_unit)
         generator = make_synthesizer(plan.synthesizer).fit(records, running, streams, host)
