@@ -56,6 +56,12 @@ _FEWEST_NUMBERED = 100
 """Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
 _SEVERAL = 1.1
 """Rows of a person on average from which a table is one of events."""
+_MOST_ROWS_LEARNT = 2_000_000
+"""What is learnt needs all rows in memory."""
+_SEVERAL_COUNT = (
+    "A release learns how many rows of a unit count, for 2 % of its budget, so that synthetic rows are like these rows; without `records` all rows "
+    "of a unit count as one together. A classifier, a critic or a choice among candidates needs it left out."
+)
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
@@ -396,7 +402,10 @@ def _column(name: str, fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
 
 def _unit_kind(fact: Facts) -> dict[str, Any]:
     missing = "" if fact.present == fact.rows else " Rows without one are refused."
-    return {"kind": "unit", NOTE: f"Says whose row it is: kept sealed, never modelled or released.{missing}"}
+    note = f"Says whose row it is: kept sealed, never modelled or released.{missing}"
+    if fact.present < _SEVERAL * fact.distinct or fact.rows > _MOST_ROWS_LEARNT:
+        return {"kind": "unit", NOTE: note}
+    return {"kind": "unit", "records": "learn", NOTE: f"{note} {_SEVERAL_COUNT}"}
 
 
 def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:

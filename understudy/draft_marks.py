@@ -12,7 +12,7 @@ from understudy.table_files import MARK
 KINDS: Final = ("unit", "size", "target", "file", "names", "kinds", "bounds", "words", "rules")
 """Kinds of marked values, in the order in which a person is asked."""
 _KIND_OF: Final = {
-    "privacy_unit": "unit", "declared_size": "size", "target": "target", "name": "names", "lower": "bounds", "upper": "bounds",
+    "privacy_unit": "unit", "records": "unit", "declared_size": "size", "target": "target", "name": "names", "lower": "bounds", "upper": "bounds",
     "edges": "bounds", "specials": "bounds", "difference": "bounds", "categories": "words", "levels": "words", "true": "words", "false": "words",
     "labels": "words", "pairs": "rules",
 }  # fmt: skip

@@ -57,7 +57,7 @@ class Order:
         model: whether to train a classifier instead of a generator; `options` are then its options.
         reuse: whether counts of earlier releases of the dataset are taken over.
         device: kind of device to train on: auto, cpu or gpu.
-        sample_rows: number of synthetic rows to draw.
+        sample_rows: number of synthetic rows to draw; None for as many as the release describes.
         out: folder for the results.
         budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
             admits this job where there is none.
@@ -77,7 +77,7 @@ class Order:
     model: bool = False
     reuse: bool = True
     device: str = "auto"
-    sample_rows: int
+    sample_rows: int | None
     out: Path
     budget: tuple[float, float] | None = None
     budget_reason: str | None = None
@@ -121,6 +121,7 @@ class Published:
         release_id: the release.
         certificate: its certificate.
         statement: the ledger after it.
+        rows: how many synthetic rows or images were drawn; 0 of a model.
         files: the files written, in the order of their importance.
     """
 
@@ -129,6 +130,7 @@ class Published:
     release_id: str
     certificate: Json
     statement: Statement
+    rows: int
     files: tuple[Path, ...]
 
     @property
@@ -186,15 +188,24 @@ def _rounded_up(amount: float, unit: Decimal) -> Decimal:
     return Decimal(repr(amount)).quantize(unit, rounding=ROUND_CEILING)
 
 
-def sample_files(order: Order) -> dict[str, int]:
+def counts_several_records(order: Order) -> bool:
+    """Return whether several records of a privacy unit count, so that a release describes more records than units."""
+    return any(
+        column.get("kind") == "unit" and column.get("records") is not None
+        for column in order.table.domain.get("columns", ())
+    )
+
+
+def sample_files(order: Order, rows: int) -> dict[str, int]:
     """Return the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too.
 
     Args:
         order: what to publish.
+        rows: how many rows or images.
     """
     if order.model:
         return {}
     domain = order.table.domain
     usual = formats_of(domain)[0]
     sheet = {SHEET: sheet_images(domain)} if usual in IMAGE_FORMATS else {}
-    return {f"synthetic.{usual}": order.sample_rows} | sheet
+    return {f"synthetic.{usual}": rows} | sheet

@@ -21,6 +21,7 @@ from understudy.publication import (
     Published,
     Screen,
     budget_with_report,
+    counts_several_records,
     sample_files,
     smallest_budget,
 )
@@ -343,7 +344,8 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
     with screen.transfer("bundle", None) as seen:
         analyst.download_bundle(release_id, out / BUNDLE, seen=seen)
     analyst.download_figures(release_id, out / FIGURES)
-    samples = sample_files(order)
+    rows = 0 if order.model else rows_to_draw(analyst, release_id, order)
+    samples = sample_files(order, rows)
     for name, rows in samples.items():
         with screen.transfer(name, None) as seen:
             analyst.download_samples(
@@ -355,8 +357,26 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
         release_id=release_id,
         certificate=certificate,
         statement=statement,
+        rows=rows,
         files=tuple(out / name for name in (*samples, FIGURES, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
     )
+
+
+def rows_to_draw(analyst: Client, release_id: str, order: Order) -> int:
+    """Return how many rows to draw: what was asked for, else the declared size, or the count of records where several of a unit count.
+
+    Args:
+        analyst: a client of the analyst.
+        release_id: the release.
+        order: what to publish.
+    """
+    if order.sample_rows is not None:
+        return order.sample_rows
+    if not counts_several_records(order):
+        return order.table.declared_size
+    (counted,) = analyst.ask_counts(release_id, "count").rows
+    assert counted.estimate is not None, "only ratios have no estimate"
+    return max(1, round(counted.estimate))
 
 
 def write_json(file: Path, document: Json) -> None:

@@ -18,8 +18,8 @@ class BoundNeedsAnchor(InvalidSpec):
 
     def __init__(self) -> None:
         super().__init__(
-            "The domain bounds how many records of a unit count. A critic uses one record of a unit at a time, and so "
-            "does the choice among candidates.",
+            "The domain bounds how many records of a unit count. A critic and a classifier use one record of a unit at a time, and "
+            "so does the choice among candidates.",
             remedy='Order one training with an anchor and without a critic, or declare a version without "records".',
         )
 

@@ -104,6 +104,7 @@ class ModelFacts:
 
         Raises:
             InvalidSpec: it declares nothing to predict, or leaves something to be learnt.
+            BoundNeedsAnchor: it leaves the records of a unit that count to be learnt.
         """
         if isinstance(domain, ImageDomain):
             if len(domain.labels) < 2:  # noqa: PLR2004 - one class needs no classifier
@@ -123,7 +124,9 @@ class ModelFacts:
             raise InvalidSpec(
                 "a classifier needs a target and a column to predict it from", remedy="declare a target"
             )
-        if learning_of(domain).releases:
+        if learnt := learning_of(domain).releases:
+            if all(one.learns == "records" for one in learnt):
+                raise BoundNeedsAnchor
             raise InvalidSpec(
                 "the domain leaves bounds, bins or categories to be learnt, and a classifier needs declared ones",
                 remedy="declare them, or a new version of the dataset that takes over what a release has learnt",

@@ -64,12 +64,14 @@ def published(world: World, release_id: str) -> Published:
             release_id=release_id,
             certificate={"privacy_parameters": {"epsilon": 0.5, "delta": 1e-6}},
             statement=client.read_ledger(dataset_id),
+            rows=1,
             files=(),
         )
 
 
-def order(out: Path, **changes: Any) -> Order:
-    table = TableFiles(rows=out / "rows.csv", domain={}, declared_size=1000)
+def order(out: Path, *, records: str | None = None, **changes: Any) -> Order:
+    unit = {"name": "person", "kind": "unit"} | ({} if records is None else {"records": records})
+    table = TableFiles(rows=out / "rows.csv", domain={"columns": [unit]}, declared_size=1000)
     return Order(table=table, name="a", epsilon=0.5, delta=1e-6, sample_rows=1, out=out, **changes)
 
 
@@ -108,6 +110,9 @@ def test_a_utility_report_is_offered_with_its_price_and_ordered_when_the_order_s
     assert "available under the cap after it" in said(shown)
     assert f"understudy quality order {release_id} --epsilon 0.05" in said(shown)
     assert world.queue.sent_measurings == [], "nothing is ordered unasked"
+    assert "this release counts several" not in said(shown)
+    assert offered(records="learn").files == ()
+    assert "this release counts several" in said(shown)
     assert offered(model=True).files == ()
     assert offered(utility_report=500.0).files == ()
     assert "The cap leaves nothing for a utility report of epsilon 500" in said(shown)

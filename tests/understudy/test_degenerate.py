@@ -46,6 +46,7 @@ def test_publish_ends_with_status_3_where_the_generator_is_degenerate(
         job=Job.from_json(DONE | {"warning": warning}),
         release_id="r",
         certificate={"privacy_parameters": {"epsilon": 1.0, "delta": 1e-6}},
+        rows=10,
         statement=SimpleNamespace(spent={}, cap=None, carried_by="basic"),
         files=(),
         sheet=None,

@@ -239,30 +239,6 @@ def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.
         draft_domain(write(tmp_path, DATA))
 
 
-def test_a_repeated_key_of_a_person_is_the_privacy_unit(tmp_path: Path):
-    rows = "".join(f"{n % 40 + 7_000_000},{n * 31 % 997},{n}\n" for n in range(120))
-    draft = draft_domain(write(tmp_path, ("customer_id,order_id,amount\n" + rows).encode()))
-    assert draft["privacy_unit"] == "customer_id"
-    assert column(draft, "customer_id")["kind"] == "unit"
-    assert draft["declared_size"] == 40, "units, not rows"
-    assert "3 rows on average" in draft[NOTE]
-    assert draft[MARK] == ["target", "privacy_unit", "declared_size"]
-
-
-def test_a_table_of_persons_in_which_few_stand_twice_may_hold_copies():
-    ids = [f"P{n}" for n in [*range(400), 3, 7]]
-    draft = draft_frame(pa.table({"person_id": ids, "x": ["a", "b"] * 201}))
-    assert draft["privacy_unit"] == "person_id"
-    assert "few of them stand in more than one row. If those rows are copies, remove them." in draft[NOTE]
-
-
-def test_a_key_that_names_no_person_is_only_pointed_at(tmp_path: Path):
-    rows = "".join(f"b{n % 40},{n}.5\n" for n in range(120))
-    draft = draft_domain(write(tmp_path, ("branch_id,amount\n" + rows).encode()))
-    assert draft["privacy_unit"] is None
-    assert "'branch_id' (3 rows a value)" in draft[NOTE]
-
-
 def test_bands_and_codes_have_their_kinds(tmp_path: Path):
     bands = ["18-24", "25-64", "65+", "<18"]
     rows = "".join(f"{bands[n % 4]},{n % 7},{n // 7 % 7},0{n % 30 + 100},{20 + n % 40}\n" for n in range(200))

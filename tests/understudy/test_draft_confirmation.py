@@ -11,6 +11,7 @@ from understudy.domain_draft import draft_domain, render_draft
 from understudy.draft_changes import change
 from understudy.draft_marks import KINDS, accept_kinds, marks_of
 from understudy.errors import InputUnusable, InvalidInput
+from understudy.table_files import DECLARED_SIZE, without_notes
 
 ROWS = "patient_id,age,ward,died\n" + "".join(
     f"P{n % 50},{20 + n % 60},{'ABC'[n % 3]},{'yes' if n % 4 else 'no'}\n" for n in range(200)
@@ -66,7 +67,7 @@ def test_nobody_who_answers_accepts_nothing(draft: Path) -> None:
 
 
 def test_a_person_stops_and_goes_on_later(draft: Path) -> None:
-    assert confirm(draft, answers="\n\nq\n")[0] == 1
+    assert confirm(draft, answers="\n\n\nq\n")[0] == 1
     left = {mark.kind for mark in marks_of(json.loads(draft.read_text()))}
     assert left == {"target", "file", "names", "kinds", "bounds", "words"}
     assert confirm(draft, answers="\n" * 30)[0] == 0
@@ -104,6 +105,13 @@ def test_values_are_edited_explained_and_dropped(draft: Path) -> None:
         ("declared_size", "0", "declared_size: the size is a whole number"),
         ("categories", "A,A", "column 'ward': the list needs words, each once"),
         ("kind", "text", "may be changed to 'ignored' or 'unit'"),
+        (
+            "records",
+            "many",
+            "column 'patient_id': records must be learn, none, or a whole number from 1 to 1000",
+        ),
+        ("records", "0", "from 1 to 1000"),
+        ("records", "1001", "from 1 to 1000"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_with_its_column_and_nothing_changes(
@@ -115,6 +123,19 @@ def test_a_value_that_cannot_be_is_refused_with_its_column_and_nothing_changes(
         change(document, mark, text)
     assert said in str(caught.value)
     assert document == json.loads(draft.read_text())
+
+
+@pytest.mark.parametrize(("text", "records"), [("8", 8), ("learn", "learn"), ("none", None)])
+def test_how_many_records_of_a_unit_count_is_edited(draft: Path, text: str, records: object) -> None:
+    document = json.loads(draft.read_text())
+    mark = next(mark for mark in marks_of(document) if mark.key == "records")
+    assert mark.kind == "unit"
+    change(document, mark, text)
+    assert document["columns"][0].get("records") == records
+    for left in [*marks_of(document)]:
+        left.accept()
+    document.pop(DECLARED_SIZE)
+    assert TableDomain.from_json(without_notes(document)).to_json()["columns"][0].get("records") == records
 
 
 def test_another_column_becomes_the_unit(draft: Path) -> None:
@@ -192,7 +213,7 @@ def test_whole_numbers_become_codes_levels_or_a_quantity(draft: Path) -> None:
     of_age = next(mark for mark in marks_of(document) if mark.column == "age")
     with pytest.raises(InputUnusable, match="at most 60 whole numbers"):
         change(document, of_age, "categorical")
-    status, said = confirm(draft, answers="\n\n\n\no\n" + "e\nignored\n" + "\n" * 30)
+    status, said = confirm(draft, answers="\n\n\n\n\no\n" + "e\nignored\n" + "\n" * 30)
     assert status == 0, said
 
 

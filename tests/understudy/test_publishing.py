@@ -132,13 +132,24 @@ def test_a_file_that_holds_no_candidate_is_refused(tmp_path: Path, text: str) ->
         parse_selection(["rules", str(file)], epsilon=0.5, choice_epsilon=0.2)
 
 
-@pytest.mark.parametrize(("rows", "is_default"), [(50, True), (70, False)])
-def test_why_as_many_rows_were_drawn_is_said(rows: int, is_default: bool) -> None:
-    table = TableFiles(rows=Path("rows.csv"), domain={}, declared_size=50)
+@pytest.mark.parametrize(
+    ("rows", "records", "told"),
+    [
+        (None, None, "as many as the declared size"),
+        (50, None, "as many as the declared size"),
+        (70, None, "More of them"),
+        (None, "learn", "as many as the records that the noisy counts tell of"),
+        (None, 3, "as many as the records that the noisy counts tell of"),
+        (50, 3, "as many as the declared size"),
+        (70, 3, "More of them"),
+    ],
+)
+def test_why_as_many_rows_were_drawn_is_said(rows: int | None, records: int | str | None, told: str) -> None:
+    unit = {"name": "u", "kind": "unit"} | ({} if records is None else {"records": records})
+    table = TableFiles(rows=Path("rows.csv"), domain={"columns": [unit]}, declared_size=50)
     order = Order(table=table, name="a", epsilon=1, delta=1e-6, sample_rows=rows, out=Path("out"))
-    told = what_is_free(order)
-    assert ("as many as the declared size" in told) is is_default
-    assert "understudy sample --bundle out/bundle.zip --rows N" in told
+    assert told in what_is_free(order)
+    assert "understudy sample --bundle out/bundle.zip --rows N" in what_is_free(order)
 
 
 @pytest.mark.parametrize(

@@ -44,12 +44,12 @@ def order(domain: dict[str, Any], tmp_path: Path) -> Order:
 
 def test_publishing_images_leaves_arrays_and_a_contact_sheet(tmp_path: Path) -> None:
     domain = image_stand_in.domain()
-    assert sample_files(order(domain, tmp_path)) == {"synthetic.npz": 500, "contact-sheet.png": 24}
+    assert sample_files(order(domain, tmp_path), 500) == {"synthetic.npz": 500, "contact-sheet.png": 24}
     assert declared(domain) == "images of 6 x 5 pixels, 3 labels"
 
 
 def test_publishing_a_table_leaves_rows(tmp_path: Path) -> None:
-    assert sample_files(order(DOMAIN, tmp_path)) == {"synthetic.csv": 500}
+    assert sample_files(order(DOMAIN, tmp_path), 500) == {"synthetic.csv": 500}
     assert declared(DOMAIN) == "4 columns"
 
 

@@ -44,7 +44,7 @@ from understudy.documents import Json
 from understudy.embedded.background import background_stack, used_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService
 from understudy.order_options import parse_options, parse_selection, with_profile
-from understudy.publication import Order, Published, Screen
+from understudy.publication import Order, Published, Screen, counts_several_records
 from understudy.publishing import publish as publish_order
 from understudy.table_files import read_table_files
 
@@ -71,7 +71,7 @@ def publish(
             "--rows",
             min=1,
             max=MOST_ROWS,
-            help="Number of synthetic rows. Default: the declared size, because the file's number of rows is private.",
+            help="Number of synthetic rows. Default: the declared size, because the file's number of rows is private; or the noisy count of records, where several of a unit count.",
         ),
     ] = None,
     declared_size: DeclaredSize = None,
@@ -186,7 +186,7 @@ def publish(
         model=model,
         reuse=not no_reuse,
         device=device,
-        sample_rows=sample_rows or table.declared_size,
+        sample_rows=sample_rows,
         out=out,
         budget=chosen_budget(budget_epsilon, budget_delta),
         budget_reason=budget_reason,
@@ -303,7 +303,7 @@ def summary(published: Published, order: Order) -> list[str]:
         order: the order.
     """
     guarantee = published.certificate["privacy_parameters"]
-    made = "a private classifier" if order.model else f"{order.sample_rows} synthetic records"
+    made = "a private classifier" if order.model else f"{published.rows} synthetic records"
     headline = (
         f"Published {order.name!r}: {made} under (epsilon {guarantee['epsilon']:g}, "
         f"delta {guarantee['delta']:g}) differential privacy."
@@ -337,9 +337,11 @@ def what_is_free(order: Order) -> str:
     if order.model:
         return "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
     sample = f"understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
-    if order.sample_rows != order.table.declared_size:
+    if order.sample_rows not in {None, order.table.declared_size}:
         return f"More of them cost nothing: {sample}"
-    return f"They are as many as the declared size, because the file's number of rows is private. Any other number costs nothing: {sample}"
+    several = counts_several_records(order) and order.sample_rows is None
+    many = "as the records that the noisy counts tell of" if several else "as the declared size"
+    return f"They are as many {many}, because the file's number of rows is private. Any other number costs nothing: {sample}"
 
 
 def paid(published: Published) -> str:

@@ -14,7 +14,7 @@ from understudy.client import Client
 from understudy.connection import Connection
 from understudy.errors import ApprovalPending, UnderstudyError
 from understudy.grant_requests import HOPELESS, obtain_grant
-from understudy.publication import Order, Published, report_part
+from understudy.publication import Order, Published, counts_several_records, report_part
 from understudy.publishing import LEDGER, write_json
 from understudy.results.owner_reports import OwnerReport
 
@@ -109,6 +109,10 @@ def _offered(
             return published
         for line in quote_lines(quote, requests_grant=True):
             screen.say(line)
+        if counts_several_records(order):
+            screen.say(
+                "  A utility report counts all records of a unit as one together, and this release counts several: what it measures contains that difference"
+            )
         if order.utility_report is None and not (
             may_ask
             and typer.confirm(f"Measure this release now, for epsilon {epsilon:g} of the budget?", err=True)
