@@ -32,6 +32,7 @@ from understudy.draft_numbers import (
 from understudy.draft_times import is_time, moments_note, times
 from understudy.draft_words import (
     are_keys,
+    are_pseudonyms,
     code_book,
     names_a_key,
     names_a_person,
@@ -330,6 +331,9 @@ def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
     """The column that says whose record it is, if one repeats, the reason in a sentence, and columns that may say it instead."""
     keys = {name: fact for name, fact in facts.items() if _may_be_key(fact)}
     persons = [name for name in keys if names_a_person(name)]
+    pseudonyms = [name for name, fact in keys.items() if are_pseudonyms(fact.values)]
+    if not persons and len(pseudonyms) == 1:
+        persons = pseudonyms
     if persons:
         name = max(persons, key=lambda name: keys[name].distinct)
         per = keys[name].present / keys[name].distinct
@@ -339,7 +343,9 @@ def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
     others = [
         name
         for name, fact in keys.items()
-        if names_a_key(name) or (are_keys(fact.values) and code_book(name, fact.values) is None)
+        if names_a_key(name)
+        or name in pseudonyms
+        or (are_keys(fact.values) and code_book(name, fact.values) is None)
     ]
     if others:
         listed = ", ".join(
@@ -418,6 +424,11 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
         return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name, frame)}."}
     if (reason := _not_modelled(name, fact, frame)) is not None:
         return {"kind": "ignored", NOTE: reason}
+    if not fact.numeric and fact.distinct >= _FEWEST_ROWS_FOR_IDS and are_pseudonyms(fact.values):
+        return {
+            "kind": "ignored",
+            NOTE: "Identifiers that repeat: they stand for persons or things, and say nothing else.",
+        }
     if is_time(fact):
         return times(fact)
     if fact.numeric and (moments_note(name, fact) or not are_codes(name, fact)):
@@ -429,8 +440,19 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
     if _may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
         return {"kind": "ignored", NOTE: "An identifier that repeats: its numbers measure nothing."}
     column = numbers(name, fact)
-    column[NOTE] = f"{column[NOTE]} {moments_note(name, fact)}".rstrip()
+    notes = [column[NOTE], moments_note(name, fact), _censored_note(fact)]
+    column[NOTE] = " ".join(note for note in notes if note)
     return column
+
+
+def _censored_note(fact: Facts) -> str:
+    if not (censored := fact.censored):
+        return ""
+    share = 100 * sum(censored.values()) / fact.present
+    return (
+        f"{', '.join(sorted(censored))} ({share:.2g} % of the values) count as missing: to keep that they lie beyond what was measured, write a number for "
+        "them beforehand, such as half the limit."
+    )
 
 
 def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:

@@ -13,7 +13,9 @@ from understudy.countries import ALPHA_3, NAMES, country_book
 _PERSONS = (
     "patient", "person", "subject", "customer", "client", "user", "member", "student", "pupil", "employee",
     "individual", "participant", "household", "beneficiary", "citizen", "resident", "account", "cardholder", "mrn", "ssn",
-    "insured", "donor", "driver", "rider", "respondent", "patienten", "kunden", "mitarbeiter", "personal", "versicherten",
+    "insured", "donor", "driver", "rider", "respondent", "passenger", "borrower", "tenant", "voter", "applicant", "visitor", "card", "pseudonym", "iban",
+    "msisdn", "imsi", "patienten", "kunden", "mitarbeiter", "personal", "versicherten", "probanden", "teilnehmer", "schüler", "studenten", "matrikel",
+    "haushalt", "haushalts", "konto", "karten", "steuer",
 )  # fmt: skip
 _KEYS = (
     "id",
@@ -35,7 +37,9 @@ _KEYS = (
 _PERSON_KEY = re.compile(f"({'|'.join(_PERSONS)})({'|'.join(_KEYS)})?")
 _DIRECT = frozenset({
     "name", "firstname", "lastname", "fullname", "surname", "forename", "maiden", "email", "mail", "phone", "telephone",
-    "mobile", "fax", "address", "street", "ssn", "passport", "drivers", "iban", "username", "login", "licence", "license",
+    "mobile", "fax", "address", "street", "ssn", "passport", "drivers", "iban", "username", "login", "licence", "license", "nachname", "vorname",
+    "familienname", "geburtsname", "anschrift", "adresse", "straße", "strasse", "hausnummer", "telefon", "telefonnummer", "handy", "handynummer",
+    "prénom", "prenom", "apellido", "apellidos", "teléfono", "telefono", "dirección", "direccion",
 })  # fmt: skip
 _DIRECT_NAMES = frozenset({"first", "last", "middle"})
 _FREE_TEXT = frozenset({
@@ -48,14 +52,17 @@ _CODES = frozenset({
     "region", "county", "country", "zip", "zipcode", "postcode", "postal", "plz", "fips", "puma", "naics", "icd", "drg",
     "marital", "religion", "occupation", "industry", "hispanic", "ethnicity", "sector", "channel", "branch", "department",
     "dept", "ward", "district", "store", "shop", "product", "sku", "cluster", "flag", "mode", "kind", "disposition", "source",
-    "specialty", "payer", "language", "nationality", "relationship",
+    "specialty", "payer", "language", "nationality", "relationship", "dienststelle", "kostenstelle", "abteilung", "filiale", "standort",
+    "gemeinde", "bundesland", "beruf", "branche", "gruppe", "klasse", "kategorie", "geschlecht", "familienstand",
+    "staatsangehörigkeit", "konfession", "steuerklasse", "schlüssel", "kennziffer", "sparte", "studiengang", "fachbereich",
 })  # fmt: skip
 _CODE_ENDS = ("code", "type", "status", "zip", "fips")
 _COUNTS = frozenset({"number", "num", "count", "cnt", "n", "total", "sum", "avg", "mean", "days", "amount"})
 _NUMBER = frozenset({"number", "num"})
 _AMOUNTS = frozenset({
     "income", "salary", "wage", "wages", "cost", "costs", "price", "amount", "fare", "total", "balance", "charge", "charges",
-    "expenses", "coverage", "value", "weight", "height", "revenue", "profit", "loss", "debt", "loan", "rent", "fee", "population",
+    "expenses", "coverage", "value", "weight", "height", "revenue", "profit", "loss", "debt", "loan", "rent", "fee", "population", "betrag", "preis",
+    "gehalt", "lohn", "einkommen", "umsatz", "kosten", "miete", "saldo", "gewicht", "größe",
 })  # fmt: skip
 _TARGETS = (
     "target", "label", "outcome", "y", "class", "readmitted", "readmission", "died", "death", "dead", "deceased", "survived",
@@ -64,7 +71,8 @@ _TARGETS = (
 )  # fmt: skip
 _QUANTITIES = frozenset({
     "age", "year", "rating", "score", "level", "grade", "rank", "decile", "quantile", "percentile", "quantity", "qty", "length",
-    "width", "distance", "duration", "temperature", "rate", "size", "children", "people", "frequency", "visit", "capacity",
+    "width", "distance", "duration", "temperature", "rate", "size", "children", "people", "frequency", "visit", "capacity", "alter", "jahr", "anzahl",
+    "menge", "dauer", "kinder", "personen", "stufe",
 })  # fmt: skip
 _NATURAL = (
     (frozenset({"weekday", "dayofweek", "dow", "wday"}), ((0.0, 6.0), (1.0, 7.0), (0.0, 7.0))),
@@ -95,6 +103,9 @@ _CLASSIFICATIONS = frozenset({
 """Columns of industries, occupations, regions and birthplaces, as surveys and registers call them."""
 _COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_TOKEN = re.compile(r"[0-9a-fA-F]{12,128}")
+"""A hash, of which many together have letters as well as digits."""
+_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
 _SHARE_OF_KEYS = 0.95
 _SCALES = (
@@ -139,7 +150,7 @@ _SHORT_WORD = 3
 def words_of(name: str) -> list[str]:
     """Split a column's name into lower-case words: "patientNbr" and "patient_nbr" give patient, nbr."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [word for word in re.split(r"[^A-Za-z]+", spaced.lower()) if word]
+    return [word for word in re.split(r"[\W\d_]+", spaced.lower()) if word]
 
 
 def names_a_person(name: str) -> bool:
@@ -218,6 +229,19 @@ def are_keys(texts: Collection[str]) -> bool:
     """Whether nearly all texts are UUIDs, or letters and digits in one word, such as "N14228"."""
     keys = sum(_UUID.fullmatch(text) is not None or _MIXED_KEY.fullmatch(text) is not None for text in texts)
     return bool(texts) and keys >= _SHARE_OF_KEYS * len(texts)
+
+
+def are_pseudonyms(texts: Collection[str]) -> bool:
+    """Whether nearly all texts are UUIDs, bank accounts, or hashes of one length: such values stand for persons or things, and say nothing else."""
+    hashes = [text for text in texts if _TOKEN.fullmatch(text) is not None]
+    if len({len(text) for text in hashes}) == 1 and not all(text.isdigit() for text in hashes):
+        found = len(hashes)
+    else:
+        found = sum(
+            _UUID.fullmatch(text) is not None or _IBAN.fullmatch(text.replace(" ", "")) is not None
+            for text in texts
+        )
+    return bool(texts) and found >= _SHARE_OF_KEYS * len(texts)
 
 
 def code_book(name: str, texts: Collection[str]) -> str | None:

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,7 @@ NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capita
 """Texts that mean "missing" in every column of a file."""
 ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
 """Words, in lower case, that mean "missing" among numbers, and something else among words."""
+_CENSORED = re.compile(r"[<>≤≥]=?\s?[0-9]+([.,][0-9]+)?")
 _MOST_ODD = 3
 _MOST_SAMPLED = 1 << 16
 """Distinct values of a column that are kept with their counts; beyond them every second one by a hash, then every fourth."""
@@ -290,8 +292,18 @@ class Facts:
 
     @property
     def numeric(self) -> bool:
-        """Whether all values are numbers, but for words that mean "missing" among numbers."""
-        return self.numbers > 0 and self.odd is not None and all(word.lower() in ODD for word in self.odd)
+        """Whether all values are numbers, but for words that mean "missing" among numbers, or a limit of what was measured."""
+        return (
+            self.numbers > 0
+            and self.odd is not None
+            and all(word.lower() in ODD or word in self.censored for word in self.odd)
+        )
+
+    @property
+    def censored(self) -> Counter[str]:
+        """Counts of words such as "<0.5" among numbers: below or above what was measured."""
+        odd = self.odd or Counter[str]()
+        return Counter({word: count for word, count in odd.items() if _CENSORED.fullmatch(word) is not None})
 
     def look(self, values: Any) -> None:  # noqa: ANN401 (an Arrow array; pyarrow is imported lazily)
         """Take in the next values."""

@@ -130,8 +130,10 @@ def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
         return None
     if shares["."] == shares[","]:
         mark = next((sign for sign in ",." if any(sign in text for text in texts)), None)
-        if mark is not None:
+        if mark is not None and not _are_amounts_in_thousands(mark, texts):
             return Ambiguous(mark=mark)
+        if mark is not None:
+            return _writing({".": ",", ",": "."}[mark], texts)
     return _writing("." if shares["."] >= shares[","] else ",", texts)
 
 
@@ -180,6 +182,13 @@ def _writing(mark: str, texts: Collection[str]) -> Writing:
     )
     thousands = signs.most_common(1)[0][0] if signs else None
     return Writing(thousands=thousands, decimal_mark=mark, affixes=tuple(sorted(affixes)))
+
+
+def _are_amounts_in_thousands(mark: str, texts: Collection[str]) -> bool:
+    """Whether all numbers with a mark are amounts of money, and most have two digits or more before it: money in tens has no three decimals."""
+    marked = [text for text in texts if mark in text]
+    tens = sum(re.search(rf"[1-9][0-9]+\{mark}[0-9]{{3}}(?![0-9])", text) is not None for text in marked)
+    return 2 * tens > len(marked) and all(re.search(_SIGN, text) is not None for text in marked)
 
 
 def _is_marked(text: str) -> bool:

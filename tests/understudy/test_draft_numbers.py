@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.understudy.test_domain_draft import column, write
+from tests.understudy.test_domain_draft import accepted, column, write
 from understudy.domain_draft import draft_domain
 from understudy.draft_categories import NOTE
 
@@ -32,6 +32,26 @@ def test_answers_with_several_refusals_are_codes_however_few_rows_refuse(
 )
 def test_one_refusal_and_amounts_stay_quantities(tmp_path: Path, name: str, counts: dict[int, int]) -> None:
     assert drafted(tmp_path, counts, name)["kind"] == "numeric"
+
+
+def test_numbers_below_a_limit_of_what_was_measured_leave_a_column_of_numbers(tmp_path: Path):
+    rows = "".join(f"{'<0.5' if n % 10 == 0 else n % 97 + 0.5},{n % 3}\n" for n in range(1000))
+    draft = draft_domain(write(tmp_path, ("crp,ward\n" + rows).encode()))
+    found = column(draft, "crp")
+    assert (found["kind"], found["type"], found["null"]) == ("numeric", "real", "category")
+    assert "<0.5 (10 % of the values) count as missing" in found[NOTE]
+    assert "<0.5" in draft["csv"]["null_values"]
+    path = tmp_path / "rows.csv"
+    assert accepted(path, draft) == (1000, 0)
+
+
+@pytest.mark.parametrize("others", [["<18", "18-24", "25+"], ["<a"], ["<1", "<2", "<3", "<4"]])
+def test_bands_and_many_limits_are_words(tmp_path: Path, others: list[str]):
+    texts = [others[n % len(others)] if n % 3 else str(n % 7) for n in range(900)]
+    found = column(
+        draft_domain(write(tmp_path, ("x,y\n" + "".join(f"{text},1\n" for text in texts)).encode())), "x"
+    )
+    assert found["kind"] != "numeric"
 
 
 def test_an_identifier_of_few_rows_each_is_left_out_as_one(tmp_path: Path):

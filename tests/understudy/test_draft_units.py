@@ -1,29 +1,22 @@
 """The privacy unit that a draft proposes, and how many rows of one count."""
 
+import hashlib
+import uuid
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from tests.understudy.test_domain_draft import column, write
 from understudy import domain_draft
 from understudy.domain_draft import MARK, draft_domain, draft_frame
 from understudy.draft_categories import NOTE
-
-
-def draft_of(folder: Path, text: str) -> dict[str, Any]:
-    path = folder / "rows.csv"
-    path.write_text(text)
-    return draft_domain(path)
-
-
-def column(draft: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(entry for entry in draft["columns"] if entry["name"] == name)
+from understudy.draft_words import are_pseudonyms
 
 
 def test_a_repeated_key_of_a_person_is_the_privacy_unit(tmp_path: Path) -> None:
     rows = "".join(f"{n % 40 + 7_000_000},{n * 31 % 997},{n}\n" for n in range(120))
-    draft = draft_of(tmp_path, "customer_id,order_id,amount\n" + rows)
+    draft = draft_domain(write(tmp_path, ("customer_id,order_id,amount\n" + rows).encode()))
     assert draft["privacy_unit"] == "customer_id"
     unit = column(draft, "customer_id")
     assert (unit["kind"], unit["records"]) == ("unit", "learn")
@@ -42,6 +35,42 @@ def test_a_table_of_persons_in_which_few_stand_twice_may_hold_copies() -> None:
     assert "records" not in column(draft, "person_id")
 
 
+HASHES = [hashlib.sha256(str(n).encode()).hexdigest()[:16] for n in range(40)]
+ACCOUNTS = [f"DE{n + 10}500105170000{n:06d}" for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("pseudonym", [f"p-{n}" for n in range(40)]),
+        ("Konto", ACCOUNTS),
+        ("x", ACCOUNTS),
+        ("x", HASHES),
+        ("x", [str(uuid.UUID(int=n)) for n in range(40)]),
+        ("Schülernr", [f"{n + 7000}" for n in range(40)]),
+        ("card_id", [f"{n + 7000}" for n in range(40)]),
+    ],
+)
+def test_pseudonyms_and_accounts_are_the_unit_whatever_their_column_is_called(
+    name: str, values: list[str]
+) -> None:
+    draft = draft_frame(pa.table({name: values * 3, "y": ["a", "b", "c"] * 40}))
+    assert draft["privacy_unit"] == name
+    assert column(draft, name)["kind"] == "unit"
+
+
+def test_of_two_columns_of_pseudonyms_neither_is_modelled_and_a_person_says_whose_rows_they_are() -> None:
+    draft = draft_frame(pa.table({"sender": HASHES * 3, "receiver": ACCOUNTS * 3, "y": ["a", "b", "c"] * 40}))
+    assert draft["privacy_unit"] is None
+    assert [column(draft, name)["kind"] for name in ("sender", "receiver")] == ["ignored", "ignored"]
+    assert "make it the privacy unit: 'sender' (3 rows a value), 'receiver' (3 rows a value)" in draft[NOTE]
+
+
+@pytest.mark.parametrize("values", [[f"{n:012d}" for n in range(40)], HASHES[:20] + ["a", "b"] * 10])
+def test_numbers_and_words_are_no_pseudonyms(values: list[str]) -> None:
+    assert not are_pseudonyms(values)
+
+
 def test_of_a_table_too_long_for_memory_no_records_are_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domain_draft, "_MOST_ROWS_LEARNT", 399)
     table = pa.table({"person_id": [f"P{n % 80}" for n in range(400)], "x": ["a", "b"] * 200})
@@ -50,6 +79,6 @@ def test_of_a_table_too_long_for_memory_no_records_are_learnt(monkeypatch: pytes
 
 def test_a_key_that_names_no_person_is_only_pointed_at(tmp_path: Path) -> None:
     rows = "".join(f"b{n % 40},{n}.5\n" for n in range(120))
-    draft = draft_of(tmp_path, "branch_id,amount\n" + rows)
+    draft = draft_domain(write(tmp_path, ("branch_id,amount\n" + rows).encode()))
     assert draft["privacy_unit"] is None
     assert "'branch_id' (3 rows a value)" in draft[NOTE]

@@ -124,6 +124,19 @@ def test_what_groups_thousands_to_one_reader_and_begins_decimals_to_another_is_n
     assert note.startswith(NUMBERS_LEFT_OUT)
 
 
+@pytest.mark.parametrize(("sign", "mark"), [("€", "."), ("CHF", ","), ("$", ",")])
+def test_money_in_tens_has_no_three_decimals(sign: str, mark: str) -> None:
+    texts = [f"{20 + n // 20}{mark}{n % 1000:03} {sign}" for n in range(500)]
+    found = writing_of(texts)
+    assert isinstance(found, Writing)
+    assert found.thousands == mark
+    if mark == ",":
+        assert isinstance(writing_of([text.removesuffix(f" {sign}") for text in texts]), Ambiguous)
+    assert isinstance(writing_of([*texts, f"1{mark}234"]), Ambiguous), "a number that is no money"
+    drafted = column(draft_frame(pa.table({"x": texts})), "x")
+    assert (drafted["type"], drafted["lower"] >= 10_000) == ("integer", True)
+
+
 def test_who_knows_the_decimal_mark_says_what_groups_thousands(tmp_path: Path) -> None:
     path = written(tmp_path, cost=THREE_DIGITS, x=["a", "b"] * 250)
     assert column(draft_domain(path), "cost")["kind"] == "ignored"
