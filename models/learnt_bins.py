@@ -4,7 +4,8 @@ The tree has a fine public grid between the column's bounds as its leaves. A nod
 quarter of a bin's rows, so cells are fine where the rows are dense. Neighbouring cells are then merged, the most similar
 first: the cost of a merge is the likelihood lost by an even density, and a little for the rows that end in one bin. So a
 stretch without rows stays a bin of its own, and so does a single value that many rows have; where the grid is continuous
-such a value becomes a special value.
+such a value becomes a special value. Where the noise hides all but a few cells, these are cut evenly: the counts that follow tell
+what the tree does not.
 """
 
 import itertools
@@ -22,9 +23,13 @@ from models.learnt_bounds import octave_edges
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_CHILDREN: Final = 8
 SIZES: Final = (512, 64, 8, 1)
 """Leaves in a node of each level; as many levels as `core.plan.learning.LEVELS`."""
+LARGE_SIZES: Final = (4096, 512, 32, 1)
+"""The same for grids of which the first level would have too many nodes for those of a small table to stand out of the noise."""
+_MOST_TOPS: Final = 64
+_SUMMED: Final = 8
+"""Nodes of the first level, and of sums above it, that are summed."""
 MOST_TICKS: Final = 2**18
 """Values of a column up to which each is a leaf."""
 _FEWEST_TOPS: Final = 32
@@ -48,27 +53,24 @@ _LARGEST: Final = 2.0**53
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FineGrid:
-    """Leaves of the tree, a multiple of 512.
+    """Leaves of the tree, a multiple of those in a node of the first level.
 
     Args:
         starts: where each leaf begins, increasing; infinite beyond the last.
         widths: of each leaf, in numbers of values or as a length.
         continuous: whether a leaf is an interval rather than one value.
+        sizes: leaves in a node of each level.
     """
 
     starts: Floats
     widths: Floats
     continuous: bool
+    sizes: tuple[int, ...]
 
     @property
     def leaves(self) -> int:
         """Their number."""
         return len(self.starts)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Leaves in a node of each level."""
-        return SIZES
 
     def leaf_of(self, numbers: Floats) -> Integers:
         """The leaf of each number between the bounds."""
@@ -82,10 +84,11 @@ def fine_grid(column: NumericColumn | TimeColumn) -> FineGrid:
     if grid is not None and (grid.ticks <= MOST_TICKS or isinstance(column, TimeColumn)):
         each = -(-grid.ticks // MOST_TICKS)
         ticks = np.arange(0, grid.ticks, each)
-        starts = _padded(grid.points(ticks))
+        sizes = _sizes(len(ticks))
+        starts = _padded(grid.points(ticks), sizes[0])
         widths = np.zeros(len(starts))
         widths[: len(ticks)] = np.minimum(each, grid.ticks - ticks)
-        return FineGrid(starts=starts, widths=widths, continuous=False)
+        return FineGrid(starts=starts, widths=widths, continuous=False, sizes=sizes)
     edges = octave_edges()
     edges = np.concatenate(
         [[column.lower], edges[(edges > column.lower) & (edges < column.upper)], [column.upper]]
@@ -94,7 +97,16 @@ def fine_grid(column: NumericColumn | TimeColumn) -> FineGrid:
         edges = _halved(edges)
     for _ in range(SIZES[0].bit_length() - 1):
         edges = _halved(edges)
-    return FineGrid(starts=edges[:-1], widths=np.diff(edges), continuous=True)
+    sizes = _sizes(len(edges) - 1)
+    leaves = sizes[0]
+    if over := (len(edges) - 1) % leaves:
+        # The last leaves are cut, so that the last node is a whole one.
+        edges = np.concatenate([edges[: -1 - (leaves - over)], _halved(edges[-1 - (leaves - over) :])])
+    return FineGrid(starts=edges[:-1], widths=np.diff(edges), continuous=True, sizes=sizes)
+
+
+def _sizes(leaves: int) -> tuple[int, ...]:
+    return LARGE_SIZES if leaves > _MOST_TOPS * SIZES[0] else SIZES
 
 
 def _halved(edges: Floats) -> Floats:
@@ -104,8 +116,8 @@ def _halved(edges: Floats) -> Floats:
     return made
 
 
-def _padded(starts: Floats) -> Floats:
-    return np.concatenate([starts, np.full(-len(starts) % SIZES[0], np.inf)])
+def _padded(starts: Floats, size: int) -> Floats:
+    return np.concatenate([starts, np.full(-len(starts) % size, np.inf)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -169,6 +181,7 @@ def with_bins(
         cells, heavy = _without_heavy(cells, tree, column, most)
     left = most - len(heavy)
     merged = _spread(_merged(cells, left - left // _KEPT_BACK, tree.total), left, tree)
+    merged = _halves(merged, left, tree)
     starts = np.asarray([tree.grid.starts[cell.first] for cell in merged])
     if isinstance(column, TimeColumn):
         inner = starts[(starts > column.lower) & (starts < column.upper)]
@@ -187,7 +200,7 @@ def with_bins(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Counts of one level, each node over eight of the next: noisy ones with their deviation, and the largest count below."""
+    """Counts of one level, each node over several of the next: noisy ones with their deviation, and whether one below stands out."""
 
     size: int
     counts: Floats
@@ -197,24 +210,25 @@ class _Level:
 
 def _levels(tree: NoisyTree) -> list[_Level]:
     """The released levels, and above them sums of eight, down to a handful of nodes."""
+    sizes = tree.grid.sizes
     nothing = np.zeros(len(tree.counts[-1]), dtype=np.bool_)
-    found = [_Level(SIZES[-1], tree.counts[-1], tree.std, nothing)]
-    for size, counts in zip(SIZES[-2::-1], tree.counts[-2::-1], strict=True):
-        found.insert(0, _Level(size, counts, tree.std, _inside(found[0])))
-    while len(found[0].counts) > _CHILDREN:
+    found = [_Level(sizes[-1], tree.counts[-1], tree.std, nothing)]
+    for size, counts in zip(sizes[-2::-1], tree.counts[-2::-1], strict=True):
+        found.insert(0, _Level(size, counts, tree.std, _inside(found[0], size // found[0].size)))
+    while len(found[0].counts) > _SUMMED:
         below = found[0]
-        padding = -len(below.counts) % _CHILDREN
-        sums = np.append(below.counts, np.zeros(padding)).reshape(-1, _CHILDREN).sum(axis=1)
-        std = below.std * math.sqrt(_CHILDREN)
-        found.insert(0, _Level(below.size * _CHILDREN, sums, std, _inside(below)))
+        padding = -len(below.counts) % _SUMMED
+        sums = np.append(below.counts, np.zeros(padding)).reshape(-1, _SUMMED).sum(axis=1)
+        std = below.std * math.sqrt(_SUMMED)
+        found.insert(0, _Level(below.size * _SUMMED, sums, std, _inside(below, _SUMMED)))
     return found
 
 
-def _inside(level: _Level) -> npt.NDArray[np.bool_]:
-    """Whether a node among each eight stands out of the noise by itself."""
-    flags = np.zeros(len(level.counts) + -len(level.counts) % _CHILDREN, dtype=np.bool_)
+def _inside(level: _Level, children: int) -> npt.NDArray[np.bool_]:
+    """Whether a node among all children of each node above stands out of the noise by itself."""
+    flags = np.zeros(len(level.counts) + -len(level.counts) % children, dtype=np.bool_)
     flags[: len(level.counts)] = level.stands_out | (level.counts > _HEAVY * level.std)
-    return np.asarray(flags.reshape(-1, _CHILDREN).any(axis=1), dtype=np.bool_)
+    return np.asarray(flags.reshape(-1, children).any(axis=1), dtype=np.bool_)
 
 
 def _cells(tree: NoisyTree, most: int) -> list[_Cell]:
@@ -232,7 +246,8 @@ def _cells(tree: NoisyTree, most: int) -> list[_Cell]:
         opens = count > max(_OPENED * level.std, tree.total / (4 * most)) or bool(level.stands_out[node])
         if depth + 1 == len(levels) or not opens:
             return [whole] if whole.width else []
-        children = (below(depth + 1, child) for child in range(node * _CHILDREN, (node + 1) * _CHILDREN))
+        many = level.size // levels[depth + 1].size
+        children = (below(depth + 1, child) for child in range(node * many, (node + 1) * many))
         found = _without_empty([cell for cells in children for cell in cells])
         # Where nothing stands out inside, the node's own count is more precise.
         return [whole] if len(found) == 1 else found
@@ -337,6 +352,27 @@ def _spread(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
         made = _Cell(*near, 0.0, float(reach[near[1]] - reach[near[0]]), is_cut=True)
         rest = _Cell(*far, cell.count, float(reach[far[1]] - reach[far[0]]))
         cells[place : place + 1] = [made, rest] if after else [rest, made]
+    return cells
+
+
+def _halves(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
+    """Cut cells of more rows than a bin's share in half, the fullest first, until there are `most` cells."""
+    reach = np.append(0.0, np.cumsum(tree.grid.widths))
+    if not any(cell.count > 0 for cell in cells):
+        # The noise hides all rows, so they may be anywhere.
+        cells = [replace(cell, count=tree.total * cell.width / float(reach[-1])) for cell in cells]
+    while len(cells) < most:
+        open_to_cuts = [place for place, cell in enumerate(cells) if cell.last - cell.first > 1]
+        place = max(open_to_cuts, key=lambda here: cells[here].count, default=-1)
+        if place < 0 or cells[place].count * most <= tree.total:
+            break
+        cell = cells[place]
+        middle = float(reach[cell.first] + reach[cell.last]) / 2
+        cut = min(max(int(np.searchsorted(reach, middle)), cell.first + 1), cell.last - 1)
+        cells[place : place + 1] = [
+            _Cell(first, last, cell.count / 2, float(reach[last] - reach[first]))
+            for first, last in ((cell.first, cut), (cut, cell.last))
+        ]
     return cells
 
 
