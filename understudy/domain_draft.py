@@ -21,7 +21,7 @@ from understudy.dependency_search import DependencySearch
 from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
-from understudy.draft_dependencies import RULES, leave_copies_out, propose_rules
+from understudy.draft_dependencies import RULES, hold_to_pairs, leave_copies_out, propose_rules
 from understudy.draft_differences import DIFFERENCE, propose_differences
 from understudy.draft_left_out import leave_constants_and_free_text_out
 from understudy.draft_numbers import (
@@ -288,6 +288,7 @@ def _document(
     leave_copies_out(columns, facts, search, target=target, words=words)
     if rules := propose_rules(columns, facts, search, target=target):
         draft[RULES] = rules
+        hold_to_pairs(columns, rules)
     fixed = [name for rule in rules for name in rule["columns"]]
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
     draft["columns"] = columns

@@ -94,6 +94,27 @@ def propose_rules(
     return rules
 
 
+def hold_to_pairs(columns: Sequence[Column], rules: Sequence[Column]) -> None:
+    """Let the bounds of numbers that tell another column be those of the values that tell it: beyond them the rule would imply nothing.
+
+    Args:
+        columns: Of the draft, which are changed.
+        rules: That were proposed.
+    """
+    held = {column["name"]: column for column in columns}
+    for rule in rules:
+        by, told = (held[name] for name in rule["columns"])
+        if by["kind"] != "numeric" or "edges" in by or "lower" not in by:
+            continue
+        ends = [(one["from"], one["to"]) if isinstance(one, dict) else (one, one) for one, _ in rule["pairs"]]
+        lower, upper = max(by["lower"], min(ends)[0]), min(by["upper"], max(end for _, end in ends))
+        if (lower, upper) != (by["lower"], by["upper"]) and lower < upper:
+            by |= {"lower": lower, "upper": upper}
+            by[NOTE] += (
+                f" Bounds are those of the values that tell {told['name']}; others count as the nearest of them."
+            )
+
+
 def require_possible(document: dict[str, Any]) -> None:
     """Take out of marked rules and differences what columns can no longer have, after a person changed or left out columns.
 

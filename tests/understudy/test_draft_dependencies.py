@@ -104,6 +104,21 @@ def test_what_determines_the_target_is_a_warning_and_no_rule() -> None:
     assert "WARNING: Determined by ward in every row" in column(draft, "outcome")[NOTE]
 
 
+def test_numbers_that_tell_another_column_have_the_bounds_of_those_that_do() -> None:
+    rng = np.random.default_rng(4)
+    born = rng.integers(1941, 2008, 4000)
+    frame = pa.table({"birth_year": born, "age": 2024 - born, "ward": rng.choice(["a", "b"], 4000)})
+    draft = draft_frame(frame)
+    rule = draft["rules"][0]
+    assert rule["columns"] == ["birth_year", "age"]
+    years = [one for one, _ in rule["pairs"]]
+    by = column(draft, "birth_year")
+    assert (by["lower"], by["upper"]) == (min(years), max(years)) == (1941, 2007)
+    assert "those of the values that tell age" in by[NOTE]
+    assert {"lower", "upper"} <= set(by[MARK])
+    assert TableDomain.from_json(confirmed(draft)).kept
+
+
 @pytest.mark.parametrize("place", [0, 300, ROWS - 1])
 def test_one_row_that_says_otherwise_is_enough(place: int) -> None:
     columns = census()
