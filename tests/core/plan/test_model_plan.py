@@ -11,6 +11,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Gaussian, PoissonSampled, Repeated
 from core.errors import UnderstudyError
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
 from core.plan.model_planning import ModelQuote, ModelSpec, accuracy_error, make_model_plan, make_model_quote
 from core.plan.selection import ordered_plan_from_json
@@ -132,6 +133,12 @@ def test_a_table_without_a_target_and_a_bound_on_records_are_refused() -> None:
         )
     with pytest.raises(InvalidGuarantee):
         plan_of(epsilon=-1.0)
+    learnt = TableDomain.from_json(TABLE.to_json() | {
+        "privacy_unit": "person",
+        "columns": [*TABLE.to_json()["columns"], {"name": "person", "kind": "unit", "records": "learn"}],
+    })  # fmt: skip
+    with pytest.raises(BoundNeedsAnchor):
+        plan_of(learnt)
 
 
 def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:
