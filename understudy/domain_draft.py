@@ -29,7 +29,7 @@ from understudy.draft_numbers import (
     are_codes,
     numbers,
 )
-from understudy.draft_times import is_time, moments_note, times
+from understudy.draft_times import has_unclear_years, is_time, moments_note, times
 from understudy.draft_words import (
     are_keys,
     are_pseudonyms,
@@ -64,6 +64,9 @@ _SEVERAL_COUNT = (
     "of a unit count as one together. A classifier, a critic or a choice among candidates needs it left out."
 )
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
+DATES_LEFT_OUT = (
+    "Dates whose years of two digits may be of either century: write four digits, and draft it again"
+)
 _WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
@@ -425,11 +428,6 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
         return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name, frame)}."}
     if (reason := _not_modelled(name, fact, frame)) is not None:
         return {"kind": "ignored", NOTE: reason}
-    if not fact.numeric and fact.distinct >= _FEWEST_ROWS_FOR_IDS and are_pseudonyms(fact.values):
-        return {
-            "kind": "ignored",
-            NOTE: "Identifiers that repeat: they stand for persons or things, and say nothing else.",
-        }
     if is_time(fact):
         return times(fact)
     if fact.numeric and (moments_note(name, fact) or not are_codes(name, fact)):
@@ -462,13 +460,22 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
         return f"Values of this type cannot be modelled. In {frame.library}, {frame.unreadable}."
     if fact.present == 0:
         return "The column is empty."
-    if is_time(fact):
-        return None
+    if is_time(fact) or has_unclear_years(fact):
+        return None if is_time(fact) else f"{DATES_LEFT_OUT}."
     measured = fact.numeric and (not fact.whole or names_amount(name) or moments_note(name, fact) != "")
     if fact.unique and fact.present >= _FEWEST_ROWS_FOR_IDS and not measured:
         return "Every value differs: an identifier or free text, which must not be modelled."
-    if names_contact(name) and not fact.numeric and fact.distinct >= _FEWEST_ROWS_FOR_IDS:
+    return _identifying(name, fact)
+
+
+def _identifying(name: str, fact: Facts) -> str | None:
+    """Why the words of a column say whose row it is; None where they do not."""
+    if fact.numeric or fact.distinct < _FEWEST_ROWS_FOR_IDS:
+        return None
+    if names_contact(name):
         return "Called like something that names or reaches a person: dropped on arrival."
+    if are_pseudonyms(fact.values):
+        return "Identifiers that repeat: they stand for persons or things, and say nothing else."
     return None
 
 

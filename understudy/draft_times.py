@@ -8,7 +8,7 @@ from understudy.draft_bounds import BINS, choose_bounds
 from understudy.draft_categories import NOTE
 from understudy.draft_numbers import bounds_note
 from understudy.draft_words import names_moment
-from understudy.table_facts import MONTHS, Facts
+from understudy.table_facts import MONTHS, SHORT_YEARS, Facts
 
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
 _PARTS = {"seconds": 1, "milliseconds": 1_000}
@@ -16,6 +16,8 @@ _EARLIEST, _LATEST = 6e8, 2.6e9
 """Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
 _EPOCH = date(1970, 1, 1).toordinal()
 _FIRST, _LAST = (date(1900, 1, 1).toordinal() - _EPOCH, date(2100, 12, 31).toordinal() - _EPOCH)
+_LAST_SHORT = date(2040, 12, 31).toordinal() - _EPOCH
+"""The last day that a year of two digits is believed to name: later ones are births of the century before."""
 
 
 def is_time(fact: Facts) -> bool:
@@ -25,14 +27,23 @@ def is_time(fact: Facts) -> bool:
 
 def _forms(fact: Facts) -> list[str]:
     """The forms that dates or times of a column have."""
-    return [name for name in fact.days if name not in {"%Y%m%d", *MONTHS} or _plausible(fact, name)]
+    return [
+        name for name in fact.days if name not in {"%Y%m%d", *MONTHS, *SHORT_YEARS} or _plausible(fact, name)
+    ]
+
+
+def has_unclear_years(fact: Facts) -> bool:
+    """Whether all values are dates with years of two digits, some of which may be of either century."""
+    return not is_time(fact) and any(fact.days.get(name) for name in SHORT_YEARS)
 
 
 def _plausible(fact: Facts, name: str) -> bool:
     """Whether what may be something else is a date: a whole number of eight digits, a month such as 03/2024."""
     numbers = fact.days[name]
-    if not numbers or min(numbers) < _FIRST or max(numbers) > _LAST:
+    if not numbers or min(numbers) < _FIRST or max(numbers) > (_LAST_SHORT if name in SHORT_YEARS else _LAST):
         return False
+    if name in SHORT_YEARS:
+        return True
     if name == "%Y%m%d":
         return not fact.numeric or fact.decimals == 0
     # A school year such as 2011-12 is no month.
@@ -61,6 +72,8 @@ def times(fact: Facts) -> dict[str, Any]:
     notes = [bounds_note(found)]
     if len(names) > 1 and names[0].startswith("%"):
         notes.append(f"Could also be {' or '.join(names[1:])}.")
+    if names[0] in SHORT_YEARS:
+        notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
     if names[0] == "datetime":
         column: dict[str, Any] = {
             "kind": "datetime",

@@ -15,7 +15,9 @@ _PERSONS = (
     "individual", "participant", "household", "beneficiary", "citizen", "resident", "account", "cardholder", "mrn", "ssn",
     "insured", "donor", "driver", "rider", "respondent", "passenger", "borrower", "tenant", "voter", "applicant", "visitor", "card", "pseudonym", "iban",
     "msisdn", "imsi", "patienten", "kunden", "mitarbeiter", "personal", "versicherten", "probanden", "teilnehmer", "schüler", "studenten", "matrikel",
-    "haushalt", "haushalts", "konto", "karten", "steuer",
+    "haushalt", "haushalts", "konto", "karten", "steuer", "assuré", "assure", "adhérent", "adherent", "abonné", "abonne", "salarié", "salarie", "élève",
+    "eleve", "étudiant", "etudiant", "bénéficiaire", "beneficiaire", "usager", "paciente", "cliente", "usuario", "alumno", "empleado", "asegurado", "paziente",
+    "utente", "assistito",
 )  # fmt: skip
 _KEYS = (
     "id",

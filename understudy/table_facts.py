@@ -69,7 +69,11 @@ _DAY_SECONDS = 86400
 _CLOCKS = ("day", "hour", "minute", "second")
 MONTHS = ("%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m")
 """Formats of months without a day."""
-_FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", *MONTHS)
+SHORT_YEARS = ("%d.%m.%y", "%m/%d/%y", "%d/%m/%y")
+"""Formats of dates with years of two digits: 00 to 68 are read as 2000 to 2068."""
+_FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", *MONTHS, *SHORT_YEARS)
+_YEAR_OF_TWO_DIGITS = r"[^0-9][0-9]{2}$"
+_YEAR_OF_FOUR_DIGITS = r"^[0-9]{8}$|(^|[^0-9])[0-9]{4}([^0-9]|$)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -395,6 +399,11 @@ class Facts:
                                           format="%Y-%m-%dT%H:%M", unit="s")  # fmt: skip
                     self._clock(bare)
                 else:
+                    # Two digits are a year for `%Y` too: one of the first century.
+                    year = _YEAR_OF_TWO_DIGITS if name in SHORT_YEARS else _YEAR_OF_FOUR_DIGITS
+                    if not pc.all(pc.match_substring_regex(bare, year)).as_py():
+                        del self.days[name]
+                        continue
                     moments = pc.strptime(bare, format=name, unit="s")
             except pa.ArrowInvalid:
                 del self.days[name]

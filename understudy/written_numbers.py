@@ -19,6 +19,8 @@ _GROUPING: Final = "'’\u00a0\u202f"
 _DECLARED: Final = {"’": "'", "\u00a0": " ", "\u202f": " "}
 """The sign that a domain declares for one that is written."""
 _SHARE: Final = 0.95
+_FEWEST_WITH_SIGNS: Final = 12
+"""Different values from which numbers with a sign such as % are amounts and no words."""
 _CLOCK: Final = re.compile(
     r"(?P<large>[0-9]{1,4}):(?P<small>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s?(?P<half>[AaPp])[Mm])?"
 )
@@ -147,9 +149,16 @@ def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> 
     columns = {
         name: fact.values
         for name, fact in facts.items()
-        if fact.readable and not fact.numeric and fact.distinct > MOST_INTEGER_CODES
+        if fact.readable and not fact.numeric and fact.distinct > _FEWEST_WITH_SIGNS
     }
     found = {name: writing_of(texts) for name, texts in columns.items()}
+    # Fewer are words, unless a sign such as % says that they are amounts.
+    found = {
+        name: writing
+        for name, writing in found.items()
+        if len(columns[name]) > MOST_INTEGER_CODES
+        or (isinstance(writing, Writing) and writing.affixes and not writing.clock)
+    }
     if decimal_mark is not None:
         found = {
             name: _writing(decimal_mark, columns[name]) if isinstance(writing, Ambiguous) else writing

@@ -149,7 +149,7 @@ def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1)
 
 
 def groups_wanted(*, size: float, noise_std: float, columns: int, slices: int) -> int:
-    """Return the maximum number of groups of a column, by public facts.
+    """Return the maximum number of groups of a column, by public facts or noisy counts.
 
     A cell of two columns of `g` even groups holds `n / g^2` records. `g` is chosen to make that a fixed
     multiple of the noise.

@@ -124,6 +124,16 @@ def test_what_groups_thousands_to_one_reader_and_begins_decimals_to_another_is_n
     assert note.startswith(NUMBERS_LEFT_OUT)
 
 
+@pytest.mark.parametrize(
+    ("count", "kind"), [(4, "categorical"), (12, "categorical"), (13, "numeric"), (50, "numeric")]
+)
+def test_more_than_twelve_shares_in_percent_are_numbers(count: int, kind: str, tmp_path: Path) -> None:
+    path = written(tmp_path, x=[f"{50 + n % count}%" for n in range(600)], y=["a", "b"] * 300)
+    draft = draft_domain(path)
+    assert column(draft, "x")["kind"] == kind
+    assert accepted(path, draft) == (600, 0)
+
+
 @pytest.mark.parametrize(("sign", "mark"), [("€", "."), ("CHF", ","), ("$", ",")])
 def test_money_in_tens_has_no_three_decimals(sign: str, mark: str) -> None:
     texts = [f"{20 + n // 20}{mark}{n % 1000:03} {sign}" for n in range(500)]
