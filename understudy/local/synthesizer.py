@@ -405,6 +405,8 @@ def _declared(column: Mapping[str, Any]) -> str:
     if "lower" in column:
         bins = {"log": ", bins of equal ratio"}.get(column.get("spacing", ""), "")
         return f"{column['lower']} to {column['upper']}{', bins learnt' if column.get('bins') == 'learn' else bins}"
+    if "records" in column:
+        return f"records {'learnt' if column['records'] == 'learn' else column['records']}"
     words = column.get("categories", column.get("levels", ()))
     if words == "learn":
         return "learnt"
