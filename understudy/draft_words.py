@@ -13,7 +13,7 @@ from understudy.countries import ALPHA_3, NAMES, country_book
 _PERSONS = (
     "patient", "person", "subject", "customer", "client", "user", "member", "student", "pupil", "employee",
     "individual", "participant", "household", "beneficiary", "citizen", "resident", "account", "cardholder", "mrn", "ssn",
-    "insured", "donor", "driver", "rider", "respondent", "passenger", "borrower", "tenant", "voter", "applicant", "visitor", "card", "pseudonym", "iban",
+    "insured", "donor", "driver", "rider", "respondent", "passenger", "borrower", "tenant", "voter", "applicant", "card", "pseudonym", "iban",
     "msisdn", "imsi", "patienten", "kunden", "mitarbeiter", "personal", "versicherten", "probanden", "teilnehmer", "schüler", "studenten", "matrikel",
     "haushalt", "haushalts", "konto", "karten", "steuer", "assuré", "assure", "adhérent", "adherent", "abonné", "abonne", "salarié", "salarie", "élève",
     "eleve", "étudiant", "etudiant", "bénéficiaire", "beneficiaire", "usager", "paciente", "cliente", "usuario", "alumno", "empleado", "asegurado", "paziente",
