@@ -220,8 +220,9 @@ class DependencySearch:
         import numpy as np
 
         if isinstance(ones, np.ndarray) and isinstance(others, np.ndarray):
-            left, right = ones * self._scales[other], others * self._scales[one]
-            return bool(np.allclose(left, right, rtol=_CLOSE, atol=0, equal_nan=True))
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers of any size are in files
+                left, right = ones * self._scales[other], others * self._scales[one]
+                return bool(np.allclose(left, right, rtol=_CLOSE, atol=0, equal_nan=True))
         return (
             not isinstance(ones, np.ndarray)
             and not isinstance(others, np.ndarray)
@@ -333,5 +334,6 @@ def _signature(values: Any, scale: float) -> object:  # noqa: ANN401
 
     if not isinstance(values, np.ndarray):
         return len(values), str(values[0]), str(values[len(values) // 2])
-    middle = values[len(values) // 2] / scale
+    with np.errstate(over="ignore", under="ignore"):
+        middle = values[len(values) // 2] / scale
     return np.isnan(values).sum(), (values == 0).sum(), "nan" if np.isnan(middle) else f"{middle:.3e}"

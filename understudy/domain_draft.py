@@ -57,6 +57,8 @@ _FEWEST_NUMBERED = 100
 """Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
 _SEVERAL = 1.1
 """Rows of a person on average from which a table is one of events."""
+_LARGEST = 2.0**53
+"""Largest number that a domain declares."""
 _MOST_ROWS_LEARNT = 2_000_000
 """What is learnt needs all rows in memory."""
 _SEVERAL_COUNT = (
@@ -438,6 +440,9 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
 def _measured(name: str, fact: Facts) -> dict[str, Any]:
     if _may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
         return {"kind": "ignored", NOTE: "An identifier that repeats: its numbers measure nothing."}
+    if max(-fact.lower, fact.upper) > _LARGEST:
+        large = "Numbers beyond 2^53, about 9 quadrillion: identifiers, or write them in a larger unit and draft it again."
+        return {"kind": "ignored", NOTE: large}
     column = numbers(name, fact)
     notes = [column[NOTE], moments_note(name, fact), _censored_note(fact)]
     column[NOTE] = " ".join(note for note in notes if note)

@@ -6,6 +6,7 @@ decides what is declared.
 
 from collections.abc import Mapping
 from itertools import pairwise
+from math import floor
 from typing import Any, Final
 
 from understudy.draft_bounds import TOLERATED_SHIFT, Bounds, choose_bounds, few_values, special_values
@@ -25,6 +26,7 @@ FEWEST_ROWS_OF_A_WORD: Final = 10
 """Rows below which a word, or one of few numbers, is left out of a draft."""
 _FEW_INTEGERS, _THREE = 2, 3
 _ROWS_A_CODE = 5
+_ROUNDING = 1e-6
 _SPARSE = 1000
 _LONG_CODE = 1e8
 
@@ -89,6 +91,9 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     if found.specials:
         column["specials"] = [_plain(value) for value in found.specials]
     if few:
+        if unit is not None and floor((found.upper - found.lower) / unit + _ROUNDING) < len(found.specials):
+            # A domain needs a value that has no code of its own.
+            column["upper"] = _plain(round(max(found.specials) + unit, decimals or 0))
         return column | {
             "bins": 1,
             "_note": "Few values, each with a code of its own; any other number shares one bin.",

@@ -273,7 +273,7 @@ class Facts:
     def spread(self) -> Counter[float]:
         """Counts of numbers: rounded ones, or the kept ones as they are if they lie so close together that rounding would merge them."""
         far = max(abs(self.lower), abs(self.upper))
-        if not self.rounded or self.lower == self.upper:
+        if not self.rounded or self.lower == self.upper or not math.isfinite(far):
             return self.rounded
         if self.upper - self.lower >= _FEWEST_STEPS * 10.0 ** (math.floor(math.log10(far)) + 1 - _DIGITS):
             return self.rounded

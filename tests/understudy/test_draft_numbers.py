@@ -1,9 +1,13 @@
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.understudy.test_domain_draft import accepted, column, write
-from understudy.domain_draft import draft_domain
+from core.plan.domain import TableDomain
+from tests.understudy.test_domain_draft import accepted, column, confirmed, write
+from understudy.domain_draft import draft_domain, draft_frame
 from understudy.draft_categories import NOTE
 
 
@@ -52,6 +56,53 @@ def test_bands_and_many_limits_are_words(tmp_path: Path, others: list[str]):
         draft_domain(write(tmp_path, ("x,y\n" + "".join(f"{text},1\n" for text in texts)).encode())), "x"
     )
     assert found["kind"] != "numeric"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1", "2e309"],
+        ["-1e400", "5"],
+        [f"{123456789012345678 + 3 * n}" for n in range(45)],
+    ],
+)
+def test_numbers_that_no_domain_can_hold_are_left_out(texts: list[str], tmp_path: Path):
+    rows = "".join(f"{texts[n % len(texts)]},{n % 3}\n" for n in range(90))
+    draft = draft_domain(write(tmp_path, ("size,ward\n" + rows).encode()))
+    assert column(draft, "size")["kind"] == "ignored"
+    assert "larger unit" in column(draft, "size")[NOTE]
+
+
+def test_long_codes_of_many_rows_stay_codes(tmp_path: Path):
+    rows = "".join(f"{123456789012345678 + n % 2},{n % 3}\n" for n in range(90))
+    draft = draft_domain(write(tmp_path, ("size,ward\n" + rows).encode()))
+    assert column(draft, "size")["categories"] == ["123456789012345678", "123456789012345679"]
+
+
+VALUES = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True).map(repr),
+    st.integers(-(10**20), 10**20).map(str),
+    st.integers(0, 3).map(str),
+    st.decimals(0, 1, places=1).map(str),
+    st.dates().map(str),
+    st.dates().map(lambda day: day.strftime("%m/%d/%y")),
+    st.dates().map(lambda day: f"{day.day}.{day.month}.{day.year:04}"),
+    st.datetimes().map(str),
+    st.sampled_from(
+        ["", "-", "?", "<5", "5%", "$3.50", "1,234", "12:30", "yes", "no", "A1", "0007", "1e5", "inf"]
+    ),
+    st.text("ab ü'.", max_size=6),
+)
+
+
+@given(data=st.data(), rows=st.sampled_from([1, 2, 7, 40]), mixed=st.booleans())
+def test_the_draft_of_any_table_is_a_domain(data: st.DataObject, rows: int, mixed: bool):
+    values = VALUES if mixed else data.draw(st.sampled_from(VALUES.original_strategies))
+    few = data.draw(st.lists(values, min_size=1, max_size=8))
+    texts = [few[n * n % len(few)] for n in range(rows)]
+    draft = draft_frame(pa.table({"x": texts, "y": ["a", "b"] * (rows // 2) + ["a"] * (rows % 2)}))
+    draft["columns"].append({"name": "z", "kind": "boolean"})  # so that one is modelled
+    TableDomain.from_json(confirmed(draft))
 
 
 def test_an_identifier_of_few_rows_each_is_left_out_as_one(tmp_path: Path):
