@@ -346,10 +346,10 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
     analyst.download_figures(release_id, out / FIGURES)
     rows = 0 if order.model else rows_to_draw(analyst, release_id, order)
     samples = sample_files(order, rows)
-    for name, rows in samples.items():
+    for name, drawn in samples.items():
         with screen.transfer(name, None) as seen:
             analyst.download_samples(
-                release_id, out / name, rows=rows, file_format=name.rpartition(".")[2], seen=seen
+                release_id, out / name, rows=drawn, file_format=name.rpartition(".")[2], seen=seen
             )
     return Published(
         dataset=dataset,

@@ -1,5 +1,7 @@
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -15,7 +17,7 @@ from understudy import Client, InputUnusable
 from understudy.cli.sample import sample_online
 from understudy.cli.screen import TerminalScreen
 from understudy.publication import Order, sample_files
-from understudy.publishing import declared
+from understudy.publishing import declared, fetch
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, TABLE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 
@@ -51,6 +53,63 @@ def test_publishing_images_leaves_arrays_and_a_contact_sheet(tmp_path: Path) -> 
 def test_publishing_a_table_leaves_rows(tmp_path: Path) -> None:
     assert sample_files(order(DOMAIN, tmp_path), 500) == {"synthetic.csv": 500}
     assert declared(DOMAIN) == "4 columns"
+
+
+class Released:
+    """An analyst's client of one release, which keeps how many rows it was asked for."""
+
+    def __init__(self, counted: float) -> None:
+        self.counted = counted
+        self.drawn: dict[str, int] = {}
+
+    def read_certificate(self, _: str) -> dict[str, Any]:
+        return {}
+
+    def read_ledger(self, _: str) -> SimpleNamespace:
+        return SimpleNamespace(document={})
+
+    @property
+    def auditing(self) -> SimpleNamespace:
+        return SimpleNamespace(list_signing_keys=list)
+
+    def download_bundle(self, _id: str, _path: Path, *, seen: object) -> None: ...
+
+    def download_figures(self, _id: str, _path: Path) -> None: ...
+
+    def download_samples(self, _id: str, path: Path, *, rows: int, file_format: str, seen: object) -> None:
+        self.drawn[path.name] = rows
+
+    def ask_counts(self, _id: str, question: str) -> SimpleNamespace:
+        assert question == "count"
+        return SimpleNamespace(rows=[SimpleNamespace(estimate=self.counted)])
+
+
+RECORDS = {"columns": [*DOMAIN["columns"], {"name": "patient", "kind": "unit", "records": "learn"}]}
+
+
+@pytest.mark.parametrize(
+    ("domain", "asked", "drawn"),
+    [
+        (image_stand_in.domain(), None, {"synthetic.npz": 100, "contact-sheet.png": 24}),
+        (image_stand_in.domain(), 7, {"synthetic.npz": 7, "contact-sheet.png": 24}),
+        (DOMAIN, None, {"synthetic.csv": 100}),
+        (DOMAIN | RECORDS, None, {"synthetic.csv": 312}),
+        (DOMAIN | RECORDS, 7, {"synthetic.csv": 7}),
+    ],
+    ids=["images", "some images", "units", "records", "some records"],
+)
+def test_as_many_rows_are_drawn_as_were_asked_for_or_as_the_release_describes(
+    tmp_path: Path, domain: dict[str, Any], asked: int | None, drawn: dict[str, int]
+) -> None:
+    released = Released(counted=312.4)
+    job = SimpleNamespace(require_release=lambda: "r")
+    wanted = replace(order(domain, tmp_path), sample_rows=asked)
+    screen = TerminalScreen(Console(quiet=True))
+    published = fetch(
+        cast("Any", released), cast("Any", SimpleNamespace(id="d")), cast("Any", job), wanted, screen
+    )
+    assert released.drawn == drawn
+    assert published.rows == next(iter(drawn.values())), "the summary tells of rows and not of the sheet"
 
 
 class Service:
