@@ -11,7 +11,7 @@ Needs numpy and pyarrow (the extra ``offline``). The whole file is read in const
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,23 +21,20 @@ from understudy.dependency_search import DependencySearch
 from understudy.draft_advice import NUMBERS_LEFT_OUT
 from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
-from understudy.draft_dependencies import RULES, hold_to_pairs, leave_copies_out, propose_rules
+from understudy.draft_dependencies import RULES, leave_copies_out, narrow_determinants, propose_rules
 from understudy.draft_differences import DIFFERENCE, propose_differences
 from understudy.draft_left_out import leave_constants_and_free_text_out
 from understudy.draft_numbers import (
+    LARGEST,
     MOST_INTEGER_CODES,
     are_codes,
     numbers,
 )
 from understudy.draft_times import has_unclear_years, is_time, moments_note, times
+from understudy.draft_units import FEWEST_IDS, identifying, may_be_key, point_at_keys, propose_unit, unit_kind
 from understudy.draft_words import (
-    are_keys,
-    are_pseudonyms,
-    code_book,
     names_a_key,
-    names_a_person,
     names_amount,
-    names_contact,
     target_rank,
 )
 from understudy.draft_written import plain_batch, written_kind
@@ -52,24 +49,9 @@ MARK = "_from_data"
 
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
-_FEWEST_ROWS_FOR_IDS = 20
 _FEWEST_NUMBERED = 100
 """Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
-_SEVERAL = 1.1
-"""Rows of a person on average from which a table is one of events."""
-_LARGEST = 2.0**53
-"""Largest number that a domain declares."""
-_MOST_ROWS_LEARNT = 2_000_000
-"""What is learnt needs all rows in memory."""
-_SEVERAL_COUNT = (
-    "A release learns how many rows of a unit count, for 2 % of its budget, so that synthetic rows are like these rows; without `records` all rows "
-    "of a unit count as one together. A classifier, a critic or a choice among candidates needs it left out."
-)
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
-DATES_LEFT_OUT = (
-    "Dates whose years of two digits may be of either century: write four digits, and draft it again"
-)
-_WHOSE = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
 
@@ -251,11 +233,11 @@ def _document(
     seen: _Seen, dialect: Dialect | None, words: FrameWords, written: Mapping[str, Writing]
 ) -> dict[str, Any]:
     facts, search, rows = seen.facts, seen.search, seen.rows
-    unit, why, others = _unit(facts)
+    unit, why, others = propose_unit(facts)
     columns = _columns(
         facts, words, written, unit=unit, mark="." if dialect is None else dialect.decimal_mark
     )
-    _point_at_keys(columns, others)
+    point_at_keys(columns, others)
     target = _target(columns)
     draft: dict[str, Any] = {
         "schema": SCHEMA,
@@ -293,7 +275,7 @@ def _document(
     leave_copies_out(columns, facts, search, target=target, words=words)
     if rules := propose_rules(columns, facts, search, target=target):
         draft[RULES] = rules
-        hold_to_pairs(columns, rules)
+        narrow_determinants(columns, rules)
     fixed = [name for rule in rules for name in rule["columns"]]
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
     draft["columns"] = columns
@@ -313,67 +295,13 @@ def _columns(
         # Decimal commas of the whole file are no format of a column.
         has_format = name in written and bool(written[name].number_format(decimal_mark=mark))
         if name == unit:
-            kind = _unit_kind(fact)
+            kind = unit_kind(fact)
         elif has_format:
             kind = written_kind(name, fact, written[name], decimal_mark=mark)
         else:
             kind = _kind(name, fact, words)
         columns.append(_column(name, fact, kind))
     return columns
-
-
-def _point_at_keys(columns: Sequence[dict[str, Any]], keys: Collection[str]) -> None:
-    """Say of columns that may be the privacy unit that they may."""
-    for column in columns:
-        if column["name"] not in keys:
-            continue
-        if column["kind"] == "ignored":
-            column[NOTE] = f"{_WHOSE}."
-        else:
-            column[NOTE] = f"{_WHOSE}; else ignore it, unless its values may be released. {column[NOTE]}"
-
-
-def _unit(facts: dict[str, Facts]) -> tuple[str | None, str, list[str]]:
-    """The column that says whose record it is, if one repeats, the reason in a sentence, and columns that may say it instead."""
-    keys = {name: fact for name, fact in facts.items() if _may_be_key(fact)}
-    persons = [name for name in keys if names_a_person(name)]
-    pseudonyms = [name for name, fact in keys.items() if are_pseudonyms(fact.values)]
-    if not persons and len(pseudonyms) == 1:
-        persons = pseudonyms
-    if persons:
-        name = max(persons, key=lambda name: keys[name].distinct)
-        per = keys[name].present / keys[name].distinct
-        often = f", which stands in {per:.2g} rows on average."
-        rarely = ": few of them stand in more than one row. If those rows are copies, remove them."
-        return name, f"The privacy unit is a value of {name!r}{often if per >= _SEVERAL else rarely}", []
-    others = [
-        name
-        for name, fact in keys.items()
-        if names_a_key(name)
-        or name in pseudonyms
-        or (are_keys(fact.values) and code_book(name, fact.values) is None)
-    ]
-    if others:
-        listed = ", ".join(
-            f"{name!r} ({keys[name].present / keys[name].distinct:.2g} rows a value)" for name in others
-        )
-        return (
-            None,
-            f"Each row is protected by itself. If one of these says whose row it is, make it the privacy unit: {listed}.",
-            others,
-        )
-    return None, "Each row is protected by itself: no column seems to say whose row it is.", []
-
-
-def _may_be_key(fact: Facts) -> bool:
-    """Whether many values of a column repeat and none is a measurement."""
-    return (
-        fact.readable
-        and not is_time(fact)
-        and fact.distinct >= _FEWEST_ROWS_FOR_IDS
-        and not fact.unique
-        and (fact.whole or not fact.numeric)
-    )
 
 
 def _target(columns: list[dict[str, Any]]) -> str | None:
@@ -412,14 +340,6 @@ def _column(name: str, fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
     return column | {MARK: taken}
 
 
-def _unit_kind(fact: Facts) -> dict[str, Any]:
-    missing = "" if fact.present == fact.rows else " Rows without one are refused."
-    note = f"Says whose row it is: kept sealed, never modelled or released.{missing}"
-    if fact.present < _SEVERAL * fact.distinct or fact.rows > _MOST_ROWS_LEARNT:
-        return {"kind": "unit", NOTE: note}
-    return {"kind": "unit", "records": "learn", NOTE: f"{note} {_SEVERAL_COUNT}"}
-
-
 def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
     if (
         fact.readable
@@ -438,11 +358,13 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
 
 
 def _measured(name: str, fact: Facts) -> dict[str, Any]:
-    if _may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
+    if may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
         return {"kind": "ignored", NOTE: "An identifier that repeats: its numbers measure nothing."}
-    if max(-fact.lower, fact.upper) > _LARGEST:
-        large = "Numbers beyond 2^53, about 9 quadrillion: identifiers, or write them in a larger unit and draft it again."
-        return {"kind": "ignored", NOTE: large}
+    if max(-fact.lower, fact.upper) > LARGEST:
+        return {
+            "kind": "ignored",
+            NOTE: "Numbers beyond 2^52, about 4 quadrillion: identifiers, or write them in a larger unit and draft it again.",
+        }
     column = numbers(name, fact)
     notes = [column[NOTE], moments_note(name, fact), _censored_note(fact)]
     column[NOTE] = " ".join(note for note in notes if note)
@@ -450,6 +372,7 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
 
 
 def _censored_note(fact: Facts) -> str:
+    """What becomes of values below or above a detection limit; empty where there are none."""
     if not (censored := fact.censored):
         return ""
     share = 100 * sum(censored.values()) / fact.present
@@ -465,23 +388,16 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
         return f"Values of this type cannot be modelled. In {frame.library}, {frame.unreadable}."
     if fact.present == 0:
         return "The column is empty."
-    if is_time(fact) or has_unclear_years(fact):
-        return None if is_time(fact) else f"{DATES_LEFT_OUT}."
-    measured = fact.numeric and (not fact.whole or names_amount(name) or moments_note(name, fact) != "")
-    if fact.unique and fact.present >= _FEWEST_ROWS_FOR_IDS and not measured:
-        return "Every value differs: an identifier or free text, which must not be modelled."
-    return _identifying(name, fact)
-
-
-def _identifying(name: str, fact: Facts) -> str | None:
-    """Why the words of a column say whose row it is; None where they do not."""
-    if fact.numeric or fact.distinct < _FEWEST_ROWS_FOR_IDS:
+    if is_time(fact):
         return None
-    if names_contact(name):
-        return "Called like something that names or reaches a person: dropped on arrival."
-    if are_pseudonyms(fact.values):
-        return "Identifiers that repeat: they stand for persons or things, and say nothing else."
-    return None
+    if has_unclear_years(fact):
+        return (
+            "Dates whose years of two digits may be of either century: write four digits, and draft it again."
+        )
+    measured = fact.numeric and (not fact.whole or names_amount(name) or moments_note(name, fact) != "")
+    if fact.unique and fact.present >= FEWEST_IDS and not measured:
+        return "Every value differs: an identifier or free text, which must not be modelled."
+    return identifying(name, fact)
 
 
 def nice_size(rows: int) -> int:

@@ -22,7 +22,8 @@ _ALL: Final = "all"
 _LEARN: Final = "learn"
 _KEEP: Final = "keep"
 _RECORDS: Final = "records"
-_MOST_RECORDS: Final = 1000
+MOST_RECORDS: Final = 1000
+"""Largest bound on the records of a unit that the service takes."""
 _NUMBERED: Final = ("numeric", "categorical", "ordinal")
 _MOST_NUMBERED: Final = 60
 
@@ -63,9 +64,8 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         document["target"] = None if text.lower() in _NONE else known_column(document, text)["name"]
     elif mark.key == "kind":
         _change_kind(document, mark, text)
-    elif mark.key == _RECORDS and text.lower() in _NONE:
-        mark.accept()
-        mark.holder.pop(_RECORDS)
+    elif mark.key == _RECORDS:
+        _change_records(mark, text)
     elif mark.key == DIFFERENCE and text.lower() in _NONE:
         drop_difference(mark.holder)
     else:
@@ -95,6 +95,21 @@ def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:
         raise InputUnusable(
             f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here, and that of at most {_MOST_NUMBERED} whole numbers to"
             f" {', '.join(_NUMBERED)}; another one needs other keys: edit the file, or in Python give all keys of the column{near}"
+        )
+
+
+def _change_records(mark: Mark, text: str) -> None:
+    """Change how many records of a unit count: a number, learnt, or none for all of them as one."""
+    if text.lower() in _NONE:
+        mark.accept()
+        mark.holder.pop(_RECORDS)
+    elif text == _LEARN:
+        mark.holder[_RECORDS] = text
+    elif re.fullmatch("[0-9]{1,4}", text) and 1 <= int(text) <= MOST_RECORDS:
+        mark.holder[_RECORDS] = int(text)
+    else:
+        raise InputUnusable(
+            f"{mark.place}: records must be {_LEARN}, none, or a whole number from 1 to {MOST_RECORDS}"
         )
 
 
@@ -208,8 +223,8 @@ def ignore(document: dict[str, Any], column: dict[str, Any]) -> None:
 
 def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
     before = mark.holder[mark.key]
-    if mark.key in {"categories", _RECORDS}:
-        return _read_categories(mark.holder, text) if mark.key == "categories" else _read_records(mark, text)
+    if mark.key == "categories":
+        return _read_categories(mark.holder, text)
     try:
         if isinstance(before, dict):
             return _read_object(text)
@@ -226,17 +241,6 @@ def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
             wanted = f"an object such as {json.dumps(before, ensure_ascii=False)}"
         raise InputUnusable(f"{mark.place}: {mark.key} must be {wanted}") from None
     return text
-
-
-def _read_records(mark: Mark, text: str) -> int | str:
-    """How many records of a unit count: a number, or the word that says that it is learnt."""
-    if text == _LEARN:
-        return text
-    if re.fullmatch("[0-9]{1,4}", text) and 1 <= int(text) <= _MOST_RECORDS:
-        return int(text)
-    raise InputUnusable(
-        f"{mark.place}: records must be {_LEARN}, none, or a whole number from 1 to {_MOST_RECORDS}"
-    )
 
 
 def _read_object(text: str) -> dict[str, Any]:

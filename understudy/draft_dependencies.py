@@ -94,24 +94,27 @@ def propose_rules(
     return rules
 
 
-def hold_to_pairs(columns: Sequence[Column], rules: Sequence[Column]) -> None:
-    """Let the bounds of numbers that tell another column be those of the values that tell it: beyond them the rule would imply nothing.
+def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> None:
+    """Narrow the bounds of numeric determinants to the values that have a pair, because a rule implies nothing beyond them.
 
     Args:
         columns: Of the draft, which are changed.
-        rules: That were proposed.
+        rules: That are proposed for them.
     """
     held = {column["name"]: column for column in columns}
     for rule in rules:
-        by, told = (held[name] for name in rule["columns"])
-        if by["kind"] != "numeric" or "edges" in by or "lower" not in by:
+        determinant, dependent = (held[name] for name in rule["columns"])
+        if determinant["kind"] != "numeric" or "edges" in determinant or "lower" not in determinant:
             continue
         ends = [(one["from"], one["to"]) if isinstance(one, dict) else (one, one) for one, _ in rule["pairs"]]
-        lower, upper = max(by["lower"], min(ends)[0]), min(by["upper"], max(end for _, end in ends))
-        if (lower, upper) != (by["lower"], by["upper"]) and lower < upper:
-            by |= {"lower": lower, "upper": upper}
-            by[NOTE] += (
-                f" Bounds are those of the values that tell {told['name']}; others count as the nearest of them."
+        lower, upper = (
+            max(determinant["lower"], min(ends)[0]),
+            min(determinant["upper"], max(end for _, end in ends)),
+        )
+        if (lower, upper) != (determinant["lower"], determinant["upper"]) and lower < upper:
+            determinant |= {"lower": lower, "upper": upper}
+            determinant[NOTE] += (
+                f" Bounds are those of the values that determine {dependent['name']}; others count as the nearest of them."
             )
 
 

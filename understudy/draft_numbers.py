@@ -22,6 +22,8 @@ from understudy.draft_words import (
 from understudy.table_facts import Facts
 
 MOST_INTEGER_CODES: Final = 60
+LARGEST: Final = 2.0**52
+"""Largest number in units of the last decimal: half of what a domain may declare, because bounds are rounded up."""
 FEWEST_ROWS_OF_A_WORD: Final = 10
 """Rows below which a word, or one of few numbers, is left out of a draft."""
 _FEW_INTEGERS, _THREE = 2, 3
@@ -74,6 +76,8 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
         return _clock(fact, beyond)
     # More digits are measurements, not a format.
     decimals = fact.decimals if not fact.whole and fact.decimals <= 4 else None  # noqa: PLR2004
+    if decimals is not None and max(-fact.lower, fact.upper) * 10**decimals > LARGEST:
+        decimals = None
     unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
     fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
     few = few_values(_exact(fact), fact.spread, fewest=fewest, beyond=beyond)

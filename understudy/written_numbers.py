@@ -15,6 +15,7 @@ from understudy.frame_words import PANDAS, FrameWords
 from understudy.table_facts import Facts
 
 _SIGN: Final = r"(?:R\$|[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|SEK|NOK|DKK|PLN|BRL|kr\.?|zł)"
+_OTHER_MARK: Final = {".": ",", ",": "."}
 _GROUPING: Final = "'’\u00a0\u202f"
 _DECLARED: Final = {"’": "'", "\u00a0": " ", "\u202f": " "}
 """The sign that a domain declares for one that is written."""
@@ -29,7 +30,7 @@ _HALF_DAY: Final = 12
 
 def _form(mark: str) -> re.Pattern[str]:
     """The form of numbers whose decimals begin with a mark."""
-    other = {".": ",", ",": "."}[mark]
+    other = _OTHER_MARK[mark]
     # A first group of thousands is never 0: "0,577" has a decimal comma.
     number = rf"(?:[1-9][0-9]{{0,2}}(?:[{other}{_GROUPING}][0-9]{{3}})+|[0-9]+)(?:\{mark}[0-9]+)?"
     return re.compile(
@@ -90,7 +91,7 @@ class Writing:
         if found is None:
             return text
         sign = "-" if "-" in bare else ""
-        other = {".": ",", ",": "."}[self.decimal_mark]
+        other = _OTHER_MARK[self.decimal_mark]
         return sign + re.sub(f"[{other}{_GROUPING}]", "", found["number"]).replace(",", ".")
 
 
@@ -132,10 +133,12 @@ def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
         return None
     if shares["."] == shares[","]:
         mark = next((sign for sign in ",." if any(sign in text for text in texts)), None)
-        if mark is not None and not _are_amounts_in_thousands(mark, texts):
-            return Ambiguous(mark=mark)
         if mark is not None:
-            return _writing({".": ",", ",": "."}[mark], texts)
+            return (
+                _writing(_OTHER_MARK[mark], texts)
+                if _are_amounts_in_thousands(mark, texts)
+                else Ambiguous(mark=mark)
+            )
     return _writing("." if shares["."] >= shares[","] else ",", texts)
 
 
@@ -183,7 +186,7 @@ def minutes_of(text: str) -> int | None:
 def _writing(mark: str, texts: Collection[str]) -> Writing:
     found = [match for match in map(_FORMS[mark].fullmatch, texts) if match is not None]
     affixes = {match[side] for match in found for side in ("before", "after")} - {""}
-    other = {".": ",", ",": "."}[mark]
+    other = _OTHER_MARK[mark]
     signs = Counter(
         _DECLARED.get(sign, sign)
         for match in found

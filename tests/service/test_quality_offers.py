@@ -110,9 +110,9 @@ def test_a_utility_report_is_offered_with_its_price_and_ordered_when_the_order_s
     assert "available under the cap after it" in said(shown)
     assert f"understudy quality order {release_id} --epsilon 0.05" in said(shown)
     assert world.queue.sent_measurings == [], "nothing is ordered unasked"
-    assert "this release counts several" not in said(shown)
+    assert "this release all records that count" not in said(shown)
     assert offered(records="learn").files == ()
-    assert "this release counts several" in said(shown)
+    assert "this release all records that count" in said(shown)
     assert offered(model=True).files == ()
     assert offered(utility_report=500.0).files == ()
     assert "The cap leaves nothing for a utility report of epsilon 500" in said(shown)

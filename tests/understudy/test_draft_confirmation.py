@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from core.dp.adjacency import MOST_RECORDS
 from core.plan.domain.table import TableDomain
+from understudy import draft_changes
 from understudy.cli import app
 from understudy.domain_draft import draft_domain, render_draft
 from understudy.draft_changes import change
@@ -136,6 +138,10 @@ def test_how_many_records_of_a_unit_count_is_edited(draft: Path, text: str, reco
         left.accept()
     document.pop(DECLARED_SIZE)
     assert TableDomain.from_json(without_notes(document)).to_json()["columns"][0].get("records") == records
+
+
+def test_the_largest_bound_on_records_is_that_of_the_service() -> None:
+    assert draft_changes.MOST_RECORDS == MOST_RECORDS
 
 
 def test_another_column_becomes_the_unit(draft: Path) -> None:

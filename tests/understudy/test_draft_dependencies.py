@@ -104,7 +104,7 @@ def test_what_determines_the_target_is_a_warning_and_no_rule() -> None:
     assert "WARNING: Determined by ward in every row" in column(draft, "outcome")[NOTE]
 
 
-def test_numbers_that_tell_another_column_have_the_bounds_of_those_that_do() -> None:
+def test_a_numeric_determinant_has_the_bounds_of_its_pairs() -> None:
     rng = np.random.default_rng(4)
     born = rng.integers(1941, 2008, 4000)
     frame = pa.table({"birth_year": born, "age": 2024 - born, "ward": rng.choice(["a", "b"], 4000)})
@@ -114,7 +114,7 @@ def test_numbers_that_tell_another_column_have_the_bounds_of_those_that_do() -> 
     years = [one for one, _ in rule["pairs"]]
     by = column(draft, "birth_year")
     assert (by["lower"], by["upper"]) == (min(years), max(years)) == (1941, 2007)
-    assert "those of the values that tell age" in by[NOTE]
+    assert "those of the values that determine age" in by[NOTE]
     assert {"lower", "upper"} <= set(by[MARK])
     assert TableDomain.from_json(confirmed(draft)).kept
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.understudy.test_domain_draft import column, write
-from understudy import domain_draft
+from understudy import draft_units
 from understudy.domain_draft import MARK, draft_domain, draft_frame
 from understudy.draft_categories import NOTE
 from understudy.draft_words import are_pseudonyms
@@ -20,8 +20,8 @@ def test_a_repeated_key_of_a_person_is_the_privacy_unit(tmp_path: Path) -> None:
     assert draft["privacy_unit"] == "customer_id"
     unit = column(draft, "customer_id")
     assert (unit["kind"], unit["records"]) == ("unit", "learn")
-    assert "records" in unit[MARK], "that customers have several rows is told by the rows"
-    assert "learns how many rows of a unit count" in unit[NOTE]
+    assert "records" in unit[MARK], "the rows say that a customer has several"
+    assert "How many rows of a unit count is learnt" in unit[NOTE]
     assert draft["declared_size"] == 40, "units, not rows"
     assert "3 rows on average" in draft[NOTE]
     assert draft[MARK] == ["target", "privacy_unit", "declared_size"]
@@ -72,7 +72,7 @@ def test_numbers_and_words_are_no_pseudonyms(values: list[str]) -> None:
 
 
 def test_of_a_table_too_long_for_memory_no_records_are_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(domain_draft, "_MOST_ROWS_LEARNT", 399)
+    monkeypatch.setattr(draft_units, "_MOST_ROWS_LEARNT", 399)
     table = pa.table({"person_id": [f"P{n % 80}" for n in range(400)], "x": ["a", "b"] * 200})
     assert "records" not in column(draft_frame(table), "person_id")
 

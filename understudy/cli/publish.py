@@ -71,7 +71,7 @@ def publish(
             "--rows",
             min=1,
             max=MOST_ROWS,
-            help="Number of synthetic rows. Default: the declared size, because the file's number of rows is private; or the noisy count of records, where several of a unit count.",
+            help="Number of synthetic rows. Default: the declared size, because the file's number of rows is private; or, where several records of a unit count, their noisy count.",
         ),
     ] = None,
     declared_size: DeclaredSize = None,
@@ -340,7 +340,7 @@ def what_is_free(order: Order) -> str:
     if order.sample_rows not in {None, order.table.declared_size}:
         return f"More of them cost nothing: {sample}"
     several = counts_several_records(order) and order.sample_rows is None
-    many = "as the records that the noisy counts tell of" if several else "as the declared size"
+    many = "as the noisy count of records" if several else "as the declared size"
     return f"They are as many {many}, because the file's number of rows is private. Any other number costs nothing: {sample}"
 
 

@@ -111,7 +111,7 @@ def _offered(
             screen.say(line)
         if counts_several_records(order):
             screen.say(
-                "  A utility report counts all records of a unit as one together, and this release counts several: what it measures contains that difference"
+                "  A utility report weighs all units alike, this release all records that count: the errors in the report include that difference"
             )
         if order.utility_report is None and not (
             may_ask
