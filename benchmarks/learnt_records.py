@@ -58,8 +58,6 @@ COLUMNS: Final = (
     "race", "gender", "age", "admission_type_id", "time_in_hospital", "num_procedures", "number_inpatient", "number_diagnoses",
     "A1Cresult", "insulin", "change", "readmitted",
 )  # fmt: skip
-
-
 UNIT: Final = "patient_nbr"
 
 

@@ -98,10 +98,9 @@ def fine_grid(column: NumericColumn | TimeColumn) -> FineGrid:
     for _ in range(SIZES[0].bit_length() - 1):
         edges = _halved(edges)
     sizes = _sizes(len(edges) - 1)
-    leaves = sizes[0]
-    if over := (len(edges) - 1) % leaves:
+    if missing := -(len(edges) - 1) % sizes[0]:
         # The last leaves are cut, so that the last node is a whole one.
-        edges = np.concatenate([edges[: -1 - (leaves - over)], _halved(edges[-1 - (leaves - over) :])])
+        edges = np.concatenate([edges[: -1 - missing], _halved(edges[-1 - missing :])])
     return FineGrid(starts=edges[:-1], widths=np.diff(edges), continuous=True, sizes=sizes)
 
 
@@ -362,8 +361,8 @@ def _halves(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
         # The noise hides all rows, so they may be anywhere.
         cells = [replace(cell, count=tree.total * cell.width / float(reach[-1])) for cell in cells]
     while len(cells) < most:
-        open_to_cuts = [place for place, cell in enumerate(cells) if cell.last - cell.first > 1]
-        place = max(open_to_cuts, key=lambda here: cells[here].count, default=-1)
+        divisible = [place for place, cell in enumerate(cells) if cell.last - cell.first > 1]
+        place = max(divisible, key=lambda here: cells[here].count, default=-1)
         if place < 0 or cells[place].count * most <= tree.total:
             break
         cell = cells[place]

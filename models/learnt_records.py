@@ -28,9 +28,9 @@ from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 
 UNLIKE: Final = 1 / 4
-"""Total variation between the records of units, one of which has e times as many."""
+"""Total variation between the records of units, one of which has e times as many. This and `NOISE` were chosen by trials (docs/unit-records.md)."""
 NOISE: Final = 0.4
-"""Share of a table's noise that is left after its shrinkage."""
+"""Weight of the noise, below one because tables are shrunk."""
 _SURE: Final = 3.0
 """Units beyond a candidate are certain above this many standard deviations."""
 

@@ -223,7 +223,7 @@ def _screen(
 ) -> tuple[Pair, ...]:
     """Release every pair's distance from independence, and choose the pairs without the target that are worth counting."""
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
-    groups = _screening_groups(laws, counter, size=_size(columns, counter, plan))
+    groups = _screening_groups(laws, counter, size=_records_that_count(columns, counter, plan))
     own = plan.federation.weights[plan.federation.place] if isinstance(plan, MemberPlan) else 1.0
 
     def released(drawn: KeyedStreams) -> npt.NDArray[np.float64]:
@@ -263,7 +263,7 @@ def screened_pairs(
         parts, streams = plan.federation.weights, public_streams(plan.federation)
     counter = counter_of(table)
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
-    counted = _size(columns, counter, plan)
+    counted = _records_that_count(columns, counter, plan)
     stds = column_stds(columns, plan.known, most_records=counter.most_records)
     drawn = streams.normals(Purpose.SCREENING_ERROR, 0, sum(len(law) for law in laws))
     pieces = np.split(drawn, np.cumsum([len(law) for law in laws])[:-1])
@@ -294,8 +294,10 @@ def _screening_groups(
     return screening_groups(laws, size=size, ordered=counter.ordered, alone=counter.alone)
 
 
-def _size(columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan) -> float:
-    """How many records count: the declared units, or the noisy counts' records where several of a unit count."""
+def _records_that_count(
+    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan
+) -> float:
+    """The declared size, or the noisy number of records where several of a unit count."""
     return first_size(columns) if counter_of(table).most_records > 1 else plan.declared_size
 
 
@@ -326,7 +328,7 @@ def groups_of(
     by_class = _by_class(table, plan, plan.summed)
     slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
     most = groups_wanted(
-        size=_size(columns, table, plan),
+        size=_records_that_count(columns, table, plan),
         noise_std=_noise_of_a_table(table, plan.summed, pairs),
         columns=len(columns),
         slices=slices,

@@ -313,7 +313,7 @@ MUTANTS = (
         name="number-of-groups-by-the-exact-size",
         module=MEASUREMENT,
         function="groups_of",
-        before="_size(columns, table, plan)",
+        before="_records_that_count(columns, table, plan)",
         after='max(1, int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()))',
         bug="how many groups there are is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
@@ -322,7 +322,7 @@ MUTANTS = (
     Mutant(
         name="number-of-groups-by-the-exact-records",
         module=MEASUREMENT,
-        function="_size",
+        function="_records_that_count",
         before="first_size(columns)",
         after='max(1, int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()))',
         bug="how many groups there are is decided by the exact number of records, where several of a unit count",
