@@ -10,6 +10,9 @@ A generator gives a law for every row and column. Codes drawn from the laws on t
 with the expectation over the laws of these rows. No code leaves the support of its law. Rare codes stay as they were drawn: a count
 with an expectation of a fraction is nearest to it at zero, so balancing would lose them. Surveys call a sample balanced whose
 totals are those of the population (Deville and Tille 2004, "Efficient balanced sampling: the cube method").
+
+Codes of a table with few combinations are not exchanged: all are drawn anew, as a systematic sample (Madow 1949, "On the theory of systematic
+sampling, II") of the combinations by their expected counts. Each count is within one of its expectation, and its mean is the expectation.
 """
 
 from collections.abc import Sequence
@@ -30,6 +33,10 @@ FEWEST_EXPECTED = 3.0
 MOST_AT_ONCE, LEAST_AT_ONCE, FEWEST_PARTS = 512, 64, 48
 """Rows that change by the same counts in the first turn and in the last, and into how many parts of that kind the rows of
 a turn fall at least. More rows at once overshoot, which later turns mend; fewer take longer."""
+ROWS_OF_COMBINATION = 32
+"""Minimum rows for each combination of codes for balancing the counts of combinations instead of pairs (docs/rules-study.md)."""
+LAWS_AT_ONCE = 2**20
+"""Probabilities of combinations in memory at once."""
 
 
 def is_balanced(rows: int, cardinalities: Sequence[int]) -> bool:
@@ -71,7 +78,7 @@ def balance(
     cardinalities: Sequence[int],
     rng: np.random.Generator,
 ) -> None:
-    """Replace codes by redrawn ones where that brings counts nearer to their expectation.
+    """Replace codes by redrawn ones where that brings counts nearer to their expectation; of few combinations, draw all anew.
 
     Args:
         codes: (rows, columns) drawn from the laws; changed in place.
@@ -81,6 +88,9 @@ def balance(
         rng: Where the order of the changes comes from.
     """
     (rows, columns), width = codes.shape, laws.shape[1]
+    if rows >= ROWS_OF_COMBINATION * np.prod(cardinalities, dtype=np.float64):
+        codes[:] = _of_combinations(laws, cardinalities, rng)
+        return
     starts = np.array([start for start, _ in _blocks(cardinalities)], dtype=np.intp)
     cells, others = codes + starts, redrawn + starts
     expected = np.ones(rows, dtype=np.float32) @ laws
@@ -107,6 +117,35 @@ def balance(
                 flat[place[moved]] = new * width
                 _recount(surplus, lines.take(some, axis=1), new * width, 1.0, width)
     codes[:] = (lines // width).T - starts
+
+
+def _of_combinations(
+    laws: NDArray[np.float32], cardinalities: Sequence[int], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """A systematic sample of all combinations of codes, in random order; (rows, columns)."""
+    rows, columns, blocks = len(laws), len(cardinalities), _blocks(cardinalities)
+    # Two sets of columns, near in combinations: the expected counts are one matrix product.
+    ahead = np.cumprod(cardinalities)
+    middle = int(np.argmin(np.abs(np.log(ahead) - np.log(ahead[-1]) / 2))) + 1
+    expected = np.zeros((int(ahead[middle - 1]), int(ahead[-1] // ahead[middle - 1])))
+    at_once = max(1, LAWS_AT_ONCE // sum(expected.shape))
+    for first in range(0, rows, at_once):
+        some = laws[first : first + at_once].astype(np.float64)
+        left, right = (_joint(some, blocks[one:end]) for one, end in ((0, middle), (middle, columns)))
+        expected += left.T @ right
+    sums = np.cumsum(expected)
+    chosen = np.searchsorted(sums, stratified_uniforms(rows, rng) * sums[-1], side="right")
+    # Rounding might lead past the last combination that there is.
+    chosen = np.minimum(chosen, np.flatnonzero(expected.ravel())[-1])
+    return np.stack(np.unravel_index(chosen, cardinalities), axis=1)
+
+
+def _joint(laws: NDArray[np.float64], blocks: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    """The joint law of some columns in every row; (rows, combinations), without columns (rows, 1)."""
+    joint = np.ones((len(laws), 1))
+    for start, stop in blocks:
+        joint = (joint[:, :, None] * laws[:, None, start:stop]).reshape(len(laws), -1)
+    return joint
 
 
 def _at_once(columns: int) -> list[int]:

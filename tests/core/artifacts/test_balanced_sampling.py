@@ -12,6 +12,7 @@ from core.artifacts.sampling.balanced_sampling import (
     FEWEST_EXPECTED,
     MOST_CELLS,
     MOST_ROWS,
+    ROWS_OF_COMBINATION,
     balance,
     is_balanced,
     normalise,
@@ -80,8 +81,8 @@ def test_counts_are_nearer_to_their_expectation(cardinalities: tuple[int, ...], 
     assert distance(codes, laws, cardinalities) < 0.5 * distance(first, laws, cardinalities)
 
 
-@pytest.mark.parametrize("cardinalities", SHAPES)
-def test_every_code_is_one_of_the_two_draws(cardinalities: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("cardinalities", [(4, 4, 4), (2, 5, 30, 4, 2), (12,) * 8])
+def test_of_many_combinations_every_code_is_one_of_the_two_draws(cardinalities: tuple[int, ...]) -> None:
     first, codes, second = balanced(laws_with(cardinalities, 500, seed=3), cardinalities, seed=4)
     assert ((codes == first) | (codes == second)).all()
     assert (codes != first).any()
@@ -112,7 +113,51 @@ def test_no_code_is_favoured() -> None:
     assert (np.abs(total / expected - 1)[common] < 0.01).all()
 
 
+def counts_of(codes: Codes, cardinalities: tuple[int, ...]) -> Laws:
+    flat = np.ravel_multi_index(tuple(codes.T), cardinalities)
+    return np.bincount(flat, minlength=int(np.prod(cardinalities))).astype(np.float32)
+
+
+def expected_of(laws: Laws, cardinalities: tuple[int, ...]) -> Laws:
+    """Expected number of rows with each combination of codes."""
+    joint = np.ones((len(laws), 1), dtype=np.float32)
+    for block in np.split(laws, np.cumsum(cardinalities)[:-1], axis=1):
+        joint = (joint[:, :, None] * block[:, None, :]).reshape(len(laws), -1)
+    return joint.sum(axis=0)
+
+
+FEW = (3, 2, 4)
+ENOUGH = ROWS_OF_COMBINATION * 24
+
+
+@pytest.mark.parametrize("rows", [ENOUGH, 3001])
+def test_of_few_combinations_each_count_is_within_one_of_its_expectation(rows: int) -> None:
+    laws = laws_with(FEW, rows, seed=13)
+    first, codes, _ = balanced(laws, FEW, seed=14)
+    expected = expected_of(laws, FEW)
+    assert np.abs(counts_of(codes, FEW) - expected).max() < 1 + 1e-3
+    assert np.abs(counts_of(first, FEW) - expected).max() > 3
+    assert codes.shape == first.shape
+    assert (np.diff(codes[:, 0]) < 0).sum() > rows / 10, "in random order"
+
+
+def test_of_few_combinations_none_is_favoured() -> None:
+    """Rare ones come as often as their law says, and what no law holds never comes."""
+    samples, laws = 400, laws_with(FEW, ENOUGH, seed=15)
+    laws[:, 3] = 0  # a code of the second column
+    laws[:, 4] = 1
+    expected = expected_of(laws, FEW)
+    rare = (expected > 0) & (expected < 1)
+    assert rare.any()
+    total = sum(counts_of(balanced(laws, FEW, seed=16 + seed)[1], FEW) for seed in range(samples))
+    assert not total[expected == 0].any()
+    # A count deviates by less than one in each sample.
+    assert (np.abs(total / samples - expected) < 5 * 0.5 / np.sqrt(samples)).all()
+    assert (total[rare & (expected > 0.1)] > 0).all()
+
+
 def test_the_same_stream_gives_the_same_codes() -> None:
+    assert np.array_equal(*(balanced(laws_with(FEW, ENOUGH, seed=8), FEW, seed=9)[1] for _ in range(2)))
     laws = laws_with((4, 4), 200, seed=8)
     assert np.array_equal(balanced(laws, (4, 4), seed=9)[1], balanced(laws, (4, 4), seed=9)[1])
 
