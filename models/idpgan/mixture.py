@@ -35,6 +35,8 @@ WIDE_CELLS: Final = 512
 COMPONENTS_OF_WIDE: Final = 800
 """The most of tables with more groups than `WIDE_CELLS`: a step multiplies the components with the square of the groups."""
 LATENT_DIMENSION: Final = 1
+COMPONENTS_OF_COMBINATION: Final = 4
+"""The most for each combination of groups (docs/rules-study.md)."""
 JITTER: Final = 0.7
 """Standard deviation of the logits of the components at the start, around those of the noisy shares."""
 LEARNING_RATE: Final = 0.15
@@ -52,7 +54,10 @@ def components_wanted(groups: Sequence[Groups], *, declared_size: int) -> int:
     """
     fewest, most = COMPONENTS
     most = most if sum(group_counts(groups)) <= WIDE_CELLS else COMPONENTS_OF_WIDE
-    return min(max(declared_size // UNITS_OF_COMPONENT, fewest), most)
+    combinations = math.prod(group_counts(groups))
+    return min(
+        max(declared_size // UNITS_OF_COMPONENT, fewest), most, COMPONENTS_OF_COMBINATION * combinations
+    )
 
 
 class Mixture(GroupedLogits):
