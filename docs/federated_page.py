@@ -97,7 +97,7 @@ Every dataset must be declared with the same domain, to the byte of its canonica
 understudy order "$DATASET" "$OTHER" "$THIRD" --epsilon 1 --dry-run
 ```
 
-<!-- not run: each trains for seconds to minutes; tests/service/test_several_owners.py orders by the API -->
+<!-- run weekly: three trainings; tests/system/test_federation.py -->
 ```sh
 understudy order "$DATASET" "$OTHER" "$THIRD" --epsilon 1 --set steps=200 --out model.zip
 understudy order "$DATASET" "$OTHER" "$THIRD" --epsilon 1 --set steps=200 --set averaging_rounds=200 --out averaged.zip
@@ -139,7 +139,7 @@ curl --fail-with-body -H "Authorization: Bearer $KEY" --json @federation.json ht
 
 In Python: `client.federations.create(...)`. Each owner declares its dataset with that domain and that size, sets a cap and a grant, and an analyst of that owner gives, within the deadline of a round of each other:
 
-<!-- not run: needs the services of two owners; tests/workers/test_federations.py and tests/system/test_federation.py do it -->
+<!-- run weekly: needs the services of two owners; tests/system/test_federation.py -->
 ```sh
 export UNDERSTUDY_FEDERATION_TOKEN=uf_...
 understudy member DATASET --join https://board.example.org/v1/federations/ID --dry-run

@@ -13,7 +13,8 @@ PROXIES = {"nginx", "caddyfile"}
 _FENCE = re.compile(
     r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
 )
-_EXCUSE = re.compile(r"<!-- not run: (?P<why>(?:(?!-->).)+) -->\n\Z", re.DOTALL)
+_NOT_DAILY = re.compile(r"<!-- (?P<when>not run|run weekly): (?P<why>(?:(?!-->).)+) -->\n\Z", re.DOTALL)
+WEEKLY = "run weekly"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Block:
         line: of its first line of code, from 1 on; in a notebook the number of its cell.
         language: as its fence says.
         text: the code.
-        excuse: why it is not run, from a comment right above it; None where it is.
+        excuse: why it is not run every day, from a comment right above it; None where it is.
+        weekly: whether it is run by a test marked `long`.
     """
 
     page: Path
@@ -33,6 +35,7 @@ class Block:
     language: str
     text: str
     excuse: str | None
+    weekly: bool = False
 
     @property
     def place(self) -> str:
@@ -44,6 +47,12 @@ def pages() -> list[Path]:
     """The README, then every page that a person wrote, then the notebooks."""
     docs = ROOT / "docs"
     return [ROOT / "README.md", *sorted(docs.rglob("*.md")), *sorted(docs.rglob("*.ipynb"))]
+
+
+def weekly_blocks(page: str, test: str) -> list[Block]:
+    """The blocks of a page, such as `docs/start.md`, that a module of tests runs weekly; in order."""
+    file = test.replace(".", "/") + ".py"
+    return [block for block in blocks_of(ROOT / page) if block.weekly and str(block.excuse).endswith(file)]
 
 
 def name_of(page: Path) -> str:
@@ -62,7 +71,7 @@ def blocks_of(page: Path) -> list[Block]:
         ]
     found = []
     for match in _FENCE.finditer(text):
-        excuse = _EXCUSE.search(text[: match.start()])
+        excuse = _NOT_DAILY.search(text[: match.start()])
         found.append(
             Block(
                 page=page,
@@ -70,6 +79,7 @@ def blocks_of(page: Path) -> list[Block]:
                 language=match["language"],
                 text=match["text"],
                 excuse=None if excuse is None else " ".join(excuse["why"].split()),
+                weekly=excuse is not None and excuse["when"] == WEEKLY,
             )
         )
     return found

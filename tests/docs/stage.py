@@ -143,11 +143,8 @@ class Stage:
             run_until_stopped(block)
             return
         if block.language == "sh":
-            finished = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block.text.replace(BOARD, self.up.connection.url)],
-                cwd=folder, env=self.environment(block), capture_output=True, text=True, check=False, timeout=MOST_SECONDS,
-            )  # fmt: skip
-            assert finished.returncode == 0, f"{block.place}\n{finished.stdout}\n{finished.stderr}"
+            text = block.text.replace(BOARD, self.up.connection.url)
+            run_shell(text, block.place, folder, self.environment(block))
             return
         code = block.text.replace(ADDRESS, self.up.connection.url)
         for written, role in KEYS.items():
@@ -157,6 +154,18 @@ class Stage:
         exec(compile(tree, str(block.page), "exec"), names)
         if last is not None:
             show(eval(compile(last, str(block.page), "eval"), names))
+
+
+def run_shell(
+    text: str, place: str, folder: Path, environment: dict[str, str], *, seconds: float = MOST_SECONDS
+) -> str:
+    """Run commands in bash, require that each succeeds, and return their standard output. A failure names the place."""
+    finished = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=seconds,
+    )  # fmt: skip
+    assert finished.returncode == 0, f"{place}\n{finished.stdout}\n{finished.stderr}"
+    return finished.stdout
 
 
 def run_until_stopped(block: Block) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.docs.code_blocks import weekly_blocks
+from tests.docs.stage import run_shell
 from tests.faults.processes import wait_until
-from tests.system.conftest import Up, understudy
+from tests.system.conftest import COMMAND, Up, environment, understudy
 from understudy.connection import Connection
 from understudy.simulation import write_table
 from understudy.table_files import read_table_files
@@ -20,6 +23,7 @@ from understudy.table_files import read_table_files
 pytestmark = [pytest.mark.system, pytest.mark.long]
 
 SIZES = {"north": 600, "south": 400}
+ORDERS, MEMBER = weekly_blocks("docs/federated.md", __name__)
 
 
 @pytest.fixture
@@ -50,6 +54,23 @@ def _ready(connection: Connection, rows: Path, domain: Path, size: int) -> str:
     return dataset.id
 
 
+def as_a_reader(up: Up, folder: Path) -> dict[str, str]:
+    """Return the environment variables with which a page's commands reach one stack; make the folder, with the command in it."""
+    (command := folder / "bin").mkdir(parents=True, exist_ok=True)
+    (command / "understudy").write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
+    (command / "understudy").chmod(0o755)
+    path = f"{command}:{os.environ['PATH']}"
+    return environment() | {"PATH": path, "UNDERSTUDY_DATA_FOLDER": str(up.data_folder)}
+
+
+def _verify(up: Up, bundle: Path) -> None:
+    """Check a bundle with the command and the keys of the service that made it."""
+    keys = bundle.with_suffix(".keys.json")
+    keys.write_text(understudy("signing-keys", "--data-folder", up.data_folder, "--json").stdout)
+    verified = understudy("verify", bundle, "--keys", keys)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
 class Federation:
     """A federation of both owners, whose board is the stack of north."""
 
@@ -76,6 +97,16 @@ class Federation:
             "--out", self.folder / f"{name}.zip", timeout=500,
         )  # fmt: skip
 
+    def member_as_the_page_says(self, name: str) -> None:
+        """Run the page's commands for one member."""
+        text = MEMBER.text.replace("uf_...", self.made["tokens"][name]).replace(
+            "DATASET", self.datasets[name]
+        )
+        board = f"{self.stacks['north'].connection.url}/v1/federations/{self.made['id']}"
+        text = text.replace("https://board.example.org/v1/federations/ID", board)
+        folder = self.folder / name
+        run_shell(text, MEMBER.place, folder, as_a_reader(self.stacks[name], folder))
+
     def shown(self) -> dict[str, Any]:
         with self.stacks["north"].connection.client("analyst") as analyst:
             return dict(analyst.federations.read(self.made["id"]))
@@ -91,7 +122,8 @@ class Federation:
 def test_two_owners_with_a_stack_each_hold_one_model(stacks: dict[str, Up], tmp_path: Path) -> None:
     federation = Federation(stacks, tmp_path)
     federation.create(model={"steps": 40, "averaging_rounds": 4})
-    _require_one_release(federation, tmp_path)
+    certificates = _require_one_release(federation, tmp_path)
+    assert len({one["artefacts"]["weights.safetensors"]["sha256"] for one in certificates}) == 1
     _require_that_a_frozen_owner_is_refused(federation)
 
 
@@ -103,21 +135,32 @@ def test_two_owners_with_a_stack_each_hold_one_generator(stacks: dict[str, Up], 
     assert len(counts) == 1, "one set of sums"
 
 
+def test_the_orders_of_the_page_over_datasets_of_one_service(tmp_path: Path) -> None:
+    up = Up.start(tmp_path / "stack")
+    try:
+        connection = up.ready().connection
+        datasets = {}
+        for seed, name in enumerate(("DATASET", "OTHER", "THIRD")):
+            rows, declared = write_table(tmp_path / name, rows=600, seed=seed)
+            datasets[name] = _ready(connection, rows, declared, 600)
+        run_shell(ORDERS.text, ORDERS.place, tmp_path, as_a_reader(up, tmp_path) | datasets)
+        for name in ("model.zip", "averaged.zip", "generator.zip"):
+            _verify(up, tmp_path / name)
+    finally:
+        up.end()
+
+
 def _require_one_release(federation: Federation, folder: Path) -> list[dict[str, Any]]:
     """Run both members to their end, and verify what each holds."""
     with ThreadPoolExecutor(2) as threads:
-        for finished in threads.map(federation.member, SIZES):
-            assert finished.returncode == 0, finished.stderr
+        list(threads.map(federation.member_as_the_page_says, SIZES))
     found = federation.shown()
     assert found["state"] == "done"
     certificates = {one["name"]: one["certificate"] for one in found["members"]}
     places = {name: certificate["ledger"] for name, certificate in certificates.items()}
     assert places["north"] != places["south"], "each ledger is its own"
     for name in SIZES:
-        listed = understudy("signing-keys", "--data-folder", federation.stacks[name].data_folder, "--json")
-        (folder / "keys.json").write_text(listed.stdout)
-        verified = understudy("verify", folder / f"{name}.zip", "--keys", folder / "keys.json")
-        assert verified.returncode == 0, verified.stdout + verified.stderr
+        _verify(federation.stacks[name], folder / name / "model.zip")
     return list(certificates.values())
 
 
