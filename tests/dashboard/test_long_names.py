@@ -74,6 +74,7 @@ def places(world: World) -> dict[str, list[tuple[str, str]]]:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_long_names_fit(world: World, places: dict[str, list[tuple[str, str]]]) -> None:
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
     found: dict[str, Any] = {}

@@ -40,6 +40,7 @@ def test_the_wheel_has_the_site_of_its_commit_and_is_the_same_each_time(tmp_path
     assert not [name for name in names if name.endswith(".map")]
 
 
+@pytest.mark.long
 def test_the_same_commit_gives_the_same_wheel_which_is_whole_and_says_what_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

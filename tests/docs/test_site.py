@@ -121,6 +121,7 @@ def test_a_long_name_in_a_table_breaks_between_its_words(site: Path) -> None:
     assert "<wbr>" not in (site / "start.html").read_text().split("<table")[0]
 
 
+@pytest.mark.long
 def test_an_option_of_a_command_is_never_cut(site: Path) -> None:
     path = browser_path()
     from playwright.sync_api import sync_playwright

@@ -47,7 +47,10 @@ def killed(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", [NATIVE, *SETTINGS])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "zen" else pytest.mark.long) for name in (NATIVE, *SETTINGS)],
+)
 def test_a_training_resumed_on_another_processor_repeats_its_coins_and_noise(
     undisturbed, killed, name, tmp_path
 ):

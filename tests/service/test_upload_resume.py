@@ -125,6 +125,7 @@ def rows(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_a_killed_sender_and_a_killed_api_cost_only_the_parts_on_the_way(
     api: Api, key: str, rows: Path, settings: Settings
 ) -> None:

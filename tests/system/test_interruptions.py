@@ -41,7 +41,14 @@ def interrupt(parent, how):
         parent.kill()
 
 
-@pytest.mark.parametrize("how", ["ctrl-c", "sigterm", "death of the parent"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("ctrl-c", marks=pytest.mark.long),
+        pytest.param("sigterm", marks=pytest.mark.long),
+        "death of the parent",
+    ],
+)
 def test_an_interrupted_test_run_leaves_nothing_behind(how, tmp_path):
     run = [
         sys.executable,

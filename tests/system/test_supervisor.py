@@ -34,6 +34,7 @@ def names(up: Up) -> list[str]:
         return [dataset.name for dataset in owner.list_datasets()]
 
 
+@pytest.mark.long
 def test_ctrl_c_and_kill_9_leave_no_process_and_the_next_start_finds_everything_again(start: Start) -> None:
     first = start()
     declare(first, "kept")
@@ -108,7 +109,17 @@ def test_a_port_that_is_released_a_moment_later_is_waited_for() -> None:
         released.join()
 
 
-@pytest.mark.parametrize("role", ["uvicorn", "celery", "workers.upkeep", "valkey-server", "bin/postgres"])
+@pytest.mark.parametrize(
+    "role",
+    [
+        "celery",
+        "bin/postgres",
+        *(
+            pytest.param(role, marks=pytest.mark.long)
+            for role in ("uvicorn", "workers.upkeep", "valkey-server")
+        ),
+    ],
+)
 def test_a_role_that_dies_is_started_again(shared_up: Up, role: str) -> None:
     victim = named(shared_up.family(), role)
     os.kill(victim.pid, signal.SIGKILL)

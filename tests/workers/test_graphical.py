@@ -85,6 +85,7 @@ def test_a_graphical_model_becomes_a_release(workshop, capfd, tmp_path):
     assert agree > 400
 
 
+@pytest.mark.long
 def test_a_selection_may_have_a_graphical_candidate(workshop, capfd, tmp_path):
     candidates = (
         SynthesisSpec(synthesizer="mst"),

@@ -34,6 +34,7 @@ def test_settings_are_those_of_the_rule_whatever_is_spent(epsilon):
     )
 
 
+@pytest.mark.long
 def test_it_learns_where_each_class_is_bright(monkeypatch):
     monkeypatch.setattr(module, "MADE", 40)
     options = {

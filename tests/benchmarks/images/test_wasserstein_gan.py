@@ -50,6 +50,7 @@ def trained(steps, **changed):
     return averaged, generator, seen
 
 
+@pytest.mark.long
 def test_it_learns_where_each_class_is_bright():
     averaged, _, seen = trained(60, watch_every=25)
     made = sample(averaged, torch.arange(4).repeat(10), classes=4, latent_dimension=4, seed=1)

@@ -80,6 +80,7 @@ def trained(engine: str) -> TrainedGenerator:
 
 
 @ENGINES
+@pytest.mark.long
 def test_pairs_are_far_nearer_than_those_of_independent_columns(engine):
     table, found = chained(), records_of(trained(engine))
     alone = np.column_stack(
