@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +13,8 @@ import redis
 
 from understudy.embedded import postgres
 from understudy.embedded.errors import FolderUnusable, ServerFailed
-from understudy.embedded.identity import AS_IS, DROPPED, NAMESPACE, server_identity
+from understudy.embedded.identity import AS_IS, DROPPED, NAMESPACE, launcher_prefix, server_identity
+from understudy.embedded.launcher import CAP_DAC_OVERRIDE
 from understudy.embedded.leftovers import socket_folder
 from understudy.embedded.postgres import PostgresServer
 from understudy.embedded.redis import RedisServer
@@ -204,15 +207,36 @@ def test_servers_die_with_the_process_that_started_them(tmp_path: Path, identity
     reader, writer = os.pipe()
     parent = os.fork()
     if parent == 0:
-        started = [make_postgres(tmp_path).start().pid, make_redis(tmp_path).start().pid]
-        os.write(writer, " ".join(map(str, started)).encode())
-        os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            started = [make_postgres(tmp_path).start().pid, make_redis(tmp_path).start().pid]
+            os.write(writer, " ".join(map(str, started)).encode())
+        finally:
+            os.kill(
+                os.getpid(), signal.SIGKILL
+            )  # an error here must not go on with the tests in a second process
     os.waitpid(parent, 0)
     os.close(writer)
     with os.fdopen(reader) as pipe:
         pids = [int(word) for word in pipe.read().split()]
     assert len(pids) == 2
     assert all(await_end(pid) for pid in pids)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to another user")
+def test_a_dropped_user_passes_private_folders_and_may_do_nothing_else(tmp_path: Path) -> None:
+    """Postgres asks `access` about its own programs, which may lie in a private folder of root's."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    (private / "program").write_text("")
+    ask = (
+        f"import os; print(os.getuid(), os.access({str(private / 'program')!r}, os.R_OK)); "
+        "print(*(line for line in open('/proc/self/status') if line.startswith(('CapEff', 'CapPrm'))))"
+    )
+    words = [*launcher_prefix(death_signal=15, identity=DROPPED), sys.executable, "-I", "-S", "-c", ask]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    assert said[:2] == ["65534", "True"]
+    kept = f"{1 << CAP_DAC_OVERRIDE:016x}"
+    assert said[2:] == ["CapPrm:", kept, "CapEff:", kept]
 
 
 def test_a_long_data_folder_gets_a_short_private_socket_folder(tmp_path: Path) -> None:

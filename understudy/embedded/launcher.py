@@ -15,14 +15,17 @@ Identities (Postgres refuses to run with effective user 0):
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
+PR_SET_SECUREBITS = 28
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
 CAP_DAC_OVERRIDE = 1
+SECBIT_NO_SETUID_FIXUP = 1 << 2
 LINUX_CAPABILITY_VERSION_3 = 0x20080522
 INNER_ID = 1000
 PARENT_GONE = 70
@@ -63,6 +66,10 @@ def become(uid: int, gid: int) -> None:
         uid: user to become.
         gid: group to become.
     """
+    with suppress(OSError):
+        # Postgres asks `access` whether it may read its own programs, which clears the capabilities of a user other than root unless
+        # this bit is set: an installation below a private folder, such as /root, would not be found. A container may forbid the bit.
+        _call("prctl", PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     _call("prctl", PR_SET_KEEPCAPS, 1, 0, 0, 0)
     os.setgroups([])
     os.setresgid(gid, gid, gid)
