@@ -44,7 +44,7 @@ CountOrNone = Annotated[int, Field(ge=0, le=10**15)]
 ADDED_LATER: Final = frozenset(
     {
         "critic_asks", "generator_check", "learning", "records", "reused", "anchor_screening_share",
-        "column_sensitivity", "table_sensitivity", "screening_sensitivity", "owners", "averaging_rounds", "federation",
+        "column_sensitivity", "table_sensitivity", "screening_sensitivity", "combinations", "owners", "averaging_rounds", "federation",
         "first_noise_multiplier", "schedule_start", "adam_beta1", "adam_beta2",
     }
 )  # fmt: skip
@@ -75,6 +75,10 @@ class Published:
 _T = TypeVar("_T")
 OrAbsent = Annotated[_T | None, _NeverNull(), Field(exclude_if=lambda value: value is None)]
 """A member that is None here and left out of the document: one of `ADDED_LATER`, or one that does not apply."""
+
+
+OrFalse = Annotated[bool, Field(exclude_if=lambda value: not value)]
+"""A member that is left out of the document where it is false: one of `ADDED_LATER`."""
 
 
 class Value:

@@ -2,12 +2,14 @@
 
 The first round counts the codes of every column. From its noisy counts the codes of each column are merged into groups
 (`models.grouping`). The second round counts the groups: of every pair of columns; or, where a target with few classes is declared,
-of every column and of every pair of columns within each class. Each table of counts has a weight; the noise on its cells has the
+of every column and of every pair of columns within each class. Of a table with few combinations of codes it counts these instead of
+pairs (`counts_combinations`). Each table of counts has a weight; the noise on its cells has the
 standard deviation `noise_std` over that weight. A record touches one cell of every table, so the squared L2 sensitivity is the sum of
 the squared weights:
 
     w^2 k            first round, k columns: allocated by codes, because wide columns have more cells to get wrong
-    k (k - 1) / 2    second round, as many tables: allocated by cells, and pairs with the target count more
+    k (k - 1) / 2    second round, as many tables: allocated by cells, and pairs with the target count more; or one table of all
+                     combinations with the weight of all of them
 
 The second round depends on the noisy answers of the first. Its weights are normalised, so it has the planned sensitivity whatever
 they are. The composition of Gaussian mechanisms of fixed `mu` is `sqrt(mu_1^2 + mu_2^2)`-Gaussian private even if the
@@ -25,7 +27,7 @@ rounded to the same grid.
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -77,6 +79,7 @@ class MomentLayout:
         by_class: whether counts are by class of the target.
         pairs: the pairs of other columns that are counted, each in order; None if all are.
         squares: sum of the squared weights; None if they average one over all pairs of columns.
+        combinations: whether all combinations of codes are counted instead of pairs.
     """
 
     cardinalities: tuple[int, ...]
@@ -84,6 +87,7 @@ class MomentLayout:
     by_class: bool
     pairs: tuple[Pair, ...] | None = None
     squares: float | None = None
+    combinations: bool = False
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -132,6 +136,7 @@ class MomentLayout:
             by_class=self.by_class,
             pairs=self.pairs,
             squares=self.squares,
+            combinations=self.combinations,
         )
 
     @cached_property
@@ -171,10 +176,12 @@ class Moments:
     Args:
         pairs: (slices, cells, cells) float64, symmetric, zero inside the diagonal blocks.
         ones: (slices, cells) float64 counts of single columns where counts are by class; else (0, cells).
+        combinations: one axis a column, float64 counts of all combinations of codes; None where pairs are counted.
     """
 
     pairs: Floats
     ones: Floats
+    combinations: Floats | None = None
 
 
 def exact_columns(records: PrivateTable | Counter) -> list[Floats]:
@@ -216,6 +223,9 @@ def moments_of(layout: MomentLayout, tables: Iterable[Floats]) -> Moments:
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     pairs = np.zeros((layout.slices, layout.cells, layout.cells))
     ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
+    if layout.combinations:
+        (counted,) = tables
+        return Moments(pairs=pairs, ones=ones, combinations=counted)
     for columns, table in zip(layout.weights, tables, strict=True):
         place = blocks[columns[0]]
         if len(columns) == 1:
@@ -230,6 +240,8 @@ def moments_of(layout: MomentLayout, tables: Iterable[Floats]) -> Moments:
 
 def cells_of_moments(moments: Moments, layout: MomentLayout) -> Floats:
     """Return the cells of all tables of the second round in one row, each cell once; `moments_of_cells` reads them."""
+    if moments.combinations is not None:
+        return moments.combinations.ravel()
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     tables = [
         moments.ones[:, blocks[columns[0]]]
@@ -243,7 +255,8 @@ def cells_of_moments(moments: Moments, layout: MomentLayout) -> Floats:
 def moments_of_cells(cells: Floats, layout: MomentLayout) -> Moments:
     """Put the cells of all tables of the second round into matrices."""
     widths = dict(zip(layout.features, layout.feature_cardinalities, strict=True))
-    shapes = [(layout.slices, *(widths[column] for column in columns)) for columns in layout.weights]
+    first = () if layout.combinations else (layout.slices,)
+    shapes = [(*first, *(widths[column] for column in columns)) for columns in layout.weights]
     pieces = np.split(cells, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
     return moments_of(layout, (piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)))
 
@@ -306,7 +319,7 @@ def noisy_moments(
     *,
     groups: Sequence[Groups] | None = None,
 ) -> Moments:
-    """Release the second round: noisy counts of pairs of columns.
+    """Release the second round: noisy counts of pairs of columns, or of all combinations of their codes.
 
     Every cell gets Gaussian noise of `anchor.noise_std` over its table's weight.
 
@@ -325,6 +338,9 @@ def noisy_moments(
     if anchor.table_sensitivity < sensitivity:
         raise ValueError("the plan's sensitivity is below that of the tables")
     exact, weights = exact_moments(counter, layout, groups=groups), layout.pair_weights
+    if exact.combinations is not None:
+        noisy = _noisy_combinations(exact.combinations, layout, anchor, streams, sensitivity=sensitivity)
+        return replace(exact, combinations=noisy)
     one_stds = anchor.noise_std / layout.one_weights if layout.by_class else np.ones(layout.cells)
     streams.releases.exact(
         Purpose.ANCHOR_NOISE,
@@ -350,3 +366,20 @@ def noisy_moments(
         Purpose.ANCHOR_NOISE, SECOND_ROUND, torch.from_numpy(pairs), torch.from_numpy(ones)
     )
     return Moments(pairs=pairs, ones=ones)
+
+
+def _noisy_combinations(
+    exact: Floats, layout: MomentLayout, anchor: AnchorPlan, streams: KeyedStreams, *, sensitivity: float
+) -> Floats:
+    """Release the one table of a layout of combinations: one axis a column."""
+    (weight,) = layout.weights.values()
+    std = anchor.noise_std / weight
+    streams.releases.exact(
+        Purpose.ANCHOR_NOISE,
+        SECOND_ROUND,
+        ((torch.from_numpy(exact), std),),
+        sensitivity=sensitivity / anchor.noise_std,
+    )
+    noisy: Floats = exact + on_grid(streams.normals(Purpose.ANCHOR_NOISE, 0, exact.shape) * std)
+    streams.releases.noisy(Purpose.ANCHOR_NOISE, SECOND_ROUND, torch.from_numpy(noisy))
+    return noisy

@@ -123,13 +123,16 @@ def expected_error_lines(document: Json) -> list[str]:
     alone, measured = found["if_independent"], found["measured"]
     within = ", within each class of the target" if measured["by_class"] else ""
     typically = "typically " if measured.get("screened") else ""
+    counted = (
+        f"  measured: {measured['columns']} columns and all combinations of their codes"
+        if measured.get("combinations")
+        else f"  measured: {measured['columns']} columns and {typically}{measured['tables']} tables of groups of codes{within}; "
+        f"at most about {measured['most_groups']} groups per column"
+    )
     return [
         f"  expected error of counts (rows in a wrong cell), about: {_errors(found)}",
         f"  if columns were independent: {_errors(alone)}; dependence finer than groups of codes adds to the error",
-        (
-            f"  measured: {measured['columns']} columns and {typically}{measured['tables']} tables of groups of codes{within}; "
-            f"at most about {measured['most_groups']} groups per column"
-        ),
+        counted,
     ]
 
 

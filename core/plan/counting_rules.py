@@ -38,6 +38,11 @@ SIGNAL_OF_ALL_PAIRS = 20.0
 whole anchor (docs/rules-study.md)."""
 MOST_GROUP_CELLS = 2048
 """Groups of all columns together: memory grows with their square."""
+MOST_TOGETHER = 16
+"""Columns of a table of all combinations."""
+MOST_VARIANCE = 1.25
+"""Mean variance of a pair's counts summed from those of all combinations, relative to pairs that are counted themselves, up to which
+all combinations are counted instead (docs/rules-study.md)."""
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -63,6 +68,7 @@ def table_weights(
     by_class: bool,
     pairs: tuple[Pair, ...] | None = None,
     squares: float | None = None,
+    combinations: bool = False,
 ) -> dict[tuple[int, ...], float]:
     """Return the weight of every table of the second round, by its columns (without the class).
 
@@ -71,7 +77,10 @@ def table_weights(
         by_class: whether counts are by class of the target.
         pairs: the counted pairs without the target; None for all.
         squares: the sum of the squared weights; None if they average one over all possible tables.
+        combinations: whether one table of all columns is counted instead of pairs; its weight is as if all pairs were.
     """
+    if combinations:
+        return {tuple(range(len(group_counts))): math.sqrt((1.0 - 1e-12) * math.comb(len(group_counts), 2))}
     columns = [place for place in range(len(group_counts)) if not (by_class and place == target_index)]
     sizes = (1, 2) if by_class else (2,)
     possible = [table for size in sizes for table in itertools.combinations(columns, size)]
@@ -108,6 +117,18 @@ def counts_by_class(
     return classes <= MOST_CLASSES and declared_size / classes >= SIGNAL_PER_CLASS * noise_of_sums
 
 
+def counts_combinations(cardinalities: tuple[int, ...]) -> bool:
+    """Decide by cardinalities whether all combinations of the codes of three columns or more are counted instead of pairs.
+
+    Both have the same sensitivity: one table with the squared weights of all pairs. A pair's counts are sums over the other columns.
+    """
+    if not 3 <= len(cardinalities) <= MOST_TOGETHER or math.prod(cardinalities) > MOST_GROUP_CELLS:  # noqa: PLR2004
+        return False
+    pairs = list(itertools.combinations(cardinalities, 2))
+    summed = [math.prod(cardinalities) / (first * second) for first, second in pairs]
+    return math.fsum(summed) / len(pairs) <= MOST_VARIANCE * len(pairs)
+
+
 def counts_target_alone(
     columns: int,
     target_index: int | None,
@@ -123,7 +144,9 @@ def counts_target_alone(
         most_records: how many records of a unit count fully.
     """
     pairs = columns * (columns - 1) / 2
-    if target_index is None or anchor.screening_sensitivity or pairs < FEWEST_PAIRS_CHOSEN:
+    if target_index is None or anchor.screening_sensitivity or anchor.combinations:
+        return False
+    if pairs < FEWEST_PAIRS_CHOSEN:
         return False
     noise = anchor.noise_multiplier * most_records * math.sqrt(pairs)
     return declared_size < SIGNAL_OF_ALL_PAIRS * noise

@@ -23,7 +23,7 @@ distributions; at most one.
     two-way     sqrt(A^2 + R^2 + q^2)
     three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
 
-If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
+If all combinations of codes are counted, a pair's noise is that of its sums over them. If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
 other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all
 others is lost. `SKEW`, `SKEW_OF_MANY`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
 measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
@@ -103,11 +103,13 @@ class Measured(Value):
 
     columns: int
     tables: int
-    """Number of counted pairs (by class: also of columns within classes)."""
+    """Number of counted pairs (by class: also of columns within classes); 1 if all combinations are counted."""
     screened: bool
     """Whether `tables` is a typical number, because noisy distances from independence choose the pairs."""
     by_class: bool
     """Whether the tables are counted within each class of the target."""
+    combinations: bool
+    """Whether one table counts all combinations of the codes of all columns."""
     most_groups: int
     """Groups into which a column's codes are merged for the tables, except the target's; an uneven column may get a few more."""
 
@@ -158,6 +160,7 @@ def expected_error(
             tables=counting.tables,
             screened=counting.screened,
             by_class=counting.by_class,
+            combinations=anchor.combinations,
             most_groups=int(max(counting.groups[place] for place in counting.merged))
             if counting.merged
             else 1,
@@ -198,7 +201,8 @@ class _Counting:
         most_records: int,
         kept: ReusedTables | None,
     ) -> None:
-        self.by_class = (
+        self.combinations = anchor.combinations
+        self.by_class = not self.combinations and (
             counts_by_class(
                 cardinalities, target_index, declared_size=declared_size, noise_std=anchor.noise_std
             )
@@ -217,7 +221,7 @@ class _Counting:
             declared_size=declared_size,
             most_records=most_records,
         )
-        self.tables = possible
+        self.tables = 1 if self.combinations else possible
         noise_std = anchor.noise_std
         if alone or self.screened:
             self.tables = (
@@ -232,7 +236,8 @@ class _Counting:
         columns = range(len(cardinalities))
         self.merged = [place for place in columns if place != target_index]
         counts = tuple(
-            codes if place == target_index else min(codes, most) for place, codes in enumerate(cardinalities)
+            codes if place == target_index or self.combinations else min(codes, most)
+            for place, codes in enumerate(cardinalities)
         )
         self.weights = table_weights(
             counts,
@@ -240,6 +245,7 @@ class _Counting:
             by_class=self.by_class,
             pairs=() if alone else None,
             squares=self.tables if alone else None,
+            combinations=self.combinations,
         )
         self.codes: Floats = np.array(cardinalities, dtype=np.float64)
         self.groups: Floats = np.array(counts, dtype=np.float64)
@@ -252,7 +258,10 @@ class _Counting:
         """Noise of the counts of single columns within classes; infinite if there are none."""
         stds = np.full((len(cardinalities), len(cardinalities)), _NOT_COUNTED)
         for table, weight in self.weights.items():
-            if len(table) == 1:
+            if self.combinations:
+                summed = math.prod(counts) / np.outer(self.groups, self.groups)
+                stds = noise_std / declared_size / weight * np.sqrt(summed)
+            elif len(table) == 1:
                 self.own_stds[table[0]] = noise_std / declared_size / weight
             else:
                 stds[table] = noise_std / declared_size / weight
@@ -303,6 +312,10 @@ class _Counting:
         if self.by_class:
             inside[:, self.target] = 0.0
         np.fill_diagonal(inside, 0.0)
+        if (
+            self.combinations
+        ):  # the pairs of a column are sums of one table, whose sums over the column they all give
+            inside = np.diag(inside.max(axis=1))
         within_class = inside.sum(axis=1) + 1.0 / self.own_stds**2
         precision = within_class / self.slices
         if self.by_class:

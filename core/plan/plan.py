@@ -15,6 +15,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Mechanism
 from core.plan import rules
+from core.plan.counting_rules import counts_combinations
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
 from core.plan.learning import LearningPlan, learning_of, learns_records
@@ -333,6 +334,7 @@ def _public_facts(
         epsilon=epsilon,
         middle_codes=float(median(sizes or (1,))),
         has_target=domain.target_index is not None,
+        few_combinations=counts_combinations(tuple(sizes)) and not learning_of(domain).releases,
     )
     return facts, domain.target_index is not None
 

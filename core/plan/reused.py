@@ -13,12 +13,12 @@ from typing import Annotated
 from pydantic import Field
 
 from core.plan.stages import AnchorPlan
-from core.values import Count, Digest, Identifier, Positive
+from core.values import Count, Digest, Identifier, OrFalse, Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReusedTables:
-    """Pairs of columns of an earlier release, which the plan counts in the same groups of codes."""
+    """Pairs of columns of an earlier release, which the plan counts in the same groups of codes, or all combinations of codes."""
 
     noise_multiplier: Positive
     most_groups: Count
@@ -28,6 +28,8 @@ class ReusedTables:
     screened: bool
     """Whether a screening chose them (`counts.bin` of the release lists the pairs); otherwise they are all
     pairs."""
+    combinations: OrFalse = False
+    """Whether all combinations of codes are counted instead of pairs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

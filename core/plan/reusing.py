@@ -128,7 +128,7 @@ def precision_of(one: EarlierCounts, shape: DomainShape) -> CountsPrecision:
         by_class=tables is not None and tables.by_class,
         most_groups=None if tables is None else tables.most_groups,
         column_std=anchor.noise_std / anchor.column_sensitivity * most_records * math.sqrt(columns),
-        pair_std=None if tables is None else noise_of_tables(anchor, possible, most_records=most_records),
+        pair_std=None if tables is None else _pair_std(anchor, shape, most_records=most_records),
         epsilon_as_if=epsilon_as_if(one.plan),
         delta=one.plan.guarantee.delta,
         holds=tuple(sorted(one.releases - {one.release_id})),
@@ -146,6 +146,14 @@ def epsilon_as_if(plan: Plan, *, alone: bool = False) -> float:
     assert isinstance(anchor, AnchorPlan), "an anchor of tables"
     mu = sum(part.noise_multiplier**-2 for part in anchor.parts) ** 0.5
     return epsilon_of(mu, plan.guarantee.delta)
+
+
+def _pair_std(anchor: AnchorPlan, shape: DomainShape, *, most_records: int) -> float:
+    """Return an upper bound of the standard deviation of the noise on a cell of a pair, in records."""
+    if not anchor.combinations:
+        return noise_of_tables(anchor, math.comb(len(shape.cardinalities), 2), most_records=most_records)
+    summed = math.prod(shape.cardinalities) / math.prod(sorted(shape.cardinalities)[:2])
+    return noise_of_tables(anchor, 1, most_records=most_records) * math.sqrt(summed)
 
 
 def _known(plan: Plan) -> AnchorPlan:
@@ -175,6 +183,7 @@ def _tables(plan: Plan, shape: DomainShape) -> ReusedTables | None:
         most_groups=most,
         by_class=by_class,
         screened=anchor.screening_sensitivity > 0 or _target_alone(plan, shape),
+        combinations=anchor.combinations,
     )
 
 
@@ -184,6 +193,8 @@ def _own_groups(plan: Plan, shape: DomainShape) -> tuple[bool, int]:
     Only the counts list how many pairs a screening chose; a typical number is assumed.
     """
     assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
+    if plan.anchor.combinations:
+        return False, max(shape.cardinalities)
     noise_std, sizes, target = plan.anchor.noise_std, tuple(shape.cardinalities), shape.target_index
     by_class = counts_by_class(sizes, target, declared_size=plan.declared_size, noise_std=noise_std)
     slices = sizes[target] if by_class and target is not None else 1
@@ -208,7 +219,9 @@ def _target_alone(plan: Plan, shape: DomainShape) -> bool:
 
 def _keeps_groups(plan: Plan, kept: ReusedTables | None, shape: DomainShape) -> bool:
     by_class, most = _own_groups(plan, shape)
-    return kept is not None and most <= FINER * kept.most_groups and kept.by_class >= by_class
+    if kept is None or kept.combinations != _known(plan).combinations:
+        return False
+    return most <= FINER * kept.most_groups and kept.by_class >= by_class
 
 
 def _screens(plan: Plan, kept: ReusedTables | None) -> bool:
@@ -241,6 +254,8 @@ def _lined_up(
         (size for place, size in enumerate(shape.cardinalities) if place != shape.target_index), default=0
     )
     if tables is None or kept is None or tables.by_class != kept.by_class:
+        return None
+    if tables.combinations != kept.combinations:
         return None
     if tables.screened or kept.screened:
         return None

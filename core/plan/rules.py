@@ -118,6 +118,8 @@ class PublicFacts:
     """Codes of the median column of a table."""
     has_target: bool = False
     """Whether the domain declares a target."""
+    few_combinations: bool = False
+    """Whether all combinations of a table's codes are counted instead of pairs."""
     most_records: int = 1
     """Maximum weight of a unit in records: its declared bound, or 1."""
 
@@ -186,7 +188,8 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
             )
         rules |= image_rules.label_defaults(facts.image, declared_size=facts.declared_size)
     if rules["generator"] == "mixture":
-        rules |= {"pretraining_steps": MIXTURE_STEPS}
+        written = facts.few_combinations and not chosen.get("anchor_screening_share")
+        rules |= {"pretraining_steps": 0 if written else MIXTURE_STEPS}
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:
@@ -247,12 +250,14 @@ def _column_weight(facts: PublicFacts) -> float:
     pairs = facts.columns * (facts.columns - 1) / 2
     if facts.image is not None or not pairs:
         return 1.0
-    alone = facts.has_target and pairs >= FEWEST_PAIRS_CHOSEN and _signal(facts, pairs) < SCREENING_SIGNAL
+    chosen = pairs >= FEWEST_PAIRS_CHOSEN and not facts.few_combinations
+    alone = facts.has_target and chosen and _signal(facts, pairs) < SCREENING_SIGNAL
     tables, little = (facts.columns - 1, COLUMN_SIGNAL_ALONE) if alone else (pairs, COLUMN_SIGNAL)
     of_pair = COLUMN_SIGNAL_OF_PAIR_ALONE if alone else COLUMN_SIGNAL_OF_PAIR
     little *= max(facts.middle_codes / FEW_CODES, 1.0) ** POWER_OF_CODES
     low = max(little / _signal(facts, tables), of_pair * pairs / (facts.declared_size * facts.epsilon))
-    share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, low)
+    # All combinations have the same noise however many columns share it: more for columns would not pay where there is little signal.
+    share = COLUMN_SHARE + (0.0 if facts.few_combinations else COLUMN_SHARE_MORE * min(1.0, low))
     weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
     return min(max(round(weight, 3), 1.0), 1000.0)
 
@@ -265,7 +270,9 @@ def _signal(facts: PublicFacts, tables: float) -> float:
 def _screening_share(facts: PublicFacts) -> float:
     """Return the share of the anchor at which noisy distances from independence are precise enough to screen pairs, or 0."""
     pairs = facts.columns * (facts.columns - 1) / 2
-    if facts.image is not None or pairs < FEWEST_PAIRS_CHOSEN or _signal(facts, pairs) < SCREENING_SIGNAL:
+    if facts.image is not None or facts.few_combinations or pairs < FEWEST_PAIRS_CHOSEN:
+        return 0.0
+    if _signal(facts, pairs) < SCREENING_SIGNAL:
         return 0.0
     share = (SCREENING_NOISE / _signal(facts, pairs)) ** 2
     return min(max(round(share, 3), SCREENING_SHARES[0]), SCREENING_SHARES[1])

@@ -8,7 +8,7 @@ from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, P
 from core.plan.image_anchor import ImageAnchorPlan
 from core.plan.learning import LearningPlan
 from core.plan.marginals import MarginalsPlan
-from core.values import Count, CountOrNone, NotNegative, Positive
+from core.values import Count, CountOrNone, NotNegative, OrFalse, Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,8 @@ class AnchorPlan:
     column_sensitivity: NotNegative = 0.0
     table_sensitivity: NotNegative = 0.0
     screening_sensitivity: NotNegative = 0.0
+    combinations: OrFalse = False
+    """Whether the second round counts all combinations of the codes of all columns instead of pairs."""
 
     @property
     def noise_std(self) -> float:
@@ -104,13 +106,14 @@ def anchor_plan(
     noise_multiplier: float,
     most_records: int = 1,
     screening_share: float = 0.0,
+    combinations: bool = False,
 ) -> AnchorPlan:
     """Return the plan of an anchor with its L2 sensitivities under add-or-remove-one.
 
     A record touches one cell of each of the k columns, whose weights have a mean square of w^2, and one cell of each of
     k (k - 1) / 2 tables, whose weights have a mean square of one: sqrt(w^2 k + k (k - 1) / 2). A unit with
     several records contributes their average, whose norm is no larger, or as many as the declared bound
-    fully. The screening takes its share of the square from the tables, so the total is unchanged. Rounded up
+    fully. One table of all combinations has the squared weights of all pairs. The screening takes its share of the square from the tables, so the total is unchanged. Rounded up
     by one part in 10^12.
 
     Args:
@@ -119,6 +122,7 @@ def anchor_plan(
         most_records: how many records of a unit count fully; 1 if they count as one together.
         noise_multiplier: of all releases together.
         screening_share: of the squared sensitivity.
+        combinations: whether all combinations of codes are counted instead of pairs; without a screening.
     """
     of_columns = most_records**2 * diagonal_weight**2 * columns
     of_pairs = most_records**2 * columns * (columns - 1) / 2
@@ -130,6 +134,7 @@ def anchor_plan(
         column_sensitivity=math.sqrt(of_columns) * (1 + 1e-12),
         table_sensitivity=math.sqrt(of_pairs - of_screening) * (1 + 1e-12),
         screening_sensitivity=math.sqrt(of_screening) * (1 + 1e-12),
+        combinations=combinations,
     )
 
 

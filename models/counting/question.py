@@ -1,4 +1,4 @@
-"""The queries that an anchor may ask of private rows, tables of counts over one to three columns, and who answers them."""
+"""The queries that an anchor may ask of private rows, tables of counts over a few columns, and who answers them."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from models.encoding import Forbidden
 
-MOST_COLUMNS: Final = 3
+MOST_COLUMNS: Final = 16
 """Columns of a table of counts."""
 MOST_CELLS: Final = 2**31 - 1
 """Cells of a table of counts, so that a cell's number has 32 bits; such a table would fill 16 GiB."""
@@ -26,7 +26,7 @@ class CountQuestion:
     """One table of counts; public.
 
     Args:
-        columns: one to three places among the modelled columns, increasing.
+        columns: a few places among the modelled columns, increasing.
         groups: for each of them (codes,) the group of every code, from 0 without a gap; None asks for the codes
             themselves.
         cardinalities: codes of each of them.
@@ -37,7 +37,7 @@ class CountQuestion:
     cardinalities: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        assert 1 <= len(self.columns) <= MOST_COLUMNS, "one to three columns"
+        assert 1 <= len(self.columns) <= MOST_COLUMNS, "a few columns"
         assert all(a < b for a, b in zip(self.columns, self.columns[1:], strict=False)), "columns increase"
         assert len(self.groups) == len(self.cardinalities) == len(self.columns), (
             "groups and codes of every column"

@@ -75,6 +75,9 @@ def _tables(moments: Moments, layout: MomentLayout, anchor: AnchorPlan) -> Itera
     """Every table of the second round once: its columns, the standard deviation of its noise, its counts with one axis a column."""
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     for columns, weight in layout.weights.items():
+        if moments.combinations is not None:
+            yield columns, anchor.noise_std / weight, moments.combinations
+            continue
         first = blocks[columns[0]]
         counts = moments.ones[:, first] if len(columns) == 1 else moments.pairs[:, first, blocks[columns[1]]]
         yield _sorted((*layout.class_column, *columns), anchor.noise_std / weight, counts, layout)

@@ -38,6 +38,7 @@ from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.exchange import CountExchange, public_streams
 from models.grouping import Groups, group_codes, group_counts, sums_of_groups
+from models.idpgan.combinations import combination_targets
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
 from models.idpgan.reuse import kept_groups, kept_pairs, with_columns, with_tables
@@ -91,6 +92,8 @@ class Measurement:
                 "pairs": torch.from_numpy(self.counted.moments.pairs),
                 "ones": torch.from_numpy(self.counted.moments.ones),
             }
+            if self.counted.moments.combinations is not None:
+                made["combinations"] = torch.from_numpy(self.counted.moments.combinations)
             if self.counted.pairs is not None:
                 chosen = torch.tensor(self.counted.pairs, dtype=torch.int64)
                 made["chosen"] = chosen.reshape(-1, 2)
@@ -112,7 +115,11 @@ class Measurement:
             counted = Counted(
                 columns=tuple(np.split(tensors["columns"].numpy(), stops)),
                 groups=tuple(np.split(tensors["groups"].numpy(), stops)),
-                moments=Moments(pairs=tensors["pairs"].numpy(), ones=tensors["ones"].numpy()),
+                moments=Moments(
+                    pairs=tensors["pairs"].numpy(),
+                    ones=tensors["ones"].numpy(),
+                    combinations=tensors["combinations"].numpy() if "combinations" in tensors else None,
+                ),
                 most_records=counter_of(table).most_records,
                 pairs=_pairs(tensors["chosen"]) if "chosen" in tensors else None,
             )
@@ -325,6 +332,8 @@ def groups_of(
         pairs: the pairs of columns other than the target that are counted; None if all are.
     """
     assert plan.summed is not None, "only an anchor of tables has groups"
+    if plan.summed.combinations:
+        return tuple(np.arange(codes) for codes in table.cardinalities)
     by_class = _by_class(table, plan, plan.summed)
     slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
     most = groups_wanted(
@@ -369,6 +378,7 @@ def layout_of(
         cardinalities=group_counts(groups),
         target_index=table.target_index,
         by_class=_by_class(table, plan, plan.summed) if kept is None else kept.by_class,
+        combinations=plan.summed.combinations,
         pairs=pairs,
         squares=None
         if pairs is None
@@ -399,7 +409,7 @@ def _target_alone(counter: Counter, plan: Plan, anchor: AnchorPlan) -> bool:
 
 
 def _by_class(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan) -> bool:
-    return counts_by_class(
+    return not anchor.combinations and counts_by_class(
         table.cardinalities,
         table.target_index,
         declared_size=plan.declared_size,
@@ -443,7 +453,8 @@ def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> 
     assert plan.known is not None, "counts come from an anchor of tables"
     assert isinstance(plan.options, IdpganOptions), "graphical models have targets of their own"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
-    targets = moment_targets(counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden())
+    make = combination_targets if layout.combinations else moment_targets
+    targets = make(counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden())
     return Anchor(
         layout=layout,
         targets=targets,

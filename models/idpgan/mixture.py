@@ -5,6 +5,10 @@ two-way shares of the mixture are the mean over the components of products of th
 known exactly: no batch is drawn, and a fit takes a few hundred steps. Vietri et al. 2022 (arXiv 2209.07400) fit such mixtures to
 measured marginals.
 
+Where all combinations of codes were counted, the components are not fitted but written down: each takes an equal part of the law of the
+combinations, in an order in which neighbours differ in one column. A part along one column is a product of distributions exactly; of a part
+along several it takes the one line that has most of it, so that no combination is drawn whose share is zero.
+
 It is sampled like a network: the latent number chooses the component, with the probability that the component has given the label.
 """
 
@@ -42,22 +46,25 @@ JITTER: Final = 0.7
 LEARNING_RATE: Final = 0.15
 BETAS: Final = (0.9, 0.95)
 _WARM_UP_STEPS: Final = 10
+_LEAST: Final = 1e-12
+"""Probability of a code that a component of combinations does not have."""
 _ROOT_HALF: Final = math.sqrt(0.5)
 
 
-def components_wanted(groups: Sequence[Groups], *, declared_size: int) -> int:
+def components_wanted(groups: Sequence[Groups], *, declared_size: int, combinations: bool = False) -> int:
     """Return the number of components of a mixture.
 
     Args:
         groups: of every column (codes,) the group of each code.
         declared_size: declared number of units.
+        combinations: whether all combinations of codes were counted; their law takes the most components.
     """
     fewest, most = COMPONENTS
+    if combinations:
+        return most
     most = most if sum(group_counts(groups)) <= WIDE_CELLS else COMPONENTS_OF_WIDE
-    combinations = math.prod(group_counts(groups))
-    return min(
-        max(declared_size // UNITS_OF_COMPONENT, fewest), most, COMPONENTS_OF_COMBINATION * combinations
-    )
+    most = min(most, COMPONENTS_OF_COMBINATION * math.prod(group_counts(groups)))
+    return min(max(declared_size // UNITS_OF_COMPONENT, fewest), most)
 
 
 class Mixture(GroupedLogits):
@@ -108,6 +115,39 @@ class Mixture(GroupedLogits):
         jitter = streams.torch_normals(Purpose.GENERATOR_INIT, 0, tuple(self.logits.shape))
         with torch.no_grad():
             self.logits.copy_(torch.from_numpy(np.log(self.keep_shares(columns))) + JITTER * jitter)
+
+    def represent(self, law: npt.NDArray[np.float64]) -> None:
+        """Set the components so that their mean is a law of all combinations of codes, but for parts along several columns.
+
+        Args:
+            law: one axis a column, whose groups are its codes.
+        """
+        cells = _in_turns(law.shape)
+        shares = law[tuple(cells.T)]
+        ends = np.cumsum(shares) / shares.sum()
+        edges = np.linspace(0.0, 1.0, len(self.logits) + 1)
+        overlaps = np.minimum(edges[1:, None], ends) - np.maximum(edges[:-1, None], np.append(0.0, ends[:-1]))
+        parts = np.maximum(overlaps, 0.0)
+        at_code = [np.eye(codes)[of_column] for codes, of_column in zip(law.shape, cells.T, strict=True)]
+        along = sum((np.count_nonzero(parts @ each, axis=1) > 1).astype(int) for each in at_code)
+        several = np.flatnonzero(along > 1)
+        line = np.arange(len(cells)) // law.shape[-1]
+        most = (parts[several] @ np.eye(line[-1] + 1)[line]).argmax(axis=1)
+        parts[several] *= most[:, None] == line
+        parts /= parts.sum(axis=1, keepdims=True)
+        laws = [parts @ each for each in at_code]
+        with torch.no_grad():
+            self.logits.copy_(torch.from_numpy(np.log(np.maximum(np.concatenate(laws, axis=1), _LEAST))))
+
+
+def _in_turns(codes: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return all combinations of codes, each different from the one before in one column by one; (combinations, columns)."""
+    cells = np.zeros((1, 0), dtype=np.int64)
+    for number in reversed(codes):
+        ways = [cells if code % 2 == 0 else cells[::-1] for code in range(number)]
+        first = np.repeat(np.arange(number), len(cells))
+        cells = np.column_stack([first, np.concatenate(ways)])
+    return cells
 
 
 class MixtureFit(Learner):

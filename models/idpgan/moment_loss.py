@@ -17,6 +17,8 @@ _COLUMN_WEIGHT = 30.0
 _COLUMN_FLOOR = 1e-3
 SHARE_POWERS: Final = {"network": 0.5, "mixture": 0.35}
 """By generator, the power of a cell's expected share by which its square is divided, plus the noise (docs/rules-study.md)."""
+_COMBINATION_WEIGHT = 4.0
+"""Weight of combinations of codes relative to pairs (docs/rules-study.md)."""
 _EMPTY_WEIGHT = 0.1
 """Weight of the share of records on cells that rules leave empty. The share is not squared: its gradient would vanish too early."""
 
@@ -53,6 +55,11 @@ class MomentLoss:
             self._empty_weight = torch.from_numpy(0.5 * scale * _EMPTY_WEIGHT * targets.impossible).float()
         one_weight = scale / (np.sqrt(np.maximum(ones, 1e-6)) + np.minimum(targets.one_std, 1.0))
         self._one_weight = torch.from_numpy(one_weight).float()
+        self._combinations: Tensor | None = None
+        if targets.combinations is not None:
+            self._combinations = torch.from_numpy(targets.combinations).float()
+            weight = 1.0 / (np.maximum(targets.combinations, 1e-6) ** share_power + targets.combination_std)
+            self._combination_weight = torch.from_numpy(_COMBINATION_WEIGHT * scale * weight).float()
         whole = ones.sum(axis=0)
         self._whole = torch.from_numpy(whole).float()
         self._whole_weight = torch.from_numpy(_COLUMN_WEIGHT / (whole + _COLUMN_FLOOR)).float()
@@ -66,6 +73,9 @@ class MomentLoss:
         """
         total = torch.zeros((), device=self._whole.device)
         whole = torch.zeros_like(self._whole)
+        if self._combinations is not None:
+            slices = list(slices)
+            total = total + self._of_combinations(slices, self._combinations)
         for index, (shares, weights) in enumerate(slices):
             part = shares.index_select(1, self._cells)
             weighted = part * weights[:, None]
@@ -79,6 +89,17 @@ class MomentLoss:
             if self._layout.by_class:
                 total = total + (self._one_weight[index] * (ones - self._ones[index]).square()).sum()
         return total + (self._whole_weight * (whole - self._whole).square()).sum()
+
+    def _of_combinations(self, slices: Iterable[tuple[Tensor, Tensor]], wanted: Tensor) -> Tensor:
+        """The distance of all combinations of codes."""
+        made = torch.zeros_like(wanted)
+        for shares, weights in slices:
+            first, *others = (shares[:, block] for block in self._layout.blocks)
+            products = first * weights[:, None]
+            for other in others:
+                products = (products[:, :, None] * other[:, None, :]).flatten(1)
+            made = made + products.sum(dim=0).reshape(wanted.shape)
+        return (self._combination_weight * (made - wanted).square()).sum()
 
     def of_batch(self, shares: Tensor, batch: LabelledBatch) -> Tensor:
         """The distance of a batch.

@@ -64,6 +64,7 @@ def require_usable(
         cardinalities=group_counts(groups),
         target_index=target_index,
         by_class=kept.by_class,
+        combinations=own.combinations,
         pairs=pairs,
         squares=None if pairs is None else (own.table_sensitivity / most_records) ** 2,
     )
@@ -161,9 +162,11 @@ def with_tables(
     own = _own(plan)
     noises = [own.noise_std / own.table_sensitivity, *(noise for noise, _counts in taken)]
     others = [_moments(counts, layout) for _noise, counts in taken]
+    counted = [one.combinations for one in (moments, *others) if one.combinations is not None]
     return Moments(
         pairs=_mean([moments.pairs, *(one.pairs for one in others)], noises),
         ones=_mean([moments.ones, *(one.ones for one in others)], noises),
+        combinations=_mean(counted, noises) if counted else None,
     )
 
 

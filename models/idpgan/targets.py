@@ -68,6 +68,8 @@ class MomentTargets:
         law: (slices,) shares of the slices, positive, with sum one.
         columns: of every column (codes,) shares, positive, with sum one.
         impossible: (slices, cells, cells) the cells that declared rules leave empty, or None where they empty none.
+        combinations: one axis a column, shares of all combinations of codes; None where pairs were counted.
+        combination_std: of their noisy shares.
     """
 
     pairs: Floats
@@ -77,6 +79,8 @@ class MomentTargets:
     law: Floats
     columns: tuple[Floats, ...]
     impossible: Flags | None = None
+    combinations: Floats | None = None
+    combination_std: float = 0.0
 
 
 def moment_targets(

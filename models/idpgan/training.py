@@ -79,9 +79,16 @@ class Training(Loop[Measurement, TrainedGenerator]):
             mixture = Mixture(
                 groups=anchor.groups,
                 target_index=self._table.target_index,
-                components=components_wanted(anchor.groups, declared_size=self._plan.declared_size),
+                components=components_wanted(
+                    anchor.groups,
+                    declared_size=self._plan.declared_size,
+                    combinations=anchor.layout.combinations,
+                ),
             )
-            mixture.initialise(drawn, anchor.targets.columns)
+            if anchor.targets.combinations is None:
+                mixture.initialise(drawn, anchor.targets.columns)
+            else:
+                mixture.represent(anchor.targets.combinations)
             return MixtureFit(mixture=mixture, options=self._options, anchor=anchor)
         generator = make_generator(self._table, self._options, None if anchor is None else anchor.groups)
         generator.initialise(drawn, columns=None if anchor is None else anchor.targets.columns)

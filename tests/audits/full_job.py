@@ -161,7 +161,7 @@ class Insider:
         assert isinstance(plan, AnchorPlan)
         self._pairs = screened_pairs(distances, self._columns, others, self._plan, self._streams)
 
-    def _read_tables(self, pairs: Floats, ones: Floats) -> None:
+    def _read_tables(self, *counts: Floats) -> None:
         plan, others = self._plan.anchor, self._canaries.others
         assert isinstance(plan, AnchorPlan)
         self._groups = groups_of(self._columns, others, self._plan, pairs=self._pairs)
@@ -171,6 +171,13 @@ class Insider:
             [of[ours] for of, ours in zip(self._groups, self._canaries.codes.T, strict=True)]
         )
         label = codes[:, layout.target_index] if layout.by_class else np.zeros(len(codes), dtype=np.int64)
+        if known.combinations is not None:
+            (weight,) = layout.weights.values()
+            squared = (weight / plan.noise_std) ** 2
+            self.score += squared * (counts[0] - known.combinations)[tuple(codes.T)]
+            self.information += squared * (codes[:, None] == codes[None, :]).all(axis=2)
+            return
+        pairs, ones = counts
         blocks = dict(zip(layout.features, layout.blocks, strict=True))
         for columns, weight in layout.weights.items():
             cells = [codes[:, column] + blocks[column].start for column in columns]

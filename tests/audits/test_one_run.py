@@ -72,9 +72,11 @@ def test_an_insider_reads_the_canaries_of_a_job_that_lost_its_noise(anchor):
 
 
 @pytest.mark.parametrize(
-    ("target", "screening"), [(None, 0.0), (2, 0.0), (None, 0.25)], ids=["pairs", "by class", "chosen pairs"]
+    ("target", "screening", "combinations"),
+    [(None, 0.0, True), (None, 0.0, False), (2, 0.0, False), (None, 0.25, False)],
+    ids=["combinations", "pairs", "by class", "chosen pairs"],
 )
-def test_an_insider_reads_all_that_both_rounds_of_counts_say(target, screening):
+def test_an_insider_reads_all_that_both_rounds_of_counts_say(target, screening, combinations):
     """A canary's information is the squared mu of both rounds, and with hardly any noise its coin is what the counts say."""
     rng = np.random.default_rng(0)
     others = PrivateTable(
@@ -83,7 +85,7 @@ def test_an_insider_reads_all_that_both_rounds_of_counts_say(target, screening):
     )  # fmt: skip
     options = {"critic": False, "pretraining_steps": 1, "anchor_screening_share": screening}
     plan = tiny_plan(epsilon=28.0, size=200, target=target, **options)
-    plan = replace(plan, anchor=replace(plan.anchor, noise_multiplier=1e-3))
+    plan = replace(plan, anchor=replace(plan.anchor, noise_multiplier=1e-3, combinations=combinations))
     canaries = Canaries(
         codes=np.array([(2, 2, 1), (2, 0, 1), (0, 2, 1), (2, 1, 0)], dtype=np.int16),
         included=np.array([True, False, True, False]),

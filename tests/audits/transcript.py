@@ -96,6 +96,8 @@ def summed(name: Name, released: tuple[Tensor, ...], plan: Plan, layout: MomentL
     if purpose == Purpose.ANCHOR_NOISE:
         assert isinstance(plan.anchor, AnchorPlan)
         assert layout is not None
+        if layout.combinations:
+            return released[0].double().reshape(-1)
         pairs, ones = released
         if layout.by_class:
             ones = ones * torch.from_numpy(layout.one_weights) / plan.anchor.noise_std

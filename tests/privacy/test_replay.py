@@ -122,6 +122,23 @@ def test_nothing_but_the_releases_knows_the_unit(unit, chosen, way, tmp_path):
 
 
 @pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
+@pytest.mark.parametrize("chosen", ["anchor and critic", "anchor only"])
+@pytest.mark.parametrize(
+    "unit", ["ordinary", "a person with many records", "a person with records of every kind"]
+)
+def test_nothing_but_the_counts_of_combinations_knows_the_unit(unit, chosen, removed, tmp_path):
+    by_person = is_person(unit)
+    domain, rows = declared(target=True, by_person=by_person, few=True), table_of(150, by_person=by_person)
+    plan = plan_for(domain, OPTIONS[chosen])
+    assert plan.summed is not None
+    assert plan.summed.combinations
+    pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
+    moved = replayed((pair[1], pair[0]) if removed else pair, domain, plan, folder=tmp_path, kill=1)
+    assert moved.distances[Purpose.ANCHOR_NOISE, 0] > 0
+    assert moved.distances[Purpose.ANCHOR_NOISE, 1] > 0
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
 @pytest.mark.parametrize("bound", [1, 4])
 @pytest.mark.parametrize("unit", ["a person with many records", "a person with records of every kind"])
 def test_a_bound_on_records_bounds_what_a_unit_moves(unit, bound, removed, tmp_path):

@@ -52,6 +52,13 @@ COLUMNS = [
     {"name": "sick", "kind": "boolean", "true": "yes", "false": "no"},
 ]  # fmt: skip
 
+FEW = [
+    COLUMNS[0],
+    {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 99, "edges": [0, 50, 99]},
+    {**COLUMNS[2], "bins": 1},
+    COLUMNS[3],
+]
+"""So few codes that all their combinations are counted."""
 
 LEARNT = [
     {"name": "ward", "kind": "categorical", "categories": "learn", "most": 5, "other": "elsewhere"},
@@ -65,7 +72,7 @@ LEARNT = [
 
 
 def declared(
-    *, target: bool, by_person: bool, bound: int | str | None = None, learnt: bool = False
+    *, target: bool, by_person: bool, bound: int | str | None = None, learnt: bool = False, few: bool = False
 ) -> TableDomain:
     """A small declared domain, or one to be learnt; with persons, a unit has any number of records, of which `bound` may count, or "learn"."""
     person: dict[str, Any] = {"name": "person", "kind": "unit" if by_person else "ignored"}
@@ -76,7 +83,7 @@ def declared(
             "schema": "understudy.domain/1",
             "target": "sick" if target else None,
             "privacy_unit": "person" if by_person else None,
-            "columns": [person, *(LEARNT if learnt else COLUMNS)],
+            "columns": [person, *(LEARNT if learnt else FEW if few else COLUMNS)],
         }
     )
 

@@ -32,7 +32,14 @@ def test_a_quote_says_how_far_off_counts_will_be(world: World) -> None:
         world.set_budget(each)
     told = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()["expected_error"]
     assert {"one_way", "two_way", "three_way", "if_independent", "released_counts", "measured"} == set(told)
-    assert set(told["measured"]) == {"columns", "tables", "screened", "by_class", "most_groups"}
+    assert set(told["measured"]) == {
+        "columns",
+        "tables",
+        "screened",
+        "by_class",
+        "combinations",
+        "most_groups",
+    }
     better = world.analyst.post("/v1/quotes", body_of(larger)).json()["expected_error"]
     assert better["two_way"] < told["two_way"]
     options = {"critic": True, "anchor": False}

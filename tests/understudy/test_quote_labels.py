@@ -102,6 +102,15 @@ def test_how_far_off_counts_will_be_is_told_with_what_is_measured() -> None:
     assert "  measured: 4 columns and 6 tables of groups of codes, within each class of the target" in text
 
 
+def test_a_table_of_few_combinations_is_measured_by_all_of_them() -> None:
+    shape = Shape(cardinalities=(4, 2, 2, 2), target_index=0)
+    told = {"grant": None, "refusal": "budget-not-set"}
+    quote = Quote(
+        document={**make_quote(table_plan({}, shape=shape), None, [], domain=shape).to_json(), **told}
+    )
+    assert "  measured: 4 columns and all combinations of their codes" in quote_lines(quote)
+
+
 def test_a_table_of_two_columns_has_no_triples_to_tell_of() -> None:
     shape = Shape(cardinalities=(16, 9), target_index=None)
     told = {"grant": None, "refusal": "budget-not-set"}

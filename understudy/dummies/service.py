@@ -316,7 +316,14 @@ _NO_ERROR: Final[Json] = {
     **_NO_ERRORS,
     "if_independent": _NO_ERRORS,
     "released_counts": {"one_way": 0.0, "two_way": 0.0},
-    "measured": {"columns": 0, "tables": 0, "screened": False, "by_class": False, "most_groups": 0},
+    "measured": {
+        "columns": 0,
+        "tables": 0,
+        "screened": False,
+        "by_class": False,
+        "combinations": False,
+        "most_groups": 0,
+    },
 }
 
 

@@ -122,6 +122,7 @@ def anchor_problems(
                 math.sqrt(of_pairs - of_screening) if has_rounds(anchor) else 0.0,
             ),
             "screening_sensitivity": close(screening_sensitivity(anchor), math.sqrt(of_screening)),
+            "combinations": not (counts_combinations(anchor) and of_screening),
             "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=_ROUNDED_UP),
         }
     yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
@@ -135,6 +136,11 @@ def has_rounds(anchor: Json) -> bool:
 def screening_sensitivity(anchor: Json) -> float:
     """Of the distances of pairs from independence; 0 where every pair is counted."""
     return float(anchor.get("screening_sensitivity", 0.0))
+
+
+def counts_combinations(anchor: Json) -> bool:
+    """Whether the second round counts all combinations of codes instead of pairs."""
+    return bool(anchor.get("combinations", False))
 
 
 def _table_sensitivity(anchor: Json) -> float:

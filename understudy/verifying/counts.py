@@ -10,7 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.errors import NotABundle
-from understudy.verifying.anchors import has_rounds, is_of_images, screening_sensitivity
+from understudy.verifying.anchors import (
+    counts_combinations,
+    has_rounds,
+    is_of_images,
+    screening_sensitivity,
+)
 from understudy.verifying.bundle_file import COUNTS, Opened
 from understudy.verifying.closeness import close
 from understudy.verifying.federations import summed
@@ -125,6 +130,9 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
 
 def _ways(plan: Json, target: int | None, columns: int, listed: Pairs) -> Iterator[tuple[bool, Pairs | None]]:
     """Ways to count: whether by class of the target, and which pairs without the target; None for all pairs."""
+    if counts_combinations(plan["anchor"]):
+        yield False, None
+        return
     kept, screened = keeps_groups_by_class(plan), screening_sensitivity(combined(plan)) > 0
     chosen = listed if screened or keeps_screened_pairs(plan) else None
     if kept is not True:
@@ -216,7 +224,7 @@ def _rounds(
     times: int,
     chosen: Pairs | None,
 ) -> Iterator[Table]:
-    """Tables of an anchor of two rounds: the codes of columns, then groups of pairs, by class of the target or not.
+    """Tables of an anchor of two rounds: the codes of columns, then groups of pairs, by class of the target or not, or all combinations.
 
     Noisy distances decided which pairs without the target a screening chose, here or in a release whose pairs are reused, so these
     pairs are attested only. The chosen pairs are taken as given; how many share the noise follows.
@@ -226,6 +234,9 @@ def _rounds(
     of_columns = anchor["column_sensitivity"] / most_records
     for column, power in enumerate(powers):
         yield (column,), std / (of_columns * math.sqrt(power / math.fsum(powers)))
+    if counts_combinations(anchor):
+        yield tuple(range(len(cells))), std / math.sqrt(math.comb(len(cells), 2))
+        return
     sliced = (target,) if by_class and target is not None else ()
     features = [column for column in range(len(cells)) if column not in sliced]
     sizes = (1, 2) if sliced else (2,)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from understudy.verifying.anchors import has_rounds, is_of_images
+from understudy.verifying.anchors import counts_combinations, has_rounds, is_of_images
 from understudy.verifying.marginals import is_of_marginals
 
 Json = Mapping[str, Any]
@@ -33,6 +33,10 @@ def reused_problems(plan: Json) -> Iterator[str]:
     kept = [one["tables"] for one in reused if one["tables"]]
     if len({one["by_class"] for one in kept}) > 1 or (len(kept) > 1 and any(one["screened"] for one in kept)):
         yield "plan/reused: pairs that are counted differently cannot be combined"
+    if anchor is not None and any(
+        one.get("combinations", False) != counts_combinations(anchor) for one in kept
+    ):
+        yield "plan/reused: combinations of codes and pairs are not the same counts"
     if kept and anchor is not None and anchor.get("screening_sensitivity", 0.0) > 0:
         yield "plan/reused: pairs that are taken over are not screened"
 

@@ -406,6 +406,8 @@ class _Asked:
         pairs = self._counted_pairs()
         three = self._estimates.are_counted_with(target)
         possible = f"{pairs}, and any three of which '{self._domain.target}' is one" if three else pairs
+        if self._estimates.are_counted(range(len(self._domain.coded))):
+            possible = "any one, two or three columns"
         raise NotCounted(
             f"The columns {', '.join(names)} were not counted together.",
             remedy=f"Counted together were {possible}. For more than three columns draw rows with `understudy sample`.",

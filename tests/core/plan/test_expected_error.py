@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import time
 
 import pytest
@@ -44,7 +45,7 @@ def test_the_quote_of_a_table_says_how_far_off_counts_will_be():
     # The target of 20 classes has too many for counts by class, and no column has more codes than groups are wanted. Beside the 11 pairs
     # with the target a screening typically chooses three of ten.
     assert error.measured == Measured(
-        columns=12, tables=11 + 16, screened=True, by_class=False, most_groups=20
+        columns=12, tables=11 + 16, screened=True, by_class=False, combinations=False, most_groups=20
     )
 
 
@@ -53,13 +54,39 @@ def test_of_a_small_table_pairs_with_the_target_are_measured_alone():
     quote = make_quote(plan_of({}, shape=shape, declared_size=500), None, [], domain=shape)
     error = quote.expected_error
     assert error.measured == Measured(
-        columns=20, tables=19, screened=False, by_class=False, most_groups=error.measured.most_groups
+        columns=20,
+        tables=19,
+        screened=False,
+        by_class=False,
+        combinations=False,
+        most_groups=error.measured.most_groups,
     )
     assert 0 < error.one_way < error.two_way < error.three_way < 1
     without = Shape(cardinalities=(4,) * 20, target_index=None)
     every = make_quote(plan_of({}, shape=without, declared_size=500), None, [], domain=without)
     assert every.expected_error.measured.tables == 190
     assert error.released_counts.two_way < every.expected_error.released_counts.two_way
+
+
+@pytest.mark.parametrize("cardinalities", [(4, 2, 2, 2), (6, 2, 2), (2,) * 6])
+def test_of_few_combinations_pairs_have_the_noise_of_their_sums(cardinalities):
+    shape = Shape(cardinalities=cardinalities, target_index=1)
+    plan = plan_of({}, shape=shape)
+    error = make_quote(plan, None, [], domain=shape).expected_error
+    assert error.measured == Measured(
+        columns=len(cardinalities),
+        tables=1,
+        screened=False,
+        by_class=False,
+        combinations=True,
+        most_groups=max(cardinalities),
+    )
+    assert 0 < error.one_way < error.two_way < error.three_way < 1
+    pairs = list(itertools.combinations(cardinalities, 2))
+    std = plan.anchor.noise_std / math.sqrt(len(pairs)) / plan.declared_size
+    sums = [math.sqrt(math.prod(cardinalities) / (a * b)) * a * b for a, b in pairs]
+    mean = math.sqrt(2 / math.pi) / 2 * std * sum(sums) / len(pairs)
+    assert error.released_counts.two_way == pytest.approx(mean, rel=5e-3)
 
 
 def test_the_same_facts_give_the_same_bytes():

@@ -11,6 +11,7 @@ from core.artifacts.counts import ReleasedCounts
 from core.plan.plan import Plan
 from core.plan.reusing import EarlierCounts, with_reuse
 from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND, exact_columns, exact_moments
+from models.encoding import PrivateTable
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import layout_of, measure
 from models.idpgan.reuse import require_usable
@@ -50,9 +51,23 @@ def reusing(table, plan, *earlier: tuple[Plan, ReleasedCounts]) -> Plan:
     return with_reuse(plan, left, table)
 
 
-@pytest.mark.parametrize("target", [True, False])
-def test_every_cell_is_the_mean_weighted_by_precision(target):
-    table = small_table(target=target)
+def few_combinations() -> PrivateTable:
+    """A table of which all combinations of codes are counted."""
+    rng = np.random.default_rng(3)
+    return PrivateTable(
+        codes=rng.integers(0, 2, (400, 4)).astype(np.int16),
+        unit_of_record=np.arange(400),
+        cardinalities=(2, 2, 2, 2),
+        target_index=3,
+    )
+
+
+@pytest.mark.parametrize(
+    "table",
+    [TABLE, small_table(target=False), few_combinations()],
+    ids=["target", "none", "few combinations"],
+)
+def test_every_cell_is_the_mean_weighted_by_precision(table):
     first, second = (
         plan_of(table, epsilon=one, declared_size=4000) for one in (9.0, 7.0)
     )  # no codes are merged
@@ -68,6 +83,23 @@ def test_every_cell_is_the_mean_weighted_by_precision(target):
             precisions
         )
         assert one.cells * together.step == pytest.approx(mean, abs=2 * alone.step)
+
+
+def test_pairs_are_not_combined_with_combinations_of_codes():
+    table = few_combinations()
+    own = plan_of(table)
+    assert own.anchor.combinations
+    pairs = dataclasses.replace(own, anchor=dataclasses.replace(own.anchor, combinations=False))
+    for first, second in ((pairs, own), (own, pairs)):
+        before = counts_of(table, first, 1)
+        plan = reusing(table, second, (first, before))
+        assert [one.tables for one in plan.reused] == [None], "columns alone"
+        require_usable(plan, [before], cardinalities=table.cardinalities, target_index=table.target_index)
+        together = counts_of(table, plan, 2, earlier=[before])
+        alone = counts_of(table, second, 2)
+        assert [one.columns for one in together.tables] == [one.columns for one in alone.tables]
+        assert together.tables[0].noise_std < alone.tables[0].noise_std
+        assert together.tables[-1].noise_std == pytest.approx(alone.tables[-1].noise_std)
 
 
 def test_the_stated_noise_is_that_of_the_combined_counts():

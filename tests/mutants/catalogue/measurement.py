@@ -9,6 +9,7 @@ MEASUREMENT = "models.idpgan.measurement"
 ROUNDS = "models.idpgan.count_rounds"
 EXCHANGED = "tests/models/idpgan/test_count_rounds.py"
 STAGES = "core.plan.stages"
+COMBINATIONS = "tests/models/idpgan/test_combinations.py::"
 DEVIATION = "tests/models/test_anchor.py::test_the_noise_has_the_planned_deviation_on_every_column_and_table"
 SENSITIVITY = (
     "tests/models/test_anchor.py::test_the_sensitivity_of_both_rounds_is_the_plans_whatever_the_groups"
@@ -61,6 +62,38 @@ MUTANTS = (
         bug="the first round, the counts of columns, is released without noise",
         source="noise missing in one part of a release",
         killed_by=DEVIATION,
+    ),
+    Mutant(
+        name="anchor-combinations-exact",
+        module=ANCHOR,
+        function="_noisy_combinations",
+        before="on_grid(streams.normals(Purpose.ANCHOR_NOISE, 0, exact.shape) * std)",
+        after="0.0 * on_grid(streams.normals(Purpose.ANCHOR_NOISE, 0, exact.shape) * std)",
+        bug="the counts of all combinations of codes are released without noise",
+        source="noise missing in one part of a release",
+        killed_by=COMBINATIONS
+        + "test_the_counts_are_exact_and_the_noise_has_the_planned_deviation_on_every_cell",
+    ),
+    Mutant(
+        name="anchor-combinations-with-one-noise",
+        module=ANCHOR,
+        function="_noisy_combinations",
+        before="streams.normals(Purpose.ANCHOR_NOISE, 0, exact.shape)",
+        after="streams.normals(Purpose.ANCHOR_NOISE, 0, (1,) * exact.ndim)",
+        bug="all combinations of codes get the same noise, so their differences are exact",
+        source="one draw of noise for a whole vector",
+        killed_by=COMBINATIONS
+        + "test_the_counts_are_exact_and_the_noise_has_the_planned_deviation_on_every_cell",
+    ),
+    Mutant(
+        name="anchor-combinations-weigh-a-table-for-each-cell",
+        module="core.plan.counting_rules",
+        function="table_weights",
+        before="(1.0 - 1e-12) * math.comb(len(group_counts), 2)",
+        after="(1.0 - 1e-12) * math.prod(group_counts)",
+        bug="the table of all combinations has a weight that the plan's sensitivity does not hold",
+        source="weighted queries noised as if unweighted",
+        killed_by=COMBINATIONS + "test_a_unit_moves_the_counts_by_at_most_what_was_paid",
     ),
     Mutant(
         name="anchor-weights-ignored",

@@ -12,7 +12,14 @@ from core.artifacts.bundle import artefacts_of
 from core.artifacts.certificate import sign_certificate
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from tests.core.artifacts.certified import SIGNER, Certified, certified, certified_plan, plan_for
+from tests.core.artifacts.certified import (
+    SIGNER,
+    Certified,
+    certified,
+    certified_plan,
+    counts_for,
+    plan_for,
+)
 from tests.core.artifacts.certified_selection import packed, selection_statement
 from tests.fuzz.seeds import CORPUS
 from tests.understudy.verifying.tampering import SEAL, Bench, files_in, replaced, resigned, written, zipped
@@ -93,6 +100,32 @@ def test_counts_of_another_version_than_the_plan_are_refused(tmp_path: Path) -> 
     of_now = files_in(ordinary.packed)["counts.bin"]
     for made, counts in ((ordinary, EARLIER_COUNTS), (earlier, of_now)):
         assert "another version than the plan" in refusal(signed_with(tmp_path, counts, made=made))
+
+
+def combining_plan() -> Plan:
+    """A plan that counts all combinations of codes instead of pairs."""
+    plan = plan_for(ONLY_COUNTS)
+    assert isinstance(plan.anchor, AnchorPlan)
+    return replace(plan, anchor=replace(plan.anchor, combinations=True))
+
+
+def test_counts_of_all_combinations_hold_and_pairs_are_not_taken_for_them(tmp_path: Path) -> None:
+    plan = combining_plan()
+    counts = counts_for(plan)
+    assert counts is not None
+    made = certified_plan(plan, counts)
+    report = signed_with(tmp_path, counts, made=made)
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    head = json.loads(counts.partition(b"\n")[0])
+    assert [table for group in head["groups"] for table in group["tables"]][4:] == [[0, 1, 2, 3]]
+    of_pairs = certified(ONLY_COUNTS)
+    other = files_in(of_pairs.packed)["counts.bin"]
+    assert "every pair of columns once" in refusal(signed_with(tmp_path, other, made=made))
+    assert "every pair of columns once" in refusal(signed_with(tmp_path, counts, made=of_pairs))
+    *rest, last = head["groups"]
+    finer = head | {"groups": [*rest, last | {"noise_std": last["noise_std"] * 0.5}]}
+    lying = spelled(finer, counts.partition(b"\n")[2])
+    assert "not that of the certified noise" in refusal(signed_with(tmp_path, lying, made=made))
 
 
 def test_the_winner_of_a_selection_is_held_to_its_own_noise(tmp_path: Path) -> None:
