@@ -67,9 +67,9 @@ _AMOUNTS = frozenset({
     "gehalt", "lohn", "einkommen", "umsatz", "kosten", "miete", "saldo", "gewicht", "größe",
 })  # fmt: skip
 _TARGETS = (
-    "target", "label", "outcome", "y", "class", "readmitted", "readmission", "died", "death", "dead", "deceased", "survived",
+    "target", "label", "outcome", "y", "readmitted", "readmission", "died", "death", "dead", "deceased", "survived",
     "survival", "churn", "churned", "defaulted", "response", "subscribed", "fraud", "relapse", "converted", "approved",
-    "attrition", "exited",
+    "attrition", "exited", "class",
 )  # fmt: skip
 _QUANTITIES = frozenset({
     "age", "year", "rating", "score", "level", "grade", "rank", "decile", "quantile", "percentile", "quantity", "qty", "length",

@@ -430,7 +430,8 @@ def test_numbers_behind_one_letter_are_no_codes_of_diseases(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("header", "target"), [("died,sex", "died"), ("a,b", "b"), ("age,outcome", "outcome")]
+    ("header", "target"),
+    [("died,sex", "died"), ("a,b", "b"), ("age,outcome", "outcome"), ("class,survived", "survived")],
 )
 def test_the_target_is_called_so_or_is_the_last_of_two_classes(tmp_path: Path, header: str, target: str):
     rows = "".join(f"{'yes' if n % 3 else 'no'},{'m' if n % 2 else 'f'}\n" for n in range(60))
