@@ -1,6 +1,7 @@
 """Every code block of the documentation is run, against a real service, or says why it is not.
 
-`tests/system/test_published_pages.py` runs them every day; blocks that install or train at length are run weekly. Here JSON and TOML are
+`tests/system/test_published_pages.py` runs them, most pages every day and some weekly; blocks that install or train at length have a weekly
+test of their own. Here JSON and TOML are
 parsed, a document that names its schema is held against it, and what is not run is counted.
 """
 

@@ -1,4 +1,9 @@
-"""docker-compose.yml, run: a table goes up, a job trains, a sample comes down, through S3 and several API processes."""
+"""docker-compose.yml, run: a table goes up, a job trains, a sample comes down, through S3 and several API processes.
+
+The containers run weekly. What they are made of is held daily: the files (`tests/architecture/test_containers.py`), what is sealed in
+the objects and what no log says (`tests/privacy/leaks/test_canaries.py`), metrics of several processes (`tests/service/test_metrics.py`),
+and the request that leads to the child (`tests/workers/test_correlation.py`).
+"""
 
 import csv
 import re
@@ -74,12 +79,14 @@ def published(
     return out
 
 
+@pytest.mark.long
 def test_a_table_is_published_through_the_whole_stack(published: Path) -> None:
     with (published / "synthetic.csv").open(newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 120
     assert (published / "bundle.zip").stat().st_size > 0
 
 
+@pytest.mark.long
 def test_everything_stored_in_s3_is_sealed_or_published(twin: Twin, published: Path, table: Table) -> None:
     told = twin.environment("api")
     store = boto3.client(
@@ -101,6 +108,7 @@ def test_everything_stored_in_s3_is_sealed_or_published(twin: Twin, published: P
         assert line not in content, key
 
 
+@pytest.mark.long
 def test_every_part_is_ready_and_several_processes_answer(twin: Twin, published: Path) -> None:
     answer = httpx.get(f"{twin.url}/readyz", trust_env=False, timeout=600)
     assert answer.json()["checks"] == dict.fromkeys(("database", "migrations", "broker", "storage"), "ok")
@@ -108,6 +116,7 @@ def test_every_part_is_ready_and_several_processes_answer(twin: Twin, published:
     assert len(serving) >= 2
 
 
+@pytest.mark.long
 def test_metrics_want_their_token_and_count_what_all_processes_did(twin: Twin, published: Path) -> None:
     url = f"{twin.url}/metrics"
     assert httpx.get(url, trust_env=False, timeout=600).status_code == 401
@@ -129,6 +138,7 @@ def test_metrics_want_their_token_and_count_what_all_processes_did(twin: Twin, p
     assert values["understudy_chore_runs_total", "resend"] >= 1
 
 
+@pytest.mark.long
 def test_one_request_id_leads_from_the_order_to_the_worker_and_its_child(twin: Twin, published: Path) -> None:
     (ordered,) = [
         event
@@ -139,6 +149,7 @@ def test_one_request_id_leads_from_the_order_to_the_worker_and_its_child(twin: T
     assert {event["request_id"] for event in begun} == {ordered["request_id"]}
 
 
+@pytest.mark.long
 def test_no_log_holds_a_secret_or_a_row(
     twin: Twin, published: Path, keys: dict[str, str], table: Table
 ) -> None:

@@ -237,6 +237,7 @@ def test_what_cannot_work_is_said_before_anything_starts(table: Table, tmp_path:
     assert not folder.exists()
 
 
+@pytest.mark.long
 def test_the_demo_runs_on_a_stack_of_its_own_and_stops_it(tmp_path: Path) -> None:
     finished = understudy("demo", "--out", tmp_path, "--rows", 400, *FEW_STEPS)
     assert finished.returncode == 0, finished.stdout + finished.stderr

@@ -2,6 +2,7 @@
 
 Shell blocks run in bash with the real command, Python blocks in this process, page by page in the page's order and in one folder, on the stack
 that the tests beside this file share. Where a block names an id as `$DATASET` or `dataset_id`, it has the newest that the pages have made.
+Pages that start a stack of their own or train images, and all notebooks but one, run weekly.
 """
 
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import daily
 from tests.docs.code_blocks import RUN, Block, blocks_of, name_of, pages
 from tests.docs.stage import Stage, few_steps, images_folder, page_folder, staged
 from tests.system.conftest import Up
@@ -30,6 +32,11 @@ def is_played(block: Block) -> bool:
 
 PLAYED = {name_of(page): [block for block in blocks_of(page) if is_played(block)] for page in pages()}
 OF_IMAGES = {"docs/image-releases.md"}
+PLAYED_WEEKLY = OF_IMAGES | {
+    "docs/tutorials/operator.md",
+    *(f"docs/notebooks/{chair}.ipynb" for chair in ("admin", "analyst", "operator", "protection-officer")),
+}
+PLAYED_DAILY = [name for name, blocks in PLAYED.items() if blocks and name not in PLAYED_WEEKLY]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +50,9 @@ def stage(shared_up: Up, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield found
 
 
-@pytest.mark.parametrize("name", [name for name, blocks in PLAYED.items() if blocks])
+@pytest.mark.parametrize(
+    "name", daily((name for name, blocks in PLAYED.items() if blocks), some=PLAYED_DAILY)
+)
 def test_the_blocks_of_a_page_run(
     name: str, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
