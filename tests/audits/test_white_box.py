@@ -43,9 +43,9 @@ def both(game, count):
     ("make", "count", "share"),
     [
         pytest.param(flat_game, 60, 0.85, id="flat"),
-        pytest.param(thresholds_game, 50, 0.8, id="thresholds"),
-        pytest.param(anchor_game, 100, 0.9, id="anchor"),
-        # The anchor and the steps in one job, and more games; weekly.
+        pytest.param(thresholds_game, 50, 0.8, id="thresholds", marks=pytest.mark.long),
+        pytest.param(anchor_game, 100, 0.9, id="anchor", marks=pytest.mark.long),
+        # The anchor and the steps in one job.
         pytest.param(whole_game, 50, 0.8, id="whole", marks=pytest.mark.long),
         pytest.param(flat_game, 200, 0.9, id="flat-long", marks=pytest.mark.long),
         pytest.param(anchor_game, 400, 0.9, id="anchor-long", marks=pytest.mark.long),
@@ -61,11 +61,17 @@ def test_a_canary_measures_what_is_claimed_and_no_more(make, count, share):
 @pytest.mark.parametrize(
     ("game", "count"),
     [
-        (flat_game(audited=train_with_a_quarter_of_the_noise), 25),
-        (anchor_game(audited=counts_with_a_quarter_of_the_noise), 25),
-        (resumed_game(steps=1, audited=train_with_fresh_noise_on_resume), 20),
+        pytest.param(flat_game(audited=train_with_a_quarter_of_the_noise), 25, id="a-quarter-of-the-noise"),
+        pytest.param(
+            anchor_game(audited=counts_with_a_quarter_of_the_noise), 25, id="a-quarter-of-the-anchors-noise"
+        ),
+        pytest.param(
+            resumed_game(steps=1, audited=train_with_fresh_noise_on_resume),
+            20,
+            id="fresh-noise-on-resume",
+            marks=pytest.mark.long,
+        ),
     ],
-    ids=["a-quarter-of-the-noise", "a-quarter-of-the-anchors-noise", "fresh-noise-on-resume"],
 )
 def test_a_twin_with_less_noise_is_caught(game, count):
     """With 1 - 1e-6 confidence: the bound that a sound job passes is exceeded."""
@@ -109,6 +115,7 @@ def test_the_adversary_finds_by_running_again_what_the_job_noised():
             assert all(torch.equal(a, b) for (a, _), (b, _) in zip(parts, heard.means[name], strict=True))
 
 
+@pytest.mark.long
 def test_with_sampling_no_more_leaks_than_the_accountant_says():
     """Thresholds of the likelihood ratio fixed beforehand, at two deltas; and the canary is seen at all."""
     game = sampled_game()
