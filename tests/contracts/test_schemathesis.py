@@ -79,7 +79,7 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 ROLES = ("owner", "admin", "analyst", "auditor")
-DRAWN = {"create_quote": 30, "create_job": 30}
+DRAWN = {"create_quote": 10, "create_job": 20}
 """How many bodies are drawn daily of operations whose bodies have the most parts."""
 
 

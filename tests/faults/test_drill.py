@@ -1,6 +1,7 @@
 """The first 22 rounds of the fault drill (tests.faults.drill), on one real stack; and that its checks can fail.
 
-Every fault has its turn in them. Five rounds are daily, the others long. Faults that need no publication are also done
+Every fault has its turn in them. Three rounds are daily, the others long: killed workers and killed children are daily in
+`tests/workers/test_faults.py` and `tests/workers/test_training_child.py`. Faults that need no publication are also done
 by themselves every day.
 """
 
@@ -24,9 +25,7 @@ SEED = 2026
 ROUNDS = 22
 DAILY = {
     2: "kill everything",
-    5: "kill worker",
     8: "cancel",
-    11: "kill training child",
     14: "frozen worker",
 }
 """Daily rounds, with a fault of each that no other of them has."""
