@@ -124,6 +124,8 @@ class SourceCopy:
             "no:cacheprovider",
             "-p",
             "tests.mutants.reporting",
+            "-m",
+            "",  # weekly cases too
         ]
         words += ["-o", "timeout=0", "--hypothesis-seed=0", f"--basetemp={self._folder / 'tests'}"]
         words += [] if keep_bytecode else ["-x"]

@@ -17,6 +17,7 @@ from models.dp.clipping import ClipRule, Layout, Partition
 from models.dp.errors import UnevenRounding
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
+from tests.cases import daily
 from tests.models.critic.reference import Reference
 from tests.models.dp.plans import small_plan
 
@@ -27,7 +28,11 @@ SHAPES = (
 )  # fmt: skip
 """Inputs and hidden widths: round numbers, odd ones, and those at which unaligned rows did round by their place."""
 GROUPINGS = ("flat", "layers", "rows")
-shapes = pytest.mark.parametrize(("inputs", "widths"), SHAPES, ids=lambda part: str(part).replace(" ", ""))
+shapes = pytest.mark.parametrize(
+    ("inputs", "widths"),
+    daily(SHAPES, some=[*SHAPES[:8], (777, (3, 2)), (1001, (13, 256))]),
+    ids=lambda part: str(part).replace(" ", ""),
+)
 
 
 def form_of(

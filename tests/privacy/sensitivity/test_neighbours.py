@@ -19,11 +19,10 @@ from tests.privacy.sensitivity.steps import CELLS, OPTIONS, ORDINARY, REFRESH, B
 
 SLACK = 1e-13
 SOME_WEIGHTS = ("initial", "ones in line", "times 1e+10", "two huge rows")
-"""Where a step is slow or the option changes a number only; all others are tried on all weights."""
+"""Where a step is slow or histograms are taken too; all options are tried on all weights weekly."""
 RANDOM_OPTIONS = ("flat", "layers, ACTS", "rows", "rows, ACTS and WC")
 DAILY = ("flat", "layers", "rows", "layers, ACTS", "rows, ACTS and WC", "large norm", "tiny norm")
 """Each grouping, histograms with and without clusters, both ends of the norm; the other options run weekly."""
-options = pytest.mark.parametrize("name", daily(OPTIONS, some=DAILY))
 
 
 @cache
@@ -60,24 +59,29 @@ def require_bounded(stage: Stage, shared: Batch, only: tuple[str, ...] = ()) -> 
     return farthest
 
 
-@options
-def test_adversarial_records_and_weights(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "thorough"),
+    daily(
+        [(name, thorough) for name in OPTIONS for thorough in (False, True)],
+        some=[(name, name in {"flat", "layers", "rows"}) for name in DAILY],
+    ),
+)
+def test_adversarial_records_and_weights(name: str, thorough: bool) -> None:
     chosen: dict[str, Any] = OPTIONS[name]
     dtype = torch.float64 if chosen.get("grouping") == "layers" else torch.float32
     stage = Stage(chosen, dtype=dtype)
-    some = (
-        () if set(chosen) <= {"grouping", "acts", "weight_clusters", "cluster_min_blocks"} else SOME_WEIGHTS
-    )
-    assert require_bounded(stage, base(dtype), some) > 0.99  # the bound is met, so the test has power
+    assert (
+        require_bounded(stage, base(dtype), () if thorough else SOME_WEIGHTS) > 0.99
+    )  # the bound is met, so the test has power
 
 
-@pytest.mark.parametrize("name", ["flat", "rows, ACTS"])
+@pytest.mark.parametrize("name", daily(["flat", "rows, ACTS"], some=["rows, ACTS"]))
 def test_adversarial_records_and_weights_by_the_reference(name: str) -> None:
     stage = Stage(OPTIONS[name], reference=True)
     assert require_bounded(stage, base(torch.float32, count=1), SOME_WEIGHTS) > 0.99
 
 
-@options
+@pytest.mark.parametrize("name", daily(OPTIONS, some=["flat", "layers, ACTS", "rows, ACTS and WC"]))
 def test_records_as_cells(name: str) -> None:
     stage = Stage(OPTIONS[name])
     shared = base(torch.float32, cells=True)
@@ -96,8 +100,14 @@ def test_records_as_cells(name: str) -> None:
     assert farthest > 0.99
 
 
-@pytest.mark.parametrize("reference", [False, True], ids=["closed form", "reference"])
-@pytest.mark.parametrize("nudge", [-1, 0, 1])
+@pytest.mark.parametrize(
+    ("nudge", "reference"),
+    [
+        pytest.param(nudge, reference, marks=pytest.mark.long if reference and nudge else ())
+        for nudge in (-1, 0, 1)
+        for reference in (False, True)
+    ],
+)
 def test_gradients_exactly_at_the_clip(nudge: int, *, reference: bool) -> None:
     """Thresholds equal to a record's norms, or one number of float64 beside them."""
     stage = Stage(OPTIONS["rows"], reference=reference)

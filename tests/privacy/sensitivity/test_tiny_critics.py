@@ -17,6 +17,7 @@ from models.critic.microbatch import Microbatch
 from models.critic.network import Critic, LeakyReLU
 from models.dp.clipping import ClipRule, Layout, Partition, each_block_alone
 from models.dp.noise import group_noise_stds
+from tests.cases import daily
 from tests.models.critic.reference import Reference
 
 CRITICS = (
@@ -26,13 +27,14 @@ CRITICS = (
     (1, (2,), (0.0, 1.0, -1e6)),
 )
 """Inputs, widths, and the alphabet of every weight and bias but the output's bias, whose gradient is none."""
+DAILY = {(0, "flat"), (0, "layers"), (2, "layers"), (3, "rows")}
+"""Critics, by number, that run on every change; the others weekly."""
 CASES = [
     pytest.param(
         *critic,
         grouping,
         id=f"{critic[0]}-{'-'.join(map(str, critic[1]))}-{grouping}",
-        # Clipped as a whole, the first and the last critics run on every change, the others weekly.
-        marks=pytest.mark.long if grouping == "flat" and critic in CRITICS[1:3] else (),
+        marks=() if (CRITICS.index(critic), grouping) in DAILY else pytest.mark.long,
     )
     for critic in CRITICS
     for grouping in ("flat", "layers", "rows")
@@ -144,7 +146,7 @@ def test_every_record_on_every_critic(
     assert farthest > 0.99
 
 
-@pytest.mark.parametrize("grouping", ["flat", "rows"])
+@pytest.mark.parametrize("grouping", daily(["flat", "rows"], some=["rows"]))
 def test_every_batch_and_every_neighbour_of_it(grouping: str) -> None:
     """All batches of at most three of the records, each record taken away from each, through the sum that is released."""
     real, fake, mix = all_records(1)
