@@ -34,11 +34,8 @@ def planned(budget, row):
     )
 
 
-@pytest.mark.parametrize(
-    "budget",
-    [pytest.param(BUDGETS[0], marks=pytest.mark.long), BUDGETS[2]],
-    ids=lambda budget: budget.dataset,
-)
+@pytest.mark.long
+@pytest.mark.parametrize("budget", [BUDGETS[0], BUDGETS[2]], ids=lambda budget: budget.dataset)
 def test_every_row_is_a_plan_that_spends_the_same_guarantee_in_equally_many_steps(budget):
     plans = {row: planned(budget, row) for row in ROWS}
     assert set(ABLATIONS) | {PLAIN} == set(plans)

@@ -35,6 +35,7 @@ def test_equal_ranks_are_counted_over_all_pairs_of_places():
     assert equal_ranks(codes, 1) == 1.0
 
 
+@pytest.mark.long
 def test_an_arm_counts_by_class_where_the_rule_does_not_and_its_targets_tell_the_classes_apart(table):
     with patch("core.plan.rules.MIXTURE_STEPS", 2), patch("benchmarks.by_class.SAMPLED_ROWS", 2000):
         by_rule, by_class, of_all = (cell(table, 40.0, arm, 0) for arm in ("rule", "class", "all"))

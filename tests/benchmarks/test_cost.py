@@ -7,6 +7,7 @@ from benchmarks.cost import AXES, cases, in_turns, measure, ratio
 from benchmarks.cost_steps import Case
 from benchmarks.resident import peak_growth
 from docs.cost_figures import cost as page
+from tests.cases import daily
 
 
 def test_contenders_take_turns_and_all_have_equally_many_steps():
@@ -25,7 +26,7 @@ def test_a_ratio_is_that_of_the_rounds_and_not_of_the_sums():
     assert found["milliseconds"] == 4000.0
 
 
-@pytest.mark.parametrize("network", ["linear", "convolution"])
+@pytest.mark.parametrize("network", daily(["linear", "convolution"], some=["linear"]))
 def test_a_case_is_measured_with_every_strategy(network, monkeypatch):
     monkeypatch.setattr(cost, "FEWEST_ROUNDS", 2)
     case = Case(network=network, width=16, batch=8, grouping="rows", row_blocks=2)

@@ -23,5 +23,5 @@ def test_a_run_without_real_data_says_in_one_line_what_it_skipped_and_how_to_hav
     )
     assert run.returncode == 0, run.stdout
     (line,) = [line for line in run.stdout.splitlines() if "docs/real-data.md lists" in line]
-    assert line.startswith("6 tests were skipped for want of real data")
+    assert line.startswith("4 tests were skipped for want of real data")
     assert "UNDERSTUDY_DATA" in line

@@ -58,8 +58,8 @@ def _confirmed(value):
 @pytest.mark.parametrize(
     ("file", "rows", "unit"),
     [
-        ("diabetes130/diabetic_data.csv.gz", 101_766, "patient_nbr"),
-        ("bank_marketing/bank-full.csv.gz", 45_211, None),
+        pytest.param("diabetes130/diabetic_data.csv.gz", 101_766, "patient_nbr", marks=pytest.mark.long),
+        pytest.param("bank_marketing/bank-full.csv.gz", 45_211, None, marks=pytest.mark.long),
         ("nyc_taxi/taxis.csv.gz", 6_433, None),
         ("synthea/encounters.csv.gz", 7_584, "PATIENT"),
     ],

@@ -80,6 +80,7 @@ def test_a_training_is_looked_at_on_its_way_and_at_its_end(quick, monkeypatch):
     assert points[0]["sliced_wasserstein"] != points[2]["sliced_wasserstein"]
 
 
+@pytest.mark.long
 def test_looking_changes_nothing_in_a_training(quick):
     images = small_set(development=True)
     options = {"steps": 2, "expected_batch_size": 16, "generator_batch_size": 16, "pretraining_steps": 2}
