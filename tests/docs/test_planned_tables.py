@@ -74,7 +74,7 @@ def test_a_report_is_as_precise_as_the_page_says(row: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        pytest.param(row, marks=() if number in {0, 3, 5} else pytest.mark.long)
+        pytest.param(row, marks=() if number in {0, 5} else pytest.mark.long)
         for number, row in enumerate(PRICES)
     ],
 )

@@ -52,7 +52,7 @@ def test_columns_are_independent_and_a_given_one_is_left_alone() -> None:
     assert (by_cell[5:8] == 7.0).all()
 
 
-@pytest.mark.parametrize("cells", [1, 127, 128, 129, 130, 700])
+@pytest.mark.parametrize("cells", [1, 127, 128, 129, 130, pytest.param(700, marks=pytest.mark.long)])
 def test_a_column_may_have_many_codes(cells: int) -> None:
     law = np.full(cells, 1 / cells)
     (codes,) = draw_codes(logits_of(law), (cells,), np.random.default_rng(6))

@@ -49,7 +49,7 @@ def test_a_share_of_the_budget_is_a_share_of_squared_mu():
     assert quarter == pytest.approx(2 * whole, rel=1e-5)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     st.floats(0.2, 8.0), st.sampled_from([1e-8, 1e-6, 1e-5]), st.floats(0.005, 0.2), st.integers(1, 800),
     st.sampled_from([0.0, 0.5, 0.9, 0.98]),

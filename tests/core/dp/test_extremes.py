@@ -50,7 +50,7 @@ any_leaf = st.one_of(
 )
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 @given(any_leaf, st.integers(0, 12), st.floats(1e-12, 0.999))
 def test_whatever_is_well_formed_gets_a_finite_positive_answer(leaf: Mechanism, power: int, delta: float):
     mechanism = Repeated(mechanism=leaf, count=10**power)

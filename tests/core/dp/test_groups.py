@@ -42,8 +42,8 @@ def test_gaussians_are_exact(units):
     ("rate", "noise", "count", "units"),
     daily(
         [(*kind, units) for kind in ((0.01, 1.0, 200), (0.5, 8.0, 20)) for units in (2, 5)],
-        # Rare samples of the smaller group and frequent ones of the larger: the library takes nine seconds for the other two.
-        some=[(0.01, 1.0, 200, 2), (0.5, 8.0, 20, 5)],
+        # Of these the library takes seconds for each.
+        some=[(0.5, 8.0, 20, 5)],
     ),
 )
 def test_sampled_steps_are_bounded_above_their_tight_loss(rate, noise, count, units):

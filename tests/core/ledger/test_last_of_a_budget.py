@@ -1,4 +1,4 @@
-"""Two hundred clients in several processes fight for the last of a budget: fourteen times daily, a hundred times in `make check-long`."""
+"""Two hundred clients in several processes fight for the last of a budget: seven times daily, a hundred times in `make check-long`."""
 
 import multiprocessing
 import threading
@@ -48,7 +48,7 @@ def fight(url: str, orders: Connection) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("rounds", [14, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [7, pytest.param(100, marks=pytest.mark.long)])
 def test_exactly_as_many_are_admitted_as_fit_in_every_round(database, database_url, rounds):
     ends = [FORK.Pipe() for _ in range(PROCESSES)]
     fighters = [FORK.Process(target=fight, args=(database_url, theirs), daemon=True) for _, theirs in ends]

@@ -55,7 +55,11 @@ def test_no_plan_exceeds_its_target_and_none_wastes_it(domain: ImageDomain, opti
 
 @pytest.mark.parametrize(
     ("domain", "epsilon", "declared_size"),
-    [(DIGITS, 4.0, 39_999), (DIGITS, 0.99, 60_000), (UNLABELLED, 4.0, 10**6)],
+    [
+        (DIGITS, 4.0, 39_999),
+        (DIGITS, 0.99, 60_000),
+        pytest.param(UNLABELLED, 4.0, 10**6, marks=pytest.mark.long),
+    ],
     ids=["few images", "little epsilon", "no labels"],
 )
 def test_the_rule_gives_all_to_the_anchor_unless_the_order_speaks_of_a_critic(

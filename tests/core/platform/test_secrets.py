@@ -261,8 +261,11 @@ def test_a_provider_needs_an_audience_and_roles(read, changes) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["-c", "import service.asgi"], ["-m", "workers.upkeep"], ["-m", "service.provision", "--first-admin"]],
-    ids=["service", "upkeep", "provision"],
+    [
+        pytest.param(["-c", "import service.asgi"], id="service", marks=pytest.mark.long),
+        pytest.param(["-m", "workers.upkeep"], id="upkeep"),
+        pytest.param(["-m", "service.provision", "--first-admin"], id="provision", marks=pytest.mark.long),
+    ],
 )
 def test_a_process_with_a_weak_secret_does_not_start(command) -> None:
     weak = environment(UNDERSTUDY_MASTER_KEY=MASTER_KEY, UNDERSTUDY_BROKER_URL="redis://:sesame@redis/0")

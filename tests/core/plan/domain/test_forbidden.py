@@ -114,7 +114,7 @@ def test_of_a_date_and_a_time_those_cells_are_forbidden_that_no_days_allow(order
     assert np.array_equal(forbidden_pairs(domain)[0, 1], empty)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(rules(), min_size=1, max_size=4), st.integers(0, 2**32))
 def test_no_kept_row_lies_in_a_forbidden_cell(declared: list[dict[str, Any]], seed: int) -> None:
     try:
