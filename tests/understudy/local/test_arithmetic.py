@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from workers.child import child_environment
 
 PRODUCT = """
@@ -26,5 +28,6 @@ def test_a_record_is_rounded_alike_at_every_place() -> None:
     assert printed() == f"{child_environment({}, threads=1)['MKL_CBWR']} True"
 
 
+@pytest.mark.long
 def test_a_setting_of_the_callers_stays() -> None:
     assert printed('os.environ["MKL_CBWR"] = "COMPATIBLE"') == "COMPATIBLE True"

@@ -29,6 +29,7 @@ from core.plan.options import ABLATIONS
 from core.plan.plan import Plan
 from core.plan.selection import OrderedPlan
 from core.plan.split import split_of
+from tests.cases import daily
 from tests.core.artifacts.certified import SIGNER, certified
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.core.plan.shapes import Shape, plan_of
@@ -82,8 +83,10 @@ KINDS = (
 )
 DAILY = (
     *((*kind, guarantee) for kind, guarantee in zip(KINDS, itertools.cycle(GUARANTEES), strict=False)),
-    ("table", "dpba+acts+wc", (4.0, 1e-6)), ("table", "dpgan", (4.0, 1e-6)), ("table", "refreshed always", (4.0, 1e-6)),
-    ("table", "steps", (4.0, 1e-6)), ("table", "ordered", (4.0, 1e-6)), ("a rare sample", "critic", (20.0, 1e-12)),
+    ("table", "dpgan", (4.0, 1e-6)), ("table", "refreshed always", (4.0, 1e-6)), ("table", "ordered", (4.0, 1e-6)),
+    pytest.param("table", "dpba+acts+wc", (4.0, 1e-6), marks=pytest.mark.long),
+    pytest.param("table", "steps", (4.0, 1e-6), marks=pytest.mark.long),
+    pytest.param("a rare sample", "critic", (20.0, 1e-12), marks=pytest.mark.long),
 )  # fmt: skip
 WIDE = tuple(
     itertools.product(
@@ -201,7 +204,10 @@ def test_a_training_is_accepted_and_each_moved_figure_refused(
 
 @pytest.mark.parametrize(
     ("epsilon", "choice", "final", "shape"),
-    [(0.8, 0.3, 1.0, TABLE), (0.5, 6.0, 4.0, TABLE), (20.0, 0.005, 20.0, TABLE), (4.0, 1.0, 8.0, DIGITS)],
+    daily(
+        [(0.8, 0.3, 1.0, TABLE), (0.5, 6.0, 4.0, TABLE), (20.0, 0.005, 20.0, TABLE), (4.0, 1.0, 8.0, DIGITS)],
+        some=[(0.5, 6.0, 4.0, TABLE), (20.0, 0.005, 20.0, TABLE)],
+    ),
 )
 def test_a_selection_is_accepted_and_each_moved_figure_refused(
     epsilon: float, choice: float, final: float, shape: Shape
