@@ -189,7 +189,7 @@ goldens: $(DEV_INSTALLED) ## write the golden files of contracts anew, after an 
 	$(BIN)/python -m tests.goldens.write $(ONLY)
 
 goldens-dashboard: $(DEV_INSTALLED) ## take the pictures that key pages of the dashboard are compared with anew (needs Chromium)
-	UNDERSTUDY_GOLDENS=anew UNDERSTUDY_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -q tests/dashboard/test_goldens.py -k look_as
+	UNDERSTUDY_GOLDENS=anew UNDERSTUDY_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -q -m "" tests/dashboard/test_goldens.py -k look_as
 
 screenshots: $(DEV_INSTALLED) ## pictures of the dashboard, light and dark, desktop and phone, into docs/screenshots (needs Chromium)
 	$(BIN)/python -m pytest -q -o python_files=screenshots.py tests/dashboard/screenshots.py

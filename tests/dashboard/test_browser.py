@@ -120,15 +120,19 @@ def _open(browser: Any, address: str, key: str, **options: Any) -> Watched:
     return seen
 
 
-def test_pages_and_journeys(here: tuple[World, Scene, Newer, str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("all_dark", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_pages_and_journeys(
+    here: tuple[World, Scene, Newer, str, Any], tmp_path: Path, all_dark: bool
+) -> None:
+    """Every page in the light; in the dark daily every fourth, because colours come from one sheet."""
     world, scene, newer, address, browser = here
     places = vars(scene) | vars(newer)
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
     keys["auditor"] = world.caller(Role.AUDITOR).key
     for role, key in keys.items():
         seen = _open(browser, address, key, viewport=DESKTOP)
-        for path in _pages_of(role):
-            _hold_to_the_bars(seen, path.format_map(places))
+        for number, path in enumerate(_pages_of(role)):
+            _hold_to_the_bars(seen, path.format_map(places), dark=all_dark or number % 4 == 0)
         assert seen.complaints == []
         seen.tab.context.close()
     _person(browser.new_context(viewport=PHONE).new_page(), f"{address}/sign-in/link#{new_link(world)}")
@@ -159,14 +163,17 @@ def _pages_of(role: str) -> list[str]:
     return [path for looks, path in whole.values() if (looks or "auditor") == role]
 
 
-def _hold_to_the_bars(seen: Watched, path: str) -> None:
+def _hold_to_the_bars(seen: Watched, path: str, *, dark: bool) -> None:
     tab = seen.tab
     seen.go(path)
     shifted = tab.evaluate(SHIFTS)
     assert shifted < MOST_SHIFT, f"{path} moves while it loads, by {shifted:.3f}"
     tab.evaluate(f"(() => {{ {AXE} }})()")
     # Dark differs from light in colours alone.
-    for scheme, rules in {"light": {}, "dark": {"runOnly": ["color-contrast"]}}.items():
+    schemes: dict[str, dict[str, list[str]]] = {"light": {}} | (
+        {"dark": {"runOnly": ["color-contrast"]}} if dark else {}
+    )
+    for scheme, rules in schemes.items():
         tab.emulate_media(color_scheme=scheme)
         found = tab.evaluate(WHAT_IS_GRAVE, rules)
         assert found["passes"], "nothing was looked at"

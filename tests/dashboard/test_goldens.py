@@ -33,6 +33,7 @@ KEPT = ("overview", "dataset", "request", "ledger", "job", "order", "declare", "
 """The certificate is on an auditor's page, which has no plots: they are drawn afresh from the generator by each process."""
 
 
+@pytest.mark.long
 def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
     browser_path()
     out = Path(OUT) if OUT else tmp_path
