@@ -22,9 +22,10 @@ from understudy.embedded.tasks import running_postgres
 
 
 @contextmanager
-def database_of(folder: DataFolder) -> Iterator[Database]:
+def database_of(folder: DataFolder, *, made: bool = False) -> Iterator[Database]:
     with running_postgres(folder) as postgres:
-        upgrade(postgres.url())
+        if made:
+            upgrade(postgres.url())
         database = Database(postgres.url())
         try:
             yield database
@@ -39,7 +40,7 @@ def test_a_restore_says_which_ledger_has_forgotten_something(tmp_path: Path) -> 
     key, clock = folder.master_key(), SystemClock()
     store = open_store((folder.path / "objects").as_uri())
     store.put_bytes("datasets/rows", b"sealed")
-    with database_of(folder) as database, database.transaction() as session:
+    with database_of(folder, made=True) as database, database.transaction() as session:
         population_id = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
     backups.back_up(folder, target)
     assert (target / "database.dump").stat().st_mode & 0o077 == 0

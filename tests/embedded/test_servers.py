@@ -11,6 +11,7 @@ import psycopg
 import pytest
 import redis
 
+from tests.cases import daily
 from understudy.embedded import postgres
 from understudy.embedded.errors import FolderUnusable, ServerFailed
 from understudy.embedded.identity import AS_IS, DROPPED, NAMESPACE, launcher_prefix, server_identity
@@ -44,7 +45,7 @@ def await_end(pid: int, seconds: float = 15.0) -> bool:
     return False
 
 
-@pytest.fixture(params=[None, NAMESPACE, DROPPED])
+@pytest.fixture(params=daily([None, NAMESPACE, DROPPED], some=[None, DROPPED]))
 def identity(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every way to run Postgres that this machine allows; only root has more than one."""
     chosen = server_identity()

@@ -353,7 +353,10 @@ class Kept(Recorder):
         super().noisy(purpose, step, *released)
 
 
-@pytest.mark.parametrize("units", [None, 30], ids=["one record a unit", "several"])
+@pytest.mark.parametrize(
+    "units",
+    [pytest.param(None, id="one record a unit", marks=pytest.mark.long), pytest.param(30, id="several")],
+)
 def test_neighbours_with_the_same_noisy_answers_have_one_layout(units):
     table = table_of(300, units=units)
     plan, recorder = plan_of(table, epsilon=8.0, declared=table.units), Recorder()

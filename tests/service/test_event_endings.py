@@ -27,7 +27,7 @@ from understudy.embedded.supervisor import free_port
 __all__ = ["_hurried"]  # the fixture
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_stop_ends_the_streams_at_once(
     settings: Settings, world: World, tmp_path: Path, workers: int
 ) -> None:

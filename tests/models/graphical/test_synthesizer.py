@@ -15,6 +15,7 @@ from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder
 from models.sampled import codes, outputs
 from models.synthesizer import NullHost, TrainedGenerator
+from tests.cases import daily
 from tests.models.graphical.jobs import plan_for
 from tests.models.idpgan.jobs import generator_bytes
 from tests.models.tables import small_table, streams
@@ -150,8 +151,18 @@ def test_the_choice_follows_the_released_scores_and_nothing_else():
     assert chosen == {(0, 1), (0, 2), (0, 3)}
 
 
-@pytest.mark.parametrize("cardinalities", [(5,), (1, 3), (1, 1)])
-@ENGINES
+@pytest.mark.parametrize(
+    ("engine", "cardinalities"),
+    [
+        pytest.param(
+            engine,
+            cardinalities,
+            marks=pytest.mark.long if engine == "aim" and len(cardinalities) > 1 else (),
+        )
+        for engine in ("aim", "mst")
+        for cardinalities in ((5,), (1, 3), (1, 1))
+    ],
+)
 def test_narrow_tables(engine, cardinalities):
     rng = np.random.default_rng(0)
     table = PrivateTable(
@@ -163,7 +174,7 @@ def test_narrow_tables(engine, cardinalities):
     assert (found < cardinalities).all()
 
 
-@ENGINES
+@pytest.mark.parametrize("engine", daily(["aim", "mst"], some=["mst"]))
 def test_a_table_without_records(engine):
     none = PrivateTable(
         codes=np.zeros((0, 2), np.int16), unit_of_record=np.zeros(0, np.int64), cardinalities=(3, 2), target_index=1,

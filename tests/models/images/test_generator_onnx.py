@@ -99,7 +99,13 @@ def assert_same(network: nn.Module, classes: int, *, rows: int = ROWS) -> None:
 @pytest.mark.parametrize("textured", [False, True])
 @pytest.mark.parametrize("cells", [1, 3])
 @pytest.mark.parametrize("classes", [0, 1, 3])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(shape, marks=() if shape in SHAPES[:4:2] + SHAPES[1:2] else pytest.mark.long)
+        for shape in SHAPES
+    ],
+)
 def test_a_generator_of_any_shape_labels_and_cells(shape, classes, cells, textured):
     assert_same(random_generator(random_mixture(shape, classes, cells=cells, textured=textured)), classes)
 
@@ -209,6 +215,7 @@ def test_a_module_that_is_not_known_is_refused():
         image_generator_onnx(network, classes=2)
 
 
+@pytest.mark.long
 def test_no_compiler_is_imported():
     """In a process of its own, for other tests load the exporter."""
     words = (

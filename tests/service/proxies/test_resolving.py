@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from core.platform.settings import Settings
 from service.edge.proxies import TrustedProxies
+from tests.cases import daily
 from tests.service.proxies import echo
 from understudy.embedded import roles
 from understudy.embedded.folder import DataFolder
@@ -170,7 +171,7 @@ def of_the_image(_: Path) -> list[str]:
     return [sys.executable, "-m", *words]
 
 
-@pytest.mark.parametrize("words", [of_the_embedded_stack, of_the_image])
+@pytest.mark.parametrize("words", daily([of_the_embedded_stack, of_the_image], some=[of_the_embedded_stack]))
 def test_the_servers_own_belief_in_such_headers_is_off(words: Any, tmp_path: Path) -> None:
     """uvicorn by itself believes whoever comes from 127.0.0.1, or from where an environment variable says."""
     spoofed = {"X-Forwarded-For": CLIENT, "X-Forwarded-Proto": "https"}
