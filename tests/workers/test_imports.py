@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.cases import daily
+
 OF_FEW_JOBS = (
     "celery",
     "kombu",
@@ -45,7 +47,7 @@ print([name for name in {COMPILERS} if name in sys.modules])
 """
 
 
-@pytest.mark.parametrize("role", NOT_AT_START)
+@pytest.mark.parametrize("role", daily(NOT_AT_START, some=["workers.app"]))
 def test_a_process_starts_without_libraries_that_it_may_never_use(role: str) -> None:
     program = f"import sys, {role}; print(*({set(NOT_AT_START[role])!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

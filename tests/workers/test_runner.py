@@ -5,12 +5,13 @@ from uuid import uuid4
 
 import pytest
 
+from tests.cases import daily
 from tests.workers.support import Workshop, environment_of
 from workers.child import ExitCode, child_environment, runner_command
 from workers.runner import main
 
 
-@pytest.mark.parametrize("work", ["train", pytest.param("count", marks=pytest.mark.long), "compare"])
+@pytest.mark.parametrize("work", daily(["train", "count", "compare"], some=["compare"]))
 def test_a_child_of_every_kind_ends_at_once_without_a_claim(workshop: Workshop, work):
     ended = subprocess.run(
         runner_command(uuid4(), 1, work=work),

@@ -308,7 +308,10 @@ def test_calls_for_help_have_a_queue_of_their_own(monkeypatch):
 @pytest.mark.usefixtures("worker_environment")
 @pytest.mark.parametrize(
     ("job_id", "told"),
-    [("not a uuid", ["task-broke-off"]), ("00000000-0000-0000-0000-000000000000", [])],
+    [
+        ("not a uuid", ["task-broke-off"]),
+        pytest.param("00000000-0000-0000-0000-000000000000", [], marks=pytest.mark.long),
+    ],
 )
 def test_a_call_for_help_that_makes_no_sense_is_dropped(job_id, told):
     with capture_logs() as said:

@@ -42,7 +42,7 @@ def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, num
     log = tmp_path / "worker.log"
     queue = CeleryQueue(busy.broker_url)
     workshop = Workshop(busy, queue=queue)
-    job_id = workshop.order(small_plan(pretraining_steps=2000))
+    job_id = workshop.order(small_plan(pretraining_steps=800))
     upkeep = start_upkeep(busy, log)
     worker = start_worker(busy, log)
 

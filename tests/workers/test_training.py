@@ -3,7 +3,7 @@
 import sys
 import time
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -23,8 +23,19 @@ SPENT = [EntryKind.RESERVED, EntryKind.SPENT]
 SETTLED = [*SPENT, EntryKind.SETTLED]
 
 
-def trainer(workshop: Workshop, script: str, **others: Any) -> Trainer:
-    """A trainer whose child runs a script instead of a training; `job` and `fence` are its arguments."""
+def trainer(workshop: Workshop, script: str, *, step: int | None = None, **others: Any) -> Trainer:
+    """A trainer whose child runs a script instead of a training; `job` and `fence` are its arguments.
+
+    A step is marked as the child starts, by this process: a child would import for a second what marks it.
+    """
+
+    def command(job_id: UUID, fence: int) -> list[str]:
+        if step is not None:
+            with workshop.database.transaction() as session:
+                claim = claims.held_claim(session, job_id, fence=fence)
+                claims.advance(session, claim, stage="train", step=step, total=claim.plan.steps)
+        return [sys.executable, "-c", script, str(job_id), str(fence)]
+
     return Trainer(
         workshop.settings,
         database=workshop.database,
@@ -32,7 +43,7 @@ def trainer(workshop: Workshop, script: str, **others: Any) -> Trainer:
         queue=workshop.queue,
         clock=SystemClock(),
         environment=environment_of(workshop.settings),
-        command=lambda job_id, fence: [sys.executable, "-c", script, str(job_id), str(fence)],
+        command=command,
         **others,
     )
 
@@ -122,15 +133,15 @@ def test_a_vanished_child_goes_back_to_the_queue_and_at_last_no_step_is_charged_
 def test_a_vanished_child_goes_back_to_the_queue_and_at_last_is_charged_in_full(workshop):
     workshop.settings = workshop.settings.model_copy(update={"job_attempts": 3})
     job_id = workshop.order()
-    killed = marking(step=5, then="import os; os.kill(os.getpid(), 9)")
+    killed = "import os; os.kill(os.getpid(), 9)"
     for attempt in (1, 2):
-        trainer(workshop, killed).train(job_id)
+        trainer(workshop, killed, step=5).train(job_id)
         job = workshop.job(job_id)
         assert (job.state, job.attempts) == ("queued", attempt)
         assert job.sealed_randomness_key is not None, "the next attempt replays the same noise"
     assert isinstance(workshop.queue, MemoryQueue)
     assert workshop.queue.sent == [job_id] * 3, "ordered once, sent again twice"
-    trainer(workshop, killed).train(job_id)
+    trainer(workshop, killed, step=5).train(job_id)
     assert workshop.job(job_id).failure_code == "training-failed"
     assert workshop.movements(job_id) == SPENT
 
@@ -179,7 +190,7 @@ def test_machinery_that_fails_at_last_settles_the_steps_begun_by_any_attempt(wor
     workshop.settings = workshop.settings.model_copy(update={"job_attempts": 2, "lease_seconds": 0.3})
     job_id = workshop.order()
     for step in (35, 20):
-        trainer(workshop, marking(step=step, then=ends(ExitCode.MACHINERY))).train(job_id)
+        trainer(workshop, ends(ExitCode.MACHINERY), step=step).train(job_id)
         time.sleep(0.4)
     plan, job = small_plan(), workshop.job(job_id)
     assert (job.state, job.failure_code, job.steps_begun) == ("failed", "infrastructure-failed", 35)
@@ -191,7 +202,7 @@ def test_machinery_that_fails_at_last_settles_the_steps_begun_by_any_attempt(wor
 
 def test_rows_that_may_be_the_cause_are_charged_for_every_step_however_few_were_begun(workshop):
     job_id = workshop.order()
-    trainer(workshop, marking(step=5, then=ends(ExitCode.DATA))).train(job_id)
+    trainer(workshop, ends(ExitCode.DATA), step=5).train(job_id)
     plan, job = small_plan(), workshop.job(job_id)
     assert (job.failure_code, job.steps_begun) == ("training-failed", 5)
     assert workshop.movements(job_id) == SPENT

@@ -110,7 +110,7 @@ def forget_marks(workshop: Workshop, job_id: UUID) -> None:
 def test_killed_at_random_moments_and_resumed_it_leaves_the_same_bytes(workshop, kills):
     """The first attempt runs undisturbed, here, but is never published; the children must stage exactly its bundle."""
     workshop.settings = workshop.settings.model_copy(update={"lease_seconds": 0.01})
-    plan = small_plan(steps=300)
+    plan = small_plan(steps=160)
     job_id = workshop.order(plan)
     workshop.claim(job_id)
     attempt(workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=1)
