@@ -104,7 +104,7 @@ mutants: $(DEV_INSTALLED) ## put every seeded privacy bug into a copy of the sou
 
 contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybody, longer and from another seed each day
 	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
-	  $(BIN)/python -m pytest -q -n $(JOBS) -o timeout=7200 tests/contracts
+	  $(BIN)/python -m pytest -q -n $(JOBS) -m "" -o timeout=7200 tests/contracts
 
 client: $(DEV_INSTALLED) ## write the synchronous client from the asynchronous one
 	$(BIN)/python -m docs.unasync

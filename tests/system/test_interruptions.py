@@ -80,6 +80,7 @@ def test_an_interrupted_test_run_leaves_nothing_behind(how, tmp_path):
 
 
 @pytest.mark.system
+@pytest.mark.long
 def test_a_stack_whose_parent_dies_stops(tmp_path):
     log = tmp_path / "log"
     with log.open("wb") as sink:
