@@ -125,6 +125,7 @@ def test_a_resumed_job_learns_the_same_and_stages_the_same_bytes(workshop):
     assert staged[0] == staged[1]
 
 
+@pytest.mark.long
 def test_reports_read_the_rows_by_the_domain_of_their_release(workshop, monkeypatch):
     monkeypatch.setattr(public_side, "TREES", 2)
     job_id = workshop.order(learnt_plan())

@@ -77,6 +77,7 @@ def wide(settings: Settings) -> Iterator[WideWorkshop]:
     workshop.close()
 
 
+@pytest.mark.long
 def test_a_column_of_forty_thousand_codes_becomes_a_release(wide, tmp_path, capfd):
     plan = make_plan(
         spec=SynthesisSpec(synthesizer="idpgan"),

@@ -120,8 +120,17 @@ def test_a_training_of_a_domain_whose_rules_empty_no_cell_is_the_training_withou
     assert generator_bytes(made[0]) == generator_bytes(made[1])
 
 
-@pytest.mark.parametrize("by_class", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
+every_rule = pytest.mark.parametrize(
+    ("kind", "by_class"),
+    daily(
+        [(kind, by_class) for kind in KINDS for by_class in (True, False)],
+        # Every rule once, in one layout or the other.
+        some=[(kind, number % 2 == 0) for number, kind in enumerate(KINDS)],
+    ),
+)
+
+
+@every_rule
 def test_forbidden_cells_are_zero_and_the_others_have_the_margins(kind: str, by_class: bool) -> None:
     found = with_target(KINDS[kind])
     table = table_of(found)
@@ -146,14 +155,7 @@ def test_forbidden_cells_are_zero_and_the_others_have_the_margins(kind: str, by_
         assert (law > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "by_class"),
-    daily(
-        [(kind, by_class) for kind in KINDS for by_class in (True, False)],
-        # Every rule once, in one layout or the other.
-        some=[(kind, number % 2 == 0) for number, kind in enumerate(KINDS)],
-    ),
-)
+@every_rule
 def test_the_pairs_of_a_rule_come_nearer_to_the_truth(kind: str, by_class: bool) -> None:
     """Total variation of the tables that hold forbidden cells, over five releases with fixed keys."""
     found = with_target(KINDS[kind])
