@@ -91,6 +91,7 @@ def test_pairs_are_far_nearer_than_those_of_independent_columns(engine):
     assert ours < 0.5 * independent
 
 
+@pytest.mark.long
 def test_aim_finds_what_depends_on_two_columns_together():
     table = chained()
     aim, mst = (
