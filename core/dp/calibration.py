@@ -98,7 +98,10 @@ def smallest_scale(
         elif math.log(high.scale / low.scale) < _WIDTH:
             break
         else:
-            point = evaluate(_between(low, high))
+            between = _between(low, high)
+            if between is None:
+                break
+            point = evaluate(between)
         stride *= 2
     if high is None:
         raise TargetOutOfReach(
@@ -116,7 +119,14 @@ class _Point:
     excess: float
 
 
-def _between(low: _Point, high: _Point) -> float:
-    """Return the scale where a chord in logarithms meets just below the target, kept off both ends."""
+def _between(low: _Point, high: _Point) -> float | None:
+    """Return the scale where a chord in logarithms meets just below the target, kept off both ends, or the middle; None if there is no scale between.
+
+    Scales are rounded up, so one just below `high` may be `high` again.
+    """
     position = (low.excess + _CLOSE / 2) / (low.excess - max(high.excess, -_FARTHEST))
-    return low.scale * math.exp(math.log(high.scale / low.scale) * min(max(position, 0.02), 0.98))
+    for share in (min(max(position, 0.02), 0.98), 0.5):
+        scale = round_up(low.scale * math.exp(math.log(high.scale / low.scale) * share))
+        if scale < high.scale:
+            return scale
+    return None

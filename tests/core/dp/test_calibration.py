@@ -73,6 +73,21 @@ def test_the_whole_composition_stays_within_the_target_and_barely(
     assert again == scale
 
 
+def test_a_scale_that_is_rounded_up_to_one_that_was_tried_ends_no_search():
+    """The chord of this composition meets just below 1.06422, which rounds up to it."""
+    guarantee, tried = PrivacyGuarantee(epsilon=1.0488397500763058, delta=1e-8), []
+
+    def build(scale: float) -> Mechanism:
+        tried.append(scale)
+        assert len(tried) <= 20, "the search goes on for ever"
+        return training(0.005, scale, 702)
+
+    scale = smallest_scale(build, guarantee=guarantee, guess=3.0, slope=1.0)
+    assert len(set(tried)) == len(tried)
+    assert epsilons(training(0.005, scale, 702), delta=1e-8).reported <= guarantee.epsilon
+    assert epsilons(training(0.005, scale * 0.9995, 702), delta=1e-8).reported > guarantee.epsilon
+
+
 @pytest.mark.parametrize("guess", [0.01, 0.5, 6.0, 500.0, 1e9])
 def test_the_answer_hardly_depends_on_the_guess(guess: float):
     guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
