@@ -34,7 +34,6 @@ PLAYED = {name_of(page): [block for block in blocks_of(page) if is_played(block)
 OF_IMAGES = {"docs/image-releases.md"}
 PLAYED_WEEKLY = OF_IMAGES | {
     "docs/tutorials/operator.md",
-    "docs/start.md",
     "docs/local-library.md",
     *(f"docs/notebooks/{chair}.ipynb" for chair in ("admin", "analyst", "operator", "protection-officer")),
 }
