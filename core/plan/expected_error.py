@@ -23,8 +23,8 @@ distributions; at most one.
     two-way     sqrt(A^2 + R^2 + q^2)
     three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
 
-If all combinations of codes are counted, a pair's noise is that of its sums over them. If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
-other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all
+If all combinations of codes are counted, a pair's noise is that of its sums over them. If a screening chooses pairs, the
+noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all
 others is lost. `SKEW`, `SKEW_OF_MANY`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
 measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
@@ -312,9 +312,8 @@ class _Counting:
         if self.by_class:
             inside[:, self.target] = 0.0
         np.fill_diagonal(inside, 0.0)
-        if (
-            self.combinations
-        ):  # the pairs of a column are sums of one table, whose sums over the column they all give
+        if self.combinations:
+            # All pairs of a column are sums of one table, so together they say no more of it than one does.
             inside = np.diag(inside.max(axis=1))
         within_class = inside.sum(axis=1) + 1.0 / self.own_stds**2
         precision = within_class / self.slices
