@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from core.artifacts.errors import BundleInvalid
 from core.canonical import canonical
+from core.plan.counting_rules import MOST_TOGETHER
 
 SCHEMA: Final = "understudy.counts/2"
 _WITHOUT_GROUPS: Final = "understudy.counts/1"
@@ -28,8 +29,6 @@ MOST_BYTES: Final = 2**26
 """Maximum size; larger counts are left out of the bundle."""
 MOST_COLUMNS: Final = 3
 """Maximum number of columns of a question that one table answers."""
-_MOST_OF_TABLE: Final = 16
-"""Maximum number of columns of one table."""
 _MEMBERS: Final = {"schema", "cardinalities", "merged", "step", "groups"}
 _CELL: Final = np.dtype("<i4")
 _FINEST_BITS, _SIZE_BITS = 10, 28
@@ -203,7 +202,7 @@ def _listed(groups: object, columns: int) -> list[tuple[tuple[int, ...], float]]
         if not _is_positive(noise_std) or not isinstance(listed, list):
             raise _invalid("does not say how its tables were counted")
         for one in listed:
-            known = _are_whole(one, least=0) and len(one) <= _MOST_OF_TABLE and one[-1] < columns
+            known = _are_whole(one, least=0) and len(one) <= MOST_TOGETHER and one[-1] < columns
             if not known or any(a >= b for a, b in itertools.pairwise(one)):
                 raise _invalid("lists a table of columns that are not there")
             found.append((tuple(one), noise_std))

@@ -39,7 +39,7 @@ whole anchor (docs/rules-study.md)."""
 MOST_GROUP_CELLS = 2048
 """Groups of all columns together: memory grows with their square."""
 MOST_TOGETHER = 16
-"""Columns of a table of all combinations."""
+"""Maximum number of columns of one table of counts."""
 MOST_VARIANCE = 1.25
 """Mean variance of a pair's counts summed from those of all combinations, relative to pairs that are counted themselves, up to which
 all combinations are counted instead (docs/rules-study.md)."""

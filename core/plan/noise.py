@@ -74,7 +74,7 @@ class PlanQuestion:
             diagonal_weight=self.options.anchor_diagonal_weight,
             most_records=self.facts.most_records,
             screening_share=self.options.anchor_screening_share,
-            combinations=self.facts.few_combinations and not self.options.anchor_screening_share,
+            combinations=self.facts.counts_combinations(self.options.anchor_screening_share),
             noise_multiplier=gaussian_noise_multiplier(
                 self.learning.left_of(self.guarantee), share=self.options.anchor_share * self.learning.rest
             ),

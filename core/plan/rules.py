@@ -119,7 +119,7 @@ class PublicFacts:
     has_target: bool = False
     """Whether the domain declares a target."""
     few_combinations: bool = False
-    """Whether all combinations of a table's codes are counted instead of pairs."""
+    """Whether a table's codes have few combinations."""
     most_records: int = 1
     """Maximum weight of a unit in records: its declared bound, or 1."""
 
@@ -128,6 +128,10 @@ class PublicFacts:
             raise InvalidSpec("the declared size must be a whole number between 1 and 10^12")
         if self.columns < 1 or self.cells < 1:
             raise InvalidSpec("the domain declares no column to model", remedy="declare at least one column")
+
+    def counts_combinations(self, screening_share: float) -> bool:
+        """Return whether an anchor with this share of a screening counts all combinations of codes instead of pairs."""
+        return self.few_combinations and not screening_share
 
 
 def row_of(table: tuple[tuple[float, Value], ...], value: float) -> Value:
@@ -188,8 +192,8 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
             )
         rules |= image_rules.label_defaults(facts.image, declared_size=facts.declared_size)
     if rules["generator"] == "mixture":
-        written = facts.few_combinations and not chosen.get("anchor_screening_share")
-        rules |= {"pretraining_steps": 0 if written else MIXTURE_STEPS}
+        combinations = facts.counts_combinations(chosen.get("anchor_screening_share") or 0.0)
+        rules |= {"pretraining_steps": 0 if combinations else MIXTURE_STEPS}
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:

@@ -113,8 +113,8 @@ def anchor_plan(
     A record touches one cell of each of the k columns, whose weights have a mean square of w^2, and one cell of each of
     k (k - 1) / 2 tables, whose weights have a mean square of one: sqrt(w^2 k + k (k - 1) / 2). A unit with
     several records contributes their average, whose norm is no larger, or as many as the declared bound
-    fully. One table of all combinations has the squared weights of all pairs. The screening takes its share of the square from the tables, so the total is unchanged. Rounded up
-    by one part in 10^12.
+    fully. One table of all combinations has the squared weights of all pairs. The screening takes its share of
+    the square from the tables, so the total is unchanged. Rounded up by one part in 10^12.
 
     Args:
         columns: k.

@@ -8,10 +8,9 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.plan.counting_rules import MOST_TOGETHER
 from models.encoding import Forbidden
 
-MOST_COLUMNS: Final = 16
-"""Columns of a table of counts."""
 MOST_CELLS: Final = 2**31 - 1
 """Cells of a table of counts, so that a cell's number has 32 bits; such a table would fill 16 GiB."""
 WHOLE_RECORD: Final = 2**20
@@ -37,7 +36,7 @@ class CountQuestion:
     cardinalities: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        assert 1 <= len(self.columns) <= MOST_COLUMNS, "a few columns"
+        assert 1 <= len(self.columns) <= MOST_TOGETHER, "a few columns"
         assert all(a < b for a, b in zip(self.columns, self.columns[1:], strict=False)), "columns increase"
         assert len(self.groups) == len(self.cardinalities) == len(self.columns), (
             "groups and codes of every column"

@@ -212,9 +212,8 @@ def test_servers_die_with_the_process_that_started_them(tmp_path: Path, identity
             started = [make_postgres(tmp_path).start().pid, make_redis(tmp_path).start().pid]
             os.write(writer, " ".join(map(str, started)).encode())
         finally:
-            os.kill(
-                os.getpid(), signal.SIGKILL
-            )  # an error here must not go on with the tests in a second process
+            # An error above must not go on with the tests in a second process.
+            os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(parent, 0)
     os.close(writer)
     with os.fdopen(reader) as pipe:

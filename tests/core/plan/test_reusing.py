@@ -261,6 +261,16 @@ def test_what_is_told_of_screened_pairs_is_an_upper_bound():
     assert told.pair_std > every.pair_std
 
 
+def test_what_is_told_of_pairs_that_are_sums_of_combinations_is_the_noise_of_the_farthest():
+    shape = Shape(cardinalities=(4, 2, 2, 2), target_index=0)
+    of_combinations = plan(shape=shape)
+    assert of_combinations.anchor.combinations
+    told = precision_of(left(of_combinations, 1), shape)
+    assert told.pairs == 6
+    # Two columns of two codes are summed over the eight combinations of the others; the table weighs as six pairs.
+    assert told.pair_std == pytest.approx(of_combinations.anchor.noise_std * (8 / 6) ** 0.5)
+
+
 @pytest.mark.parametrize("own", [plan, by_rule])
 def test_the_expected_error_is_that_of_all_counts_together(own):
     alone = expected_error_in(own(), SHAPE)

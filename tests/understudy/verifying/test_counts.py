@@ -128,6 +128,17 @@ def test_counts_of_all_combinations_hold_and_pairs_are_not_taken_for_them(tmp_pa
     assert "not that of the certified noise" in refusal(signed_with(tmp_path, lying, made=made))
 
 
+def test_a_plan_that_screens_pairs_and_counts_combinations_is_refused(tmp_path: Path) -> None:
+    screening = plan_for(ONLY_COUNTS | {"anchor_screening_share": 0.2})
+    assert isinstance(screening.anchor, AnchorPlan)
+    both = replace(screening, anchor=replace(screening.anchor, combinations=True))
+    counts = counts_for(combining_plan())
+    assert counts is not None
+    report = signed_with(tmp_path, counts, made=certified_plan(both, counts))
+    assert report.outcome is Outcome.REFUSED
+    assert "plan/anchor/combinations" in str(report.refusals)
+
+
 def test_the_winner_of_a_selection_is_held_to_its_own_noise(tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     path.write_bytes(packed(selection_statement(winner=0)))

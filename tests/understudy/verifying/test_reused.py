@@ -149,6 +149,13 @@ def test_pairs_that_are_taken_over_and_screened_are_refused(tmp_path: Path) -> N
     assert "are not screened" in str(verified(tmp_path, stated).refusals)
 
 
+def test_combinations_of_codes_that_are_taken_over_as_pairs_are_refused(tmp_path: Path) -> None:
+    stated = copy.deepcopy(made().certificate)
+    stated["plan"]["reused"][0]["tables"]["combinations"] = True
+    stated["plan_digest"] = canonical_digest(stated["plan"])
+    assert "are not the same counts" in str(verified(tmp_path, stated).refusals)
+
+
 def test_chosen_pairs_of_two_releases_are_refused(tmp_path: Path) -> None:
     stated = copy.deepcopy(made().certificate)
     other = copy.deepcopy(stated["plan"]["reused"][0])

@@ -70,7 +70,12 @@ def table(*, units: int | None = None) -> PrivateTable:
 
 
 def released(
-    private: PrivateTable, *, by_class: bool = True, noise_multiplier: float = 4.0, number: int = 0
+    private: PrivateTable,
+    *,
+    by_class: bool = True,
+    noise_multiplier: float = 4.0,
+    number: int = 0,
+    combinations: bool = False,
 ) -> ReleasedCounts:
     """The counts of one release, by the mechanism itself.
 
@@ -79,6 +84,7 @@ def released(
         by_class: whether they are counted per class of the target.
         noise_multiplier: of the anchor; how many groups there are does not follow it, so that there are some without noise.
         number: of the release; each has fresh noise.
+        combinations: whether all combinations of groups are counted instead of pairs.
     """
     columns = len(private.cardinalities)
     ordinary = anchor_plan(columns, diagonal_weight=WEIGHT, noise_multiplier=4.0)
@@ -86,7 +92,10 @@ def released(
     first = noisy_columns(private, anchor, streams(number))
     groups = groups_of(first, private, replace(PLAN, anchor=ordinary))
     layout = MomentLayout(
-        cardinalities=group_counts(groups), target_index=private.target_index, by_class=by_class
+        cardinalities=group_counts(groups),
+        target_index=private.target_index,
+        by_class=by_class and not combinations,
+        combinations=combinations,
     )
     moments = noisy_moments(grouped(private, groups), layout, anchor, streams(number))
     counted = Counted(columns=tuple(first), groups=groups, moments=moments)

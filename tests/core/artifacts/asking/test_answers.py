@@ -338,6 +338,11 @@ def test_more_than_three_columns_are_refused_with_what_was_counted():
     with pytest.raises(NotCounted) as refused:
         plain.answer("region by age by visits where sick = yes")
     assert "three of which" not in refused.value.remedy
+    whole = opened(released(PRIVATE, combinations=True))
+    assert whole.answer("region by age by visits").basis == "counted"
+    with pytest.raises(NotCounted) as refused:
+        whole.answer("region by age by visits by sick")
+    assert "any one, two or three columns" in refused.value.remedy
 
 
 def test_quoted_names_are_names_whatever_they_say():
