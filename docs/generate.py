@@ -22,7 +22,7 @@ from core.artifacts.model_form import (
     model_schema_text,
 )
 from core.artifacts.reports.utility_form import utility_schema_text
-from core.artifacts.selection_form import selection_schema_text
+from core.artifacts.selection_certificate import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
 from docs.architecture_picture import architecture_plots, with_ways
 from docs.cost_figures import cost_plots

@@ -28,7 +28,7 @@ from core.artifacts.model_form import (
     model_schema_text,
 )
 from core.artifacts.reports.utility_form import utility_schema_text
-from core.artifacts.selection_form import selection_schema_text
+from core.artifacts.selection_certificate import selection_schema_text
 from core.errors import UnderstudyError
 from core.jobs.states import OWNER_WITHDREW, PLAN_ALTERED, TRAINING_FAILED
 from core.platform.settings import Settings

@@ -69,8 +69,7 @@ from service.edge.last_resort import LastResort
 from service.edge.proxies import TrustedProxies
 from service.edge.rate_limit import RateLimits, redis_of
 from service.edge.recording import Recorder
-from service.edge.request_id import RequestId
-from service.edge.request_records import RequestRecords
+from service.edge.request_records import RequestId, RequestRecords
 from service.edge.security_headers import SecurityHeaders
 from service.edge.streaming import Streams
 from service.edge.termination import on_termination

@@ -16,14 +16,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from understudy.decimal_marks import MARKS, columns_with_commas, guess_mark
 from understudy.dependency_search import DependencySearch
-from understudy.draft_advice import NUMBERS_LEFT_OUT
+from understudy.draft_advice import NUMBERS_LEFT_OUT, leave_constants_and_free_text_out
 from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
 from understudy.draft_dependencies import RULES, leave_copies_out, narrow_determinants, propose_rules
 from understudy.draft_differences import DIFFERENCE, propose_differences
-from understudy.draft_left_out import leave_constants_and_free_text_out
 from understudy.draft_numbers import (
     LARGEST,
     MOST_INTEGER_CODES,
@@ -42,7 +40,15 @@ from understudy.errors import InputUnusable, library_missing
 from understudy.frame_words import PANDAS, FrameWords
 from understudy.row_sample import RowSample
 from understudy.table_facts import Dialect, Facts, batches_of, is_parquet, read_dialect, require_different
-from understudy.written_numbers import Ambiguous, Writing, writing_of, written_columns
+from understudy.written_numbers import (
+    DECIMAL_MARKS,
+    Ambiguous,
+    Writing,
+    columns_with_commas,
+    guess_mark,
+    writing_of,
+    written_columns,
+)
 
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
@@ -105,7 +111,7 @@ def draft_domain(
     if not path.is_file():
         message = f"there is no file {path}"
         raise InputUnusable(message)
-    if decimal_mark not in {None, *MARKS}:
+    if decimal_mark not in {None, *DECIMAL_MARKS}:
         message = "the decimal mark is a point or a comma"
         raise InputUnusable(message)
     try:

@@ -2,6 +2,8 @@
 
 A draft declares how they are written, as the `number_format` of their column, and reads them so itself. Where all of a column could
 be read in two ways, as 1,234 can, only a person knows: the draft leaves the column out and says how to write it plainly.
+
+Spreadsheets in much of Europe write all numbers of a file with a decimal comma: then that is the mark of the file.
 """
 
 import re
@@ -12,8 +14,9 @@ from typing import Any, Final
 
 from understudy.draft_numbers import MOST_INTEGER_CODES
 from understudy.frame_words import PANDAS, FrameWords
-from understudy.table_facts import Facts
+from understudy.table_facts import ODD, Facts
 
+DECIMAL_MARKS: Final = (".", ",")
 _SIGN: Final = r"(?:R\$|[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|SEK|NOK|DKK|PLN|BRL|kr\.?|zł)"
 _OTHER_MARK: Final = {".": ",", ",": "."}
 _GROUPING: Final = "'’\u00a0\u202f"
@@ -25,6 +28,9 @@ _FEWEST_WITH_SIGNS: Final = 12
 _CLOCK: Final = re.compile(
     r"(?P<large>[0-9]{1,4}):(?P<small>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s?(?P<half>[AaPp])[Mm])?"
 )
+_WITH_COMMA: Final = re.compile(r"[+-]?[0-9]+(?:,[0-9]+)?")
+_WITH_GROUPS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+"""A whole number with groups of thousands to one reader, and a fraction to another."""
 _HALF_DAY: Final = 12
 
 
@@ -206,3 +212,42 @@ def _are_amounts_in_thousands(mark: str, texts: Collection[str]) -> bool:
 def _is_marked(text: str) -> bool:
     """Whether something stands in a text that no plain number has."""
     return re.search(rf"[,:%{_GROUPING}]|{_SIGN}", text) is not None
+
+
+def columns_with_commas(facts: Mapping[str, Facts]) -> list[str]:
+    """The columns that are numbers if commas come before decimals.
+
+    Args:
+        facts: Of all columns, whose commas were read as they are.
+    """
+    return [
+        name
+        for name, fact in facts.items()
+        if fact.readable and not fact.numeric and _are_numbers(fact.values)
+    ]
+
+
+def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
+    """Whether a file's numbers have a decimal comma: some do, none has a point, and fields are not separated by commas.
+
+    A field such as "1,2" of a file of commas may be two answers. Numbers that could all have groups of thousands say nothing.
+    """
+    has_points = any(fact.numeric and fact.decimals > 0 for fact in facts.values())
+    if delimiter == "," or has_points:
+        return "."
+    says = any(
+        "," in text and _WITH_COMMA.fullmatch(text) and not _WITH_GROUPS.fullmatch(text)
+        for name in columns_with_commas(facts)
+        for text in facts[name].values
+    )
+    return "," if says else "."
+
+
+def _are_numbers(texts: Collection[str]) -> bool:
+    """Whether texts are numbers, some with a comma, but for words that mean "missing" among numbers."""
+    others = [text for text in texts if _WITH_COMMA.fullmatch(text) is None]
+    return (
+        any("," in text for text in texts)
+        and all(text.lower() in ODD for text in others)
+        and len(others) < len(texts)
+    )

@@ -3,7 +3,9 @@
 Features are part of the model: scaling, scattering, principal components. A registered module is traced by PyTorch's exporter.
 """
 
+import logging
 import math
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,10 +15,9 @@ from torch import nn
 
 from models.classifier.networks import DenseClassifier, ImageClassifier
 from models.classifier.scattering import GROUPS, REDUCTION, TINY, ScatteringTransform
-from models.classifier.traced_onnx import traced_onnx
 from models.critic.label_network_onnx import label_logits
 from models.encoding import block_starts
-from models.onnx_graph import OnnxGraph, rows_of
+from models.onnx_graph import OPSET, ROWS, OnnxGraph, rows_of
 
 
 def image_model(
@@ -197,3 +198,48 @@ def _averaged(
     alone = graph.shaped(source, -1, 1, *before)
     made = graph.apply("Conv", alone, graph.constant(kernel.numpy()), strides=[stride, stride])
     return graph.shaped(made, -1, planes, *after)
+
+
+def traced_onnx(
+    network: nn.Module, example: tuple[torch.Tensor, ...], *, inputs: list[str], outputs: list[str]
+) -> bytes:
+    """Return a registered module as a serialised ONNX model, by PyTorch's exporter: only it can read unknown modules.
+
+    The exporter imports a compiler and takes seconds. Stack traces with file names are removed from its model, so the same
+    weights give the same bytes on every machine.
+
+    Args:
+        network: in evaluation or training mode; it is set to evaluation, float32 and the CPU.
+        example: two rows of every input.
+        inputs: names of the inputs; their number of rows is free.
+        outputs: names of the outputs.
+    """
+    rows = torch.export.Dim(ROWS)
+    network = network.eval().float().cpu()
+    exporter_log = logging.getLogger("torch.onnx")
+    level = exporter_log.level
+    exporter_log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            # Deprecations inside the exporter; no reader of the logs can act on them.
+            warnings.simplefilter("ignore")
+            program = torch.onnx.export(
+                network,
+                example,
+                dynamo=True,
+                verbose=False,
+                opset_version=OPSET,
+                input_names=inputs,
+                output_names=outputs,
+                dynamic_shapes=tuple({0: rows} for _ in inputs),
+            )
+    finally:
+        exporter_log.setLevel(level)
+    assert program is not None, "the dynamo exporter returns a program"
+    model = program.model_proto
+    graph = model.graph
+    named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    for part in (model, graph, *graph.node, *named):
+        del part.metadata_props[:]
+        part.ClearField("doc_string")
+    return bytes(model.SerializeToString(deterministic=True))

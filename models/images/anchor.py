@@ -3,7 +3,7 @@
 Releases, in order, each a Gaussian mechanism on all units: class counts and sums of pixels; second moments of what is
 left after the noisy class mean, in low frequencies; rounds of counts and sums of the cells of every class (k-means with
 noise); counts, means and second moments of every cell in the noisy basis. Between them there is only post-processing
-(`models/images/basis.py`, `models/images/centres.py`).
+(`models/images/basis.py`, `first_centres`, `moved_centres`).
 
 Sensitivity under adding or removing one unit. A unit's `m` records count one `m`-th each, so by convexity of the norm it
 moves a release by at most what one record alone could: a record has one class and one cell, so its contribution lies in
@@ -21,12 +21,16 @@ import torch
 
 from core.plan.image_anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
 from models.encoding import PrivateImages
-from models.images import centres as cells
-from models.images.basis import class_centres, directions
-from models.images.exact import Floats
+from models.images.basis import class_centres, directions, variances
+from models.images.exact import RESIDUAL_BITS, Floats, nearest
 from models.images.moments import ImageMoments, SecondMoments, Sums
 from models.images.sums import GRID, ImageSums
 from models.randomness import KeyedStreams, Purpose
+
+_MADE = 4000
+_ITERATIONS = 15
+_FEWEST = 0.1
+"""A cell moves only where its noisy count is at least this share of an even one."""
 
 
 def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: KeyedStreams) -> ImageMoments:
@@ -50,7 +54,7 @@ def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: K
         std=plan.basis_noise_multiplier * plan.basis_sensitivity,
     )
     private.project(directions(basis, means, plan))
-    centres = cells.first_centres(basis, means, plan, streams)
+    centres = first_centres(basis, means, plan, streams)
     for number in range(plan.rounds):
         sums = _release_sums(
             private.cell_sums(centres),
@@ -60,7 +64,7 @@ def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: K
             std=plan.cells_noise_multiplier * plan.cells_sensitivity,
             grid=GRID,
         )
-        centres = cells.moved_centres(centres, sums)
+        centres = moved_centres(centres, sums)
     moments = _release_products(
         *private.moment_sums(centres),
         Purpose.IMAGE_MOMENTS_NOISE,
@@ -140,3 +144,31 @@ def _in_steps(exact: Floats, noise: Floats, grid: float) -> Floats:
     """
     made: Floats = (np.rint(exact / grid) + np.rint(noise / grid)) * grid
     return made
+
+
+def first_centres(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan, streams: KeyedStreams) -> Floats:
+    """The same for all classes: k-means of numbers drawn from the noisy Gaussian of all residuals.
+
+    Returns:
+        (classes, cells, dimensions) integers times 2^12.
+    """
+    shape = (len(means.counts), plan.cells, plan.dimensions)
+    if plan.cells == 1:
+        return np.zeros(shape)
+    made = streams.normals(Purpose.IMAGE_CELLS_START, 0, (_MADE, plan.dimensions))
+    made = np.rint(made * np.sqrt(variances(basis, means, plan)[: plan.dimensions]) * 2.0**RESIDUAL_BITS)
+    centres = made[: plan.cells].copy()
+    for _ in range(_ITERATIONS):
+        cell = nearest(made, centres)
+        for number in range(plan.cells):
+            if (cell == number).any():
+                centres[number] = np.rint(made[cell == number].mean(axis=0))
+    return np.broadcast_to(centres, shape).copy()
+
+
+def moved_centres(centres: Floats, cells: Sums) -> Floats:
+    """One step of k-means by noisy counts and sums; an almost empty cell does not move."""
+    even = np.maximum(cells.counts.sum(axis=1, keepdims=True), 1.0) / centres.shape[1]
+    moved = np.rint(cells.sums / np.maximum(cells.counts, 1.0)[..., None] * 2.0**RESIDUAL_BITS)
+    moved = np.clip(moved, -(2.0**20), 2.0**20)
+    return np.where((cells.counts >= _FEWEST * even)[..., None], moved, centres)

@@ -19,9 +19,9 @@ from service.datasets.endpoints import list_datasets, read_dataset
 from service.datasets.schemas import DatasetView
 from service.federations.endpoints import read_federation
 from service.grants.endpoints import list_grants
-from service.jobs.charged_ledgers import charged_ledgers
 from service.jobs.endpoints import cancel_job, create_job, list_jobs, read_job
 from service.jobs.failure_note import read_failure_note
+from service.jobs.repository import charged_ledgers
 from service.jobs.schemas import JobView
 from service.known_counts.endpoints import read_known_counts
 from service.planning.orders import GeneratorOrder

@@ -3,6 +3,7 @@
 Every page has a menu and a link to the page of the documentation that explains it.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,11 +12,10 @@ from typing import Any, Final, NamedTuple
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from service.auditing.endpoints import list_audit_events
 from service.dashboard.assets import path_of
-from service.dashboard.command_text import with_whole_options
-from service.dashboard.sparkline import sparkline_of
 from service.dashboard.visit import Visit
 from service.datasets.endpoints import list_datasets
 from service.diagnosis.endpoints import read_health_report
@@ -27,7 +27,7 @@ from service.principals.people_endpoints import list_people
 from service.releases.endpoints import list_releases
 from service.requests.endpoints import list_budget_requests
 from service.wording import domain_text, labels
-from service.wording.budget_bar import bar_of
+from service.wording.budget_pictures import bar_of, sparkline_of
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 CONTENT_POLICY: Final = (
@@ -43,6 +43,8 @@ PAGE_HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 SEE_OTHER: Final = 303
+# A browser breaks a line after any hyphen, which would cut `--epsilon` in two.
+_OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _MONEY: Final = "concepts.html#the-money"
 _PRICE: Final = "tutorials/analyst.html#3-look-at-the-price"
 _AUDIT: Final = "tutorials/protection-officer.html#read-the-audit-log"
@@ -199,3 +201,12 @@ def environment() -> Environment:
         "seconds": labels.seconds,
     }
     return made
+
+
+def with_whole_options(text: str) -> Markup:
+    """Text of a page, escaped, whose options of commands stay in one line.
+
+    Args:
+        text: Plain, or Markup, which is not escaped again.
+    """
+    return Markup(_OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))  # noqa: S704 - escaped, and an option has no markup

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from core.canonical import canonical
 from service.budgets.schemas import BudgetView
 from service.wording import domain_text, labels
-from service.wording.budget_bar import bar_of
+from service.wording.budget_pictures import bar_of
 
 ENTRIES_SHOWN: Final = 500
 

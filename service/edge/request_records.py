@@ -7,13 +7,16 @@ matched route stands for the path, and one word for every unknown method.
 import time
 from collections.abc import Callable
 from typing import Final, Protocol
+from uuid import uuid4
 
+import structlog
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.logs import get_logger
 from core.tracing import span
-from service.current_request import current_request_id
+from service.current_request import current_request_id, numbered_request
 
 NO_ROUTE: Final = "none"
 OTHER_METHOD: Final = "other"
@@ -22,6 +25,7 @@ _UNRECORDED: Final = frozenset({"/metrics", "/healthz", "/readyz"})
 """Probes and scrapes, which would dominate the figures."""
 _UNLOGGED: Final = "/v1/health"
 _SERVER_ERROR: Final = 500
+_REQUEST_ID = "X-Request-Id"
 
 
 class Answered(Protocol):
@@ -97,3 +101,25 @@ def route_pattern(scope: Scope) -> str:
     context = scope.get("fastapi", {}).get("effective_route_context")
     found = getattr(context, "path", None) or getattr(scope.get("route"), "path", None)
     return found if isinstance(found, str) else NO_ROUTE
+
+
+class RequestId:
+    """Assign each request a random id. Ids sent by callers are ignored: logs contain no text of callers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the request under a new id."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = uuid4().hex
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[_REQUEST_ID] = request_id
+            await send(message)
+
+        with numbered_request(request_id), structlog.contextvars.bound_contextvars(request_id=request_id):
+            await self._app(scope, receive, send_with_id)

@@ -1,6 +1,7 @@
 """All SQL that reads jobs. Only core.jobs changes their states."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -14,11 +15,13 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
-from core.jobs.repository import of_several_owners, reads_one_of
+from core.jobs.repository import of_several_owners, population_of, reads_one_of
+from core.ledger import ledger_queries
+from core.ledger.reservation import EntryKind
 from core.platform.access.roles import Principal, Role
 from core.platform.access.visibility import seen_by
 from core.platform.health.signs import alive_since, served_by_live_worker
-from service.datasets.repository import visible_to
+from service.datasets.repository import names_of, visible_to
 from service.paging import page_of
 
 
@@ -126,3 +129,46 @@ def _status_query(roles: frozenset[Role]) -> Select[*tuple[Any, ...]]:
 
 def _not_found() -> JobNotFound:
     return JobNotFound("No such job.", remedy="List the jobs with GET /v1/jobs.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargedLedger:
+    """The reservation of a job in the ledger of one dataset.
+
+    Attributes:
+        dataset_id: whose ledger.
+        name: of that dataset.
+        state: the kind of the reservation's last entry.
+        epsilon: what counts against the cap now.
+        delta: likewise.
+    """
+
+    dataset_id: UUID
+    name: str
+    state: EntryKind
+    epsilon: str
+    delta: str
+
+
+def charged_ledgers(session: Session, job_id: UUID, principal: Principal) -> Sequence[ChargedLedger]:
+    """The reservation of a job in each ledger that it is charged to and that the principal may read.
+
+    Raises:
+        JobNotFound: No such job, or not visible to this principal.
+    """
+    row = visible(session, job_id, principal)
+    owners = row.plan.get("owners", ())
+    datasets = {UUID(one["population_id"]): UUID(one["dataset_id"]) for one in owners}
+    if not datasets:
+        datasets = {population_of(session, row.dataset_id): row.dataset_id}
+    seen = names_of(session, list(datasets.values()), principal)
+    return [
+        ChargedLedger(
+            dataset_id=datasets[population_id],
+            name=seen[datasets[population_id]],
+            state=reservation.state,
+            **ledger_queries.amounts(reservation.in_force),
+        )
+        for population_id, reservation in ledger_queries.reservations_of(session, job_id).items()
+        if datasets[population_id] in seen
+    ]

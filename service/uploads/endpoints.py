@@ -1,7 +1,9 @@
 """Multipart uploads: for files so large that interruptions are likely and sending everything again is not practical."""
 
+import base64
+import re
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Path, Request, Response
@@ -41,10 +43,12 @@ from service.edge.concurrency import ServiceBusy, ShareUsedUp
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.uploads.completing import Completion
-from service.uploads.digests import read_sha256
 from service.uploads.failures import INTAKE_ERRORS
 from service.uploads.receiving import PartReceiver, wrapping_context
 from service.uploads.schemas import CompletionOrder, CompletionView, PartView, UploadOrder, UploadView
+
+_DIGEST_BYTES: Final = 32
+_DIGEST_MEMBER: Final = re.compile(r"\s*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/]*={0,2}):\s*")
 
 router = APIRouter(tags=["uploads"], route_class=StrictRoute)
 
@@ -227,3 +231,28 @@ def abort_upload(upload_id: UUID, principal: CurrentPrincipal, context: Injected
             end(session, row, "aborted", clock=context.clock)
             record(session, principal, action="upload.abort", object_id=upload_id, clock=context.clock)
     erase_parts(context.store, upload_id)
+
+
+def read_sha256(header: str | None) -> bytes:
+    """The SHA-256 in a ``Content-Digest`` header (RFC 9530), such as ``sha-256=:...:, sha-512=:...:``.
+
+    Raises:
+        DigestMissing: No SHA-256, or a malformed header.
+    """
+    found: bytes | None = None
+    for text in (header or "").split(","):
+        member = _DIGEST_MEMBER.fullmatch(text)
+        if member is None:
+            raise DigestMissing
+        if member[1] == "sha-256":
+            found = _decoded(member[2])
+    if found is None or len(found) != _DIGEST_BYTES:
+        raise DigestMissing
+    return found
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise DigestMissing from None

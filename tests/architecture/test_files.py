@@ -2,9 +2,26 @@
 
 from pathlib import Path
 
+import grimp
+
 ROOT = Path(__file__).parents[2]
 SOURCES = ("core", "service", "workers", "models", "understudy", "migrations", "benchmarks", "docs")
+PRODUCT = ("core", "service", "workers", "models", "understudy")
 HARD_LIMIT = 500
+SHORT = 60
+SHORT_FILES_WITH_ONE_IMPORTER = {
+    "models.classifier.components": "a mechanism, with the argument for its sensitivity",
+    "models.dp.noise_ahead": "a thread, apart from the mathematics of a step",
+    "models.idpgan.synthesizer": "one of the synthesizers that the registry names",
+    "models.selection.choice": "a mechanism, with the argument for its exactness",
+    "models.weight_clusters": "one of the paper's three ideas, found by its name",
+    "service.dashboard.pages": "the list of all pages, as service.app is the list of all routes",
+    "service.dossier.promise": "words that a data protection officer reviews, and no code",
+    "service.edge.head": "one middleware",
+    "service.edge.termination": "signals of the process, apart from requests",
+    "service.openapi": "the published document, apart from the application that serves it",
+    "service.witness.errors": "the errors of a folder, where those of every folder are",
+}
 
 
 def _lengths(*folders: str) -> dict[str, int]:
@@ -27,3 +44,16 @@ def test_no_folder_is_a_grab_bag():
     names = {"utils", "util", "common", "helpers", "misc"}
     found = [path for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.stem in names]
     assert not found
+
+
+def test_a_short_file_that_one_other_imports_is_part_of_it_or_has_a_reason():
+    graph = grimp.build_graph(*PRODUCT, cache_dir=None)
+    paths = {module: ROOT / (module.replace(".", "/") + ".py") for module in graph.modules}
+    short = {
+        module
+        for module, path in paths.items()
+        if len(graph.find_modules_that_directly_import(module)) == 1
+        and path.is_file()
+        and len(path.read_text().splitlines()) < SHORT
+    }
+    assert short == set(SHORT_FILES_WITH_ONE_IMPORTER)

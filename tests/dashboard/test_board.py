@@ -12,9 +12,9 @@ import pytest
 from core.platform.access.roles import Role
 from core.platform.access.scopes import Scope
 from service.dashboard.dataset_pages import TYPICAL
-from service.dashboard.sparkline import HEIGHT, WIDTH, sparkline_of
 from service.overview.schemas import CourseView, DatasetBudget
 from service.wording import domain_text, labels
+from service.wording.budget_pictures import SPARKLINE_HEIGHT, SPARKLINE_WIDTH, sparkline_of
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.core.data.pictures import images
 from tests.dashboard.newer_scene import enrich
@@ -138,10 +138,10 @@ def _listed(*course: tuple[int, float, float]) -> tuple[DatasetBudget, datetime]
 def test_a_sparkline_steps_at_each_entry() -> None:
     drawn = sparkline_of(*_listed((0, 0, 0), (1, 0, 0.5), (2, 0.5, 0), (3, 0.5, 0.5)))
     assert drawn is not None
-    quarter = WIDTH / 4
+    quarter = SPARKLINE_WIDTH / 4
     assert drawn.in_force == (
-        f"M0 {HEIGHT}H0.0V{HEIGHT:.1f}H{quarter:.1f}V{HEIGHT / 2:.1f}H{2 * quarter:.1f}V{HEIGHT / 2:.1f}"
-        f"H{3 * quarter:.1f}V0.0H{WIDTH}V{HEIGHT}Z"
+        f"M0 {SPARKLINE_HEIGHT}H0.0V{SPARKLINE_HEIGHT:.1f}H{quarter:.1f}V{SPARKLINE_HEIGHT / 2:.1f}H{2 * quarter:.1f}V{SPARKLINE_HEIGHT / 2:.1f}"
+        f"H{3 * quarter:.1f}V0.0H{SPARKLINE_WIDTH}V{SPARKLINE_HEIGHT}Z"
     )
     assert drawn.label == "ε 1 since 2026-01-01"
     assert sparkline_of(*_listed((0, 0, 0))) is None

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from service.dashboard.command_text import with_whole_options
+from service.dashboard.rendering import with_whole_options
 from tests.dashboard.browsing import BROKEN_OPTIONS, browser_path, chromium, served
 from tests.service.world import World
 

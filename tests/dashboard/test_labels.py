@@ -16,7 +16,7 @@ from service.dashboard.forms import Form, order
 from service.dashboard.release_drawing import plot
 from service.dossier.promise import protected
 from service.wording import labels
-from service.wording.budget_bar import WIDTH, bar_of
+from service.wording.budget_pictures import BAR_WIDTH, bar_of
 from service.wording.certificate_text import in_words, mechanisms
 from service.wording.domain_text import holds, otherwise, rule
 from service.wording.labels import delta_up, epsilon_up, factor_up
@@ -111,7 +111,7 @@ def test_bars() -> None:
     assert "50 %" in bar.label
     full = bar_of(_budget(cap=2, spent=9, reserved=0, left=0))
     assert full is not None
-    assert (full.spent, full.reserved) == (WIDTH, 0)
+    assert (full.spent, full.reserved) == (BAR_WIDTH, 0)
     empty = bar_of(_budget(cap=2, spent=0, reserved=0, left=2))
     assert empty is not None
     assert (empty.spent, empty.reserved) == (0, 0)

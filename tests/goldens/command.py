@@ -15,7 +15,7 @@ import typer.main
 from service import provision, rotate_master_key
 from tests.goldens.files import canonical
 from understudy.cli import INTERRUPTED, app
-from understudy.cli.doctor import PROBLEMS
+from understudy.cli.oversight import PROBLEMS
 from understudy.cli.publish import DEGENERATE
 from understudy.cli.stack import FORGOTTEN
 from understudy.embedded.launcher import PARENT_GONE

@@ -33,9 +33,12 @@ from core.artifacts.owners_ledgers import Place
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.sampling.generator_check import GeneratorCheck
-from core.artifacts.selection_certificate import of_selection, sign_selection_certificate
+from core.artifacts.selection_certificate import (
+    of_selection,
+    selection_schema_text,
+    sign_selection_certificate,
+)
 from core.artifacts.selection_execution import SelectionExecuted
-from core.artifacts.selection_form import selection_schema_text
 from core.artifacts.signing import contexts
 from core.dp.adjacency import Adjacency
 from core.dp.guarantee import PrivacyGuarantee

@@ -14,9 +14,9 @@ from tests.service.test_owner_reports import HTML
 from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World
 from understudy import Client
-from understudy.cli.figures import precision_lines
-from understudy.cli.overview import overview_lines
+from understudy.cli.oversight import overview_lines
 from understudy.cli.quality_offer import UTILITY_REPORT, offer_utility_report, tell_owner
+from understudy.cli.releases import precision_lines
 from understudy.cli.screen import TerminalScreen
 from understudy.publication import Order, Published
 from understudy.table_files import TableFiles

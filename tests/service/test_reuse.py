@@ -21,7 +21,7 @@ from tests.core.artifacts.certified import Certified, certified_plan, counts_for
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_obtaining import wired
 from tests.service.world import CSV, NOON, World, require_problem
-from understudy.cli.known import known_lines
+from understudy.cli.releases import known_lines
 from understudy.quote_labels import quote_lines
 
 COUNTED = {"critic": False}

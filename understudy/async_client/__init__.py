@@ -8,7 +8,6 @@
 from functools import cached_property
 
 from understudy.async_client.auditing import AsyncAuditing
-from understudy.async_client.budgets import AsyncBudgets
 from understudy.async_client.datasets import AsyncDatasets
 from understudy.async_client.federations import AsyncFederations
 from understudy.async_client.governance import AsyncGovernance
@@ -16,11 +15,12 @@ from understudy.async_client.notifications import AsyncNotifications
 from understudy.async_client.owner_reports import AsyncOwnerReports
 from understudy.async_client.people import AsyncPeople
 from understudy.async_client.utility_reports import AsyncUtilityReports
-from understudy.calls import Call, read_object
+from understudy.calls import Call, given, read_object
 from understudy.documents import Json
+from understudy.results.budgets import Budget, Statement
 
 
-class AsyncClient(AsyncUtilityReports, AsyncDatasets, AsyncBudgets, AsyncPeople):
+class AsyncClient(AsyncUtilityReports, AsyncDatasets, AsyncPeople):
     """One API key at one service. Close it, or use it as a context manager."""
 
     @cached_property
@@ -47,6 +47,21 @@ class AsyncClient(AsyncUtilityReports, AsyncDatasets, AsyncBudgets, AsyncPeople)
     def notifications(self) -> AsyncNotifications:
         """Endpoints that are notified, and their deliveries."""
         return AsyncNotifications(self)
+
+    async def set_budget(
+        self, dataset_id: str, *, epsilon: float, delta: float, reason: str | None = None
+    ) -> Budget:
+        """Set the cap of the dataset's population (admin). Raising a cap needs a reason."""
+        body = given({"epsilon": epsilon, "delta": delta, "reason": reason})
+        return await self.run(Call("PUT", f"/v1/datasets/{dataset_id}/budget", Budget.from_json, body=body))
+
+    async def read_budget(self, dataset_id: str) -> Budget:
+        """Return the cap of the dataset's population."""
+        return await self.run(Call("GET", f"/v1/datasets/{dataset_id}/budget", Budget.from_json))
+
+    async def read_ledger(self, dataset_id: str) -> Statement:
+        """Return the ledger statement of the dataset's population."""
+        return await self.run(Call("GET", f"/v1/datasets/{dataset_id}/ledger", Statement.from_json))
 
     async def read_overview(self, *, before: str | None = None) -> Json:
         """Return budgets over time, open requests, grants, jobs and refusals, as far as the key may see them.

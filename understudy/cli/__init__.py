@@ -5,30 +5,23 @@ import sys
 from types import FrameType
 
 from understudy.cli import demo, jobs, publish, sample, stack
-from understudy.cli.ask import ask
 from understudy.cli.audit import app as audit_app
 from understudy.cli.budget import app as budget_app
-from understudy.cli.check_rules import check_rules
-from understudy.cli.doctor import doctor
+from understudy.cli.bundles import ask, check_rules, verify
 from understudy.cli.domain import app as domain_app
-from understudy.cli.dossier import dossier
 from understudy.cli.dummy import dummy
-from understudy.cli.figures import figures, precision
+from understudy.cli.jobs import order
 from understudy.cli.keys import app as keys_app
-from understudy.cli.known import known
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.member import member
 from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
-from understudy.cli.order import order
-from understudy.cli.overview import overview
+from understudy.cli.oversight import doctor, dossier, overview, signing_keys
 from understudy.cli.people import app as people_app
 from understudy.cli.quality import app as quality_app
-from understudy.cli.report import report
+from understudy.cli.releases import figures, known, precision, report
 from understudy.cli.sections import Sections
 from understudy.cli.service import Commands
-from understudy.cli.signing_keys import signing_keys
-from understudy.cli.verify import verify
 from understudy.errors import UnderstudyError
 from understudy.plain_text import plain
 

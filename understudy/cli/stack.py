@@ -12,8 +12,8 @@ from understudy.connection import default_data_folder
 from understudy.embedded import backups
 from understudy.embedded.__main__ import stop_on_signals, under_nohup
 from understudy.embedded.folder import DataFolder
-from understudy.embedded.sign_in import new_link
 from understudy.embedded.supervisor import Supervisor
+from understudy.embedded.tasks import new_link
 
 DEFAULT_PORT = 8321
 FORGOTTEN = 1

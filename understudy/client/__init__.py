@@ -7,9 +7,8 @@
 
 from functools import cached_property
 
-from understudy.calls import Call, read_object
+from understudy.calls import Call, given, read_object
 from understudy.client.auditing import Auditing
-from understudy.client.budgets import Budgets
 from understudy.client.datasets import Datasets
 from understudy.client.federations import Federations
 from understudy.client.governance import Governance
@@ -18,9 +17,10 @@ from understudy.client.owner_reports import OwnerReports
 from understudy.client.people import People
 from understudy.client.utility_reports import UtilityReports
 from understudy.documents import Json
+from understudy.results.budgets import Budget, Statement
 
 
-class Client(UtilityReports, Datasets, Budgets, People):
+class Client(UtilityReports, Datasets, People):
     """One API key at one service. Close it, or use it as a context manager."""
 
     @cached_property
@@ -47,6 +47,21 @@ class Client(UtilityReports, Datasets, Budgets, People):
     def notifications(self) -> Notifications:
         """Endpoints that are notified, and their deliveries."""
         return Notifications(self)
+
+    def set_budget(
+        self, dataset_id: str, *, epsilon: float, delta: float, reason: str | None = None
+    ) -> Budget:
+        """Set the cap of the dataset's population (admin). Raising a cap needs a reason."""
+        body = given({"epsilon": epsilon, "delta": delta, "reason": reason})
+        return self.run(Call("PUT", f"/v1/datasets/{dataset_id}/budget", Budget.from_json, body=body))
+
+    def read_budget(self, dataset_id: str) -> Budget:
+        """Return the cap of the dataset's population."""
+        return self.run(Call("GET", f"/v1/datasets/{dataset_id}/budget", Budget.from_json))
+
+    def read_ledger(self, dataset_id: str) -> Statement:
+        """Return the ledger statement of the dataset's population."""
+        return self.run(Call("GET", f"/v1/datasets/{dataset_id}/ledger", Statement.from_json))
 
     def read_overview(self, *, before: str | None = None) -> Json:
         """Return budgets over time, open requests, grants, jobs and refusals, as far as the key may see them.

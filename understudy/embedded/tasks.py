@@ -1,14 +1,16 @@
 """Commands of the operator's that run once on a data folder, whether or not its stack runs."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from understudy.embedded import roles
 from understudy.embedded.child import Child, Command, log_tail
-from understudy.embedded.errors import ServerFailed
+from understudy.embedded.errors import FolderInUse, ServerFailed
 from understudy.embedded.folder import DataFolder
 from understudy.embedded.postgres import PostgresServer
 from understudy.embedded.redis import RedisServer
+from understudy.errors import NoService
 
 _UNUSED_PORT = 1
 """The settings require a port; no such command listens."""
@@ -66,3 +68,31 @@ def run(
         message = f"{name} failed; the end of its log says:\n{log_tail(command.log)}"
         raise ServerFailed(message)
     return status
+
+
+def new_link(folder: DataFolder) -> str:
+    """Make a sign-in link valid, for one use within ten minutes, and return its address.
+
+    Args:
+        folder: the data folder of the stack.
+
+    Raises:
+        NoService: no stack runs on the folder.
+        ServerFailed: the link could not be registered; the message says why.
+    """
+    if not _is_running(folder):
+        message = f"no stack runs on {folder.path}; start it with `understudy up`, which prints a link"
+        raise NoService(message)
+    url: str = json.loads(folder.connection_file.read_text())["url"]
+    with folder.new_link() as token:
+        run(folder, "sign-in", "service.provision", *roles.provision_words(folder))
+    return roles.link_address(url, token)
+
+
+def _is_running(folder: DataFolder) -> bool:
+    """Whether a supervisor holds the folder and its API has an address; a killed one leaves its connection file."""
+    try:
+        folder.lock().release()
+    except FolderInUse:
+        return folder.connection_file.exists()
+    return False

@@ -17,6 +17,7 @@ from core.ledger.entries import cap_set
 from core.ledger.errors import BudgetNotSet
 from core.ledger.hash_chain import Head
 from core.ledger.reservation import EntryKind, Movement
+from core.plan.domain.declared import domain_from_json
 from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from understudy.connection import default_data_folder
@@ -238,3 +239,16 @@ def _decimals(charge: Charge) -> dict[str, str]:
         "epsilon": decimal_text(charge.epsilon_micros, MICRO),
         "delta": decimal_text(charge.delta_femtos, FEMTO),
     }
+
+
+def require_domain(document: Json) -> None:
+    """Refuse a domain document that the service would refuse.
+
+    Args:
+        document: of a table or of images, without `declared_size`.
+
+    Raises:
+        InvalidInput: it breaks a rule; the fact `pointer` is the place in the document.
+    """
+    with answered():
+        domain_from_json(document)

@@ -32,8 +32,7 @@ from core.artifacts.asking.assumed import (
     path_between,
 )
 from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
-from core.artifacts.asking.estimates import DEVIATIONS, Estimates, Weights
-from core.artifacts.asking.precision import ColumnPrecision, column_precisions
+from core.artifacts.asking.estimates import DEVIATIONS, ColumnPrecision, Estimates, Weights, column_precisions
 from core.artifacts.asking.predictor import LinearPredictor
 from core.artifacts.asking.question import Condition, Question, read_question
 from core.artifacts.asking.result import Answer, Basis, Row

@@ -21,12 +21,14 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from core.artifacts.counts import CountTable, Groups, ReleasedCounts
+from core.plan.domain.table import TableDomain
 
 CONFIDENCE: Final = 0.95
 DEVIATIONS: Final = 1.959963984540054
@@ -210,3 +212,35 @@ def _centred(table: Floats) -> Floats:
 def _subsets(columns: Sequence[int]) -> list[tuple[int, ...]]:
     ordered = sorted(columns)
     return [part for size in range(len(ordered) + 1) for part in itertools.combinations(ordered, size)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnPrecision:
+    """The precision of the counts of one column.
+
+    Attributes:
+        name: the column.
+        values: number of its codes, with one for missing values if they are allowed.
+        standard_error: of the count of one code, in records; None if the column was not counted.
+    """
+
+    name: str
+    values: int
+    standard_error: float | None
+
+
+def column_precisions(domain: TableDomain, estimates: Estimates) -> tuple[ColumnPrecision, ...]:
+    """Return the precision of every modelled column, in their order; all codes of a column have the same.
+
+    Patterns of dates and times are coded after the columns and left out.
+    """
+    found = []
+    for place, column in enumerate(domain.coded_columns):
+        values = column.cardinality
+        error = None
+        if estimates.are_counted((place,)):
+            one = np.zeros(values)
+            one[0] = 1.0
+            error = math.sqrt(estimates.covariance((place,), {place: one}, {place: one}))
+        found.append(ColumnPrecision(name=column.name, values=values, standard_error=error))
+    return tuple(found)

@@ -11,11 +11,11 @@ import pytest
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.selection_certificate import (
     of_selection,
+    selection_schema_text,
     sign_selection_certificate,
     verify_selection_certificate,
 )
 from core.artifacts.selection_execution import SelectionExecuted
-from core.artifacts.selection_form import selection_schema_text
 from tests.core.artifacts.certified import SIGNER, certified
 from tests.core.artifacts.certified_selection import WINNER, certified_selection, selection_plan
 

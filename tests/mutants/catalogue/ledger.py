@@ -152,7 +152,7 @@ MUTANTS = (
     ),
     Mutant(
         name="a-version-gets-its-own-budget",
-        module="service.datasets.declaring",
+        module="service.datasets.endpoints",
         function="_population",
         before="return parent.population_id",
         after="return governance.open_population(session, rule=order.rule, clock=clock)",

@@ -1,12 +1,54 @@
-"""``understudy verify``: whether a bundle is what its certificate states, offline."""
+"""``understudy ask``, ``check-rules`` and ``verify``: what a bundle says, offline."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from understudy.errors import library_missing
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson
+from understudy.errors import InputUnusable, library_missing
+from understudy.offline import ask as answered
+from understudy.offline import check_rules as checked
 from understudy.verifying.signatures import key_of_text, keys_of_file
+
+
+def ask(
+    bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
+    question: Annotated[
+        str,
+        typer.Argument(
+            help='Such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".'
+        ),
+    ],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question from the noisy counts in a bundle, offline, with 95 % intervals. It costs nothing.
+
+    A question may combine up to three columns. If they were not counted together, the answer is an estimate and states its
+    assumption. For single numbers this is more precise than counting synthetic rows; the answer says how many
+    synthetic rows would still be less precise.
+    """
+    if as_csv and as_json:
+        raise InputUnusable("--csv and --json exclude each other")
+    answer = answered(bundle, question)
+    if as_csv:
+        print(answer.to_csv(), end="")
+    else:
+        tell(answer.document, answer.lines(), as_json=as_json)
+
+
+def check_rules(
+    bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check offline which declared rules the noisy counts in a bundle contradict. It costs nothing.
+
+    If a rule is contradicted, either it is wrong or training rows break it: correct one of them.
+    """
+    check = checked(bundle)
+    tell(check.document, check.lines(), as_json=as_json)
 
 
 def verify(
