@@ -33,6 +33,7 @@ def database_of(folder: DataFolder, *, made: bool = False) -> Iterator[Database]
             database.close()
 
 
+@pytest.mark.long
 def test_a_restore_says_which_ledger_has_forgotten_something(tmp_path: Path) -> None:
     folder, target = DataFolder.prepare(tmp_path / "data"), tmp_path / "backup"
     with pytest.raises(FolderUnusable, match=r"master\.key"):

@@ -12,6 +12,7 @@ from tests.workers.processes import below, is_gone, runner_below, start_upkeep, 
 from tests.workers.support import CANARY, Workshop, small_plan
 from tests.workers.test_training_child import forget_marks
 
+ATTEMPTS = 2
 PATIENCE = 800.0
 LOOK_SECONDS = 0.1
 """Each look is a query of the job; pre-training takes seconds."""
@@ -28,17 +29,11 @@ def busy(settings: Settings) -> Settings:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(
-    ("number", "attempts"),
-    [
-        pytest.param(signal.SIGTERM, 1, id="SIGTERM"),
-        pytest.param(signal.SIGTERM, 2, id="SIGTERM-three-times", marks=pytest.mark.long),
-        pytest.param(signal.SIGQUIT, 2, id="SIGQUIT-three-times", marks=pytest.mark.long),
-    ],
-)
-def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, number, attempts):
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT], ids=["SIGTERM", "SIGQUIT"])
+def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, number):
     """The worker is stopped once more than a job has attempts."""
-    busy = busy.model_copy(update={"job_attempts": attempts})
+    busy = busy.model_copy(update={"job_attempts": ATTEMPTS})
     log = tmp_path / "worker.log"
     queue = CeleryQueue(busy.broker_url)
     workshop = Workshop(busy, queue=queue)
@@ -53,7 +48,7 @@ def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, num
             time.sleep(LOOK_SECONDS)
 
     try:
-        for fence in range(1, attempts + 2):
+        for fence in range(1, ATTEMPTS + 2):
             wait_for(
                 lambda fence=fence: (
                     (workshop.job(job_id).fence, workshop.job(job_id).stage) == (fence, "pretrain")
