@@ -1,4 +1,4 @@
-"""Earlier counts on the pages: before a budget is asked for, on the price of an order, and in a certificate's words."""
+"""Counts on the pages: which a price buys, which are there before a budget is asked for, and in a certificate's words."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ import pytest
 
 from core.plan.plan import Plan
 from service.wording.certificate_text import in_words
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.dashboard.visitor import Visitor
 from tests.service.test_reuse import COUNTED, certified, plan_of, publish
 from tests.service.world import World
@@ -67,3 +68,21 @@ def test_a_certificate_names_what_was_reused(world: World, dataset_id: str) -> N
     )
     assert any("the generator and for everything" in line for line in in_words(promised))
     assert not any("combined" in line for line in in_words({"plan": Plan.to_json(plan) | {"reused": []}}))
+
+
+def test_a_price_says_that_all_combinations_of_codes_are_counted(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    def counted(columns: int) -> str:
+        answers = [
+            {"name": f"answer {number}", "kind": "boolean", "true": "yes", "false": "no"}
+            for number in range(columns)
+        ]
+        domain = {**DOMAIN, "target": "answer 0", "columns": answers}
+        dataset_id = world.declare(domain=domain)
+        world.set_budget(dataset_id)
+        page = sign_in("analyst").send(f"/datasets/{dataset_id}/quote", epsilon="0.5").text
+        return page.partition("Measured: ")[2].partition("</p>")[0]
+
+    assert counted(4) == "4 columns and all combinations of their codes."
+    assert "tables of groups" in counted(12)
