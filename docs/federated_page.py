@@ -21,7 +21,7 @@ This is *trust in the service*: the rows of all owners lie in one service, seale
 
 | party | sees | does not see |
 |---|---|---|
-| an owner | its own dataset, sealed reports, ledger and grants; the job, its progress, the model and its certificate | rows, reports, grants and ledgers of other owners. The job names the ids of the other datasets, the certificate also their declared sizes and two entries of their ledgers |
+| an owner | its own dataset, owner reports, ledger and grants; the job, its progress, the model and its certificate | rows, reports, grants and ledgers of other owners. The job names the ids of the other datasets, the certificate also their declared sizes and two entries of their ledgers |
 | the analyst | declared domains and sizes, quotes, the job, the model and its certificate | rows of anyone |
 | a recipient of the model | the model and its certificate | rows of anyone |
 | the service and who holds its master key | rows in memory while the job trains; sealed rows at rest | |

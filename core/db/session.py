@@ -38,7 +38,7 @@ _TCP: Final = {
     "tcp_user_timeout": 10_000,
 }
 _IDLE_IN_TRANSACTION_TIMEOUT_MS: Final = 120_000
-_GLANCES_AT_ONCE: Final = 4
+_AUTOCOMMIT_CONNECTIONS: Final = 4
 _FRESH_SECONDS: Final = 1.0
 _RETURNED_AT: Final = "returned_at"
 
@@ -91,17 +91,17 @@ class Database:
         _probe_idle_connections(self._engine)
         # A separate pool: the server itself refuses writes here, and slow transactions do not hold its
         # connections.
-        self._glancing = create_engine(
+        self._autocommit_engine = create_engine(
             driver_url(url),
             isolation_level="AUTOCOMMIT",
-            pool_size=min(pool_size, _GLANCES_AT_ONCE),
+            pool_size=min(pool_size, _AUTOCOMMIT_CONNECTIONS),
             max_overflow=0,
             pool_timeout=pool_timeout_seconds,
             pool_reset_on_return=None,
             hide_parameters=True,
             connect_args={**connecting, "options": f"{options} -c default_transaction_read_only=on"},
         )
-        _watch(self._glancing, watch)
+        _watch(self._autocommit_engine, watch)
 
     @property
     def engine(self) -> Engine:
@@ -154,7 +154,7 @@ class Database:
             _undo(session)
             session.close()
 
-    def glance(self, read: Callable[[Session], Result]) -> Result:
+    def autocommit_read(self, read: Callable[[Session], Result]) -> Result:
         """Read with single statements, each of which sees what is committed when it begins.
 
         For queries made many times a second: there is no BEGIN, ROLLBACK or probe of the connection, which
@@ -169,23 +169,23 @@ class Database:
             DatabaseUnavailable: the server cannot be reached.
         """
         try:
-            return self._glance_once(read)
+            return self._autocommit_once(read)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise translated(error) from None
         try:
-            return self._glance_once(read)
+            return self._autocommit_once(read)
         except DBAPIError as error:
             raise translated(error) from None
 
-    def _glance_once(self, read: Callable[[Session], Result]) -> Result:
-        with Session(self._glancing, autoflush=False, info={_READ_ONLY: True}) as session:
+    def _autocommit_once(self, read: Callable[[Session], Result]) -> Result:
+        with Session(self._autocommit_engine, autoflush=False, info={_READ_ONLY: True}) as session:
             return read(session)
 
     def close(self) -> None:
         """Close every pooled connection."""
         self._engine.dispose()
-        self._glancing.dispose()
+        self._autocommit_engine.dispose()
 
 
 def _watch(engine: Engine, watch: ServerWatch) -> None:

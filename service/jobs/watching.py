@@ -155,7 +155,7 @@ class JobWatch:
         Raises:
             JobNotFound: No such job, or not visible to this principal.
         """
-        row = self._database.glance(
+        row = self._database.autocommit_read(
             lambda session: repository.status(session, job_id, principal, at=self._clock.now())
         )
         return JobSnapshot.of(row, clock=self._clock)
@@ -258,7 +258,7 @@ class JobWatch:
             if self._closing:
                 return {}, set()  # all subscriptions are closed, and the database may be too
             job_ids = {subscription.job_id for subscription in subscriptions}
-            rows = self._database.glance(
+            rows = self._database.autocommit_read(
                 lambda session: repository.statuses(session, job_ids, at=self._clock.now())
             )
             seen = {row.id: JobSnapshot.of(row, clock=self._clock) for row in rows}

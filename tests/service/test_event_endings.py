@@ -100,10 +100,10 @@ def test_finishing_waits_for_a_read_under_way(
 ) -> None:
     """Its connection, given back to a pool that was closed before, would stay open."""
     watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=1)
-    plain = world.database.glance
+    plain = world.database.autocommit_read
     began = threading.Event()
 
-    def glance(read: Any) -> Any:
+    def autocommit_read(read: Any) -> Any:
         def slowly(session: Any) -> Any:
             rows = read(session)
             began.set()
@@ -112,26 +112,26 @@ def test_finishing_waits_for_a_read_under_way(
 
         return plain(slowly)
 
-    monkeypatch.setattr(world.database, "glance", glance)
+    monkeypatch.setattr(world.database, "autocommit_read", autocommit_read)
 
     async def watched() -> None:
         first = JobSnapshot("0", "{}", is_last=False)
         with watch.subscription(uuid4(), lambda: None, first=first, known_id="0"), anyio.fail_after(30):
             while not began.is_set():  # noqa: ASYNC110 - the read begins in a thread
                 await anyio.sleep(0.01)
-            assert glances_open(world) == 1
+            assert connections_of_reads(world) == 1
             if not loop_ends:
                 await watch.finish()
-                assert glances_open(world) == 0
+                assert connections_of_reads(world) == 0
 
     anyio.run(watched)
     if loop_ends:
         anyio.run(watch.finish)
-    assert glances_open(world) == 0
+    assert connections_of_reads(world) == 0
 
 
-def glances_open(world: World) -> int:
-    """How many connections are with somebody who glances."""
-    pool = world.database._glancing.pool  # private: a connection held by a read shows nowhere else
+def connections_of_reads(world: World) -> int:
+    """How many connections are held by autocommit reads."""
+    pool = world.database._autocommit_engine.pool  # private: a connection held by a read shows nowhere else
     assert isinstance(pool, QueuePool)
     return pool.checkedout()

@@ -207,15 +207,15 @@ def test_streams_outlive_a_short_absence_of_the_database_but_not_a_long_one(
 ) -> None:
     job_id = world.job()["id"]
     subscriptions = subscriptions_of(world.app.state.context.job_watch, monkeypatch)
-    plain = world.database.glance
+    plain = world.database.autocommit_read
     away = threading.Event()
 
-    def glance(read: Any) -> Any:
+    def autocommit_read(read: Any) -> Any:
         if away.is_set():
             raise DatabaseUnavailable("away")
         return plain(read)
 
-    monkeypatch.setattr(world.database, "glance", glance)
+    monkeypatch.setattr(world.database, "autocommit_read", autocommit_read)
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
         away.set()

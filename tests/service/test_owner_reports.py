@@ -198,7 +198,7 @@ def test_the_client_and_the_service_understand_each_other(world: World, tmp_path
         assert [report.id for report in client.reports.list(release_id)] == [ordered.id]
         summary = client.reports.summary(ordered.id)
         assert (summary.sentences, summary.look_at) == (("“a” <b>",), ("SECRET-OF-THE-ROWS",))
-        file = client.read_release(release_id).sealed_report(tmp_path / "report.html")
+        file = client.read_release(release_id).owner_report(tmp_path / "report.html")
         assert file.read_text().rstrip() == HTML
         client.reports.delete(ordered.id)
         with pytest.raises(NotFound):

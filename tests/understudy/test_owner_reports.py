@@ -51,7 +51,7 @@ def answers() -> tuple[httpx.Response, ...]:
 def test_a_release_writes_its_report_where_only_this_user_reads_it(tmp_path: Path) -> None:
     script, file = Script(*answers()), tmp_path / "report.html"
     with client_of(script) as client:
-        assert client.read_release("r").sealed_report(file, target="sick") == file
+        assert client.read_release("r").owner_report(file, target="sick") == file
     assert file.read_bytes() == HTML
     assert file.stat().st_mode & 0o777 == 0o600
     assert [request.method for request in script.requests] == ["GET", "POST", "GET", "GET", "GET"]
@@ -65,7 +65,7 @@ def test_so_does_a_release_of_the_asynchronous_client(tmp_path: Path) -> None:
     async def send() -> Path:
         transport = httpx.MockTransport(script.answer)
         async with AsyncClient("http://service", key="k", transport=transport, sleep=no_pause) as client:
-            return await (await client.read_release("r")).sealed_report(file)
+            return await (await client.read_release("r")).owner_report(file)
 
     assert asyncio.run(send()) == file
     assert file.read_bytes() == HTML

@@ -191,7 +191,7 @@ class AsyncRelease(ReleaseFacts):
             self.id, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant_id
         )
 
-    async def sealed_report(self, target_file: Path | str, *, target: str | None = None) -> Path:
+    async def owner_report(self, target_file: Path | str, *, target: str | None = None) -> Path:
         """Have the release compared with the real rows and write the report (owner); NOT differentially private.
 
         Args:

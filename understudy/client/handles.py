@@ -187,7 +187,7 @@ class Release(ReleaseFacts):
             self.id, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant_id
         )
 
-    def sealed_report(self, target_file: Path | str, *, target: str | None = None) -> Path:
+    def owner_report(self, target_file: Path | str, *, target: str | None = None) -> Path:
         """Have the release compared with the real rows and write the report (owner); NOT differentially private.
 
         Args:

@@ -27,7 +27,7 @@ TAKEN = Decoded(PIXELS, "taken")
 END_SECONDS = 60.0
 
 # A child that does what some contents tell it, in the place where the library would be brought to do it.
-DEEDS: Final = """
+ACTIONS: Final = """
         if content == b"end": os._exit(1)
         if content == b"spin":
             while True: pass
@@ -48,9 +48,9 @@ def obedient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Path(image_child.__file__).read_text()
     source = source.replace("def decoded(", "def _really_decoded(", 1)
     source = source.replace("IMAGE_CPU_SECONDS: Final = 5.0", "IMAGE_CPU_SECONDS: Final = 0.3")
-    deeds = f"\ndef decoded(content, **shape):\n    if True:{DEEDS}\n"
+    actions = f"\ndef decoded(content, **shape):\n    if True:{ACTIONS}\n"
     child = tmp_path / "child.py"
-    child.write_text(source.replace("\ndef _opened(", deeds + "\ndef _opened(", 1))
+    child.write_text(source.replace("\ndef _opened(", actions + "\ndef _opened(", 1))
     monkeypatch.setattr(image_child, "__file__", str(child))
 
 
@@ -71,9 +71,9 @@ _TRIAL: Final = """
 import os, resource, socket, sys
 from core.data.intake.image_child import confine
 confine(int(sys.argv[1]))
-for deed in sys.argv[2:]:
+for action in sys.argv[2:]:
     try:
-        exec(deed)
+        exec(action)
     except (OSError, ValueError, MemoryError):
         os.write(1, b"refused\\n")
     else:
@@ -83,9 +83,9 @@ os._exit(0)
 
 
 def test_a_confined_process_can_do_nothing_but_count() -> None:
-    deeds = list(FORBIDDEN.values())
+    actions = list(FORBIDDEN.values())
     done = subprocess.run(
-        [sys.executable, "-c", _TRIAL, str(os.getpid()), *deeds],
+        [sys.executable, "-c", _TRIAL, str(os.getpid()), *actions],
         capture_output=True,
         check=True,
         cwd=ROOT,

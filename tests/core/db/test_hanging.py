@@ -23,7 +23,7 @@ def one(database: Database) -> object:
         return session.scalar(text("SELECT 1"))
 
 
-def test_statements_commits_and_glances_end_and_nothing_stays_open(
+def test_statements_commits_and_autocommit_reads_end_and_nothing_stays_open(
     database: Database, database_url: str, postgres_server: PostgresServer
 ) -> None:
     begun, ended = threading.Barrier(4), []
@@ -46,13 +46,13 @@ def test_statements_commits_and_glances_end_and_nothing_stays_open(
             held.wait(timeout=60)
             session.execute(text("SELECT 2"))
 
-    def glance() -> None:
+    def autocommit_read() -> None:
         held.wait(timeout=60)
-        database.glance(lambda session: session.scalar(text("SELECT 1")))
+        database.autocommit_read(lambda session: session.scalar(text("SELECT 1")))
 
     held = threading.Event()
-    threads = [threading.Thread(target=inside, args=(work,)) for work in (commit, statement, glance)]
-    database.glance(lambda session: session.scalar(text("SELECT 1")))
+    threads = [threading.Thread(target=inside, args=(work,)) for work in (commit, statement, autocommit_read)]
+    database.autocommit_read(lambda session: session.scalar(text("SELECT 1")))
     for thread in threads:
         thread.start()
     begun.wait(timeout=60)

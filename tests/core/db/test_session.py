@@ -140,12 +140,12 @@ def backend(session):
     return session.execute(text("SELECT pg_backend_pid()")).scalar_one()
 
 
-class TestGlance:
+class TestAutocommitRead:
     def test_the_server_refuses_writes(self, database):
         with pytest.raises(DatabaseRefused):
-            database.glance(lambda session: session.execute(text("DELETE FROM budgets")))
+            database.autocommit_read(lambda session: session.execute(text("DELETE FROM budgets")))
         with pytest.raises(ReadOnlyTransaction):
-            database.glance(lambda session: on_commit(session, lambda: None))
+            database.autocommit_read(lambda session: on_commit(session, lambda: None))
 
     def test_each_statement_sees_what_is_committed_when_it_begins(self, database):
         def look_twice(session):
@@ -153,27 +153,27 @@ class TestGlance:
             in_transaction(database, lambda other: other.add(budget()))
             return session.scalar(text("SELECT count(*) FROM budgets")) - before
 
-        assert database.glance(look_twice) == 1
+        assert database.autocommit_read(look_twice) == 1
 
     def test_it_leaves_no_transaction_behind_and_keeps_what_it_read(self, database):
         in_transaction(database, lambda session: session.add(budget(epsilon_cap=1.0, delta_cap=0.5)))
-        row = database.glance(lambda session: session.scalars(select(Budget)).one())
+        row = database.autocommit_read(lambda session: session.scalars(select(Budget)).one())
         assert row.epsilon_cap == 1.0
-        pid = database.glance(backend)
+        pid = database.autocommit_read(backend)
         question = text("SELECT state FROM pg_stat_activity WHERE pid = :pid")
         with database.transaction() as session:
             assert session.execute(question, {"pid": pid}).scalar_one() == "idle"
 
     def test_connections_that_died_meanwhile_are_replaced_unseen(self, database):
-        pid = database.glance(backend)
+        pid = database.autocommit_read(backend)
         with database.transaction() as session:
             session.execute(text("SELECT pg_terminate_backend(:pid, 10000)"), {"pid": pid})
-        assert database.glance(backend) != pid
+        assert database.autocommit_read(backend) != pid
 
     def test_a_server_that_is_not_there(self):
         database = Database("postgresql://nobody@/nothing?host=/nowhere")
         with pytest.raises(DatabaseUnavailable):
-            database.glance(backend)
+            database.autocommit_read(backend)
 
 
 class TestErrors:

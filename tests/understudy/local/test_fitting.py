@@ -76,7 +76,7 @@ def fitted(ledgers: Path) -> Fitted:
     return trained
 
 
-def test_the_owner_of_the_rows_has_a_sealed_report(fitted: Fitted, tmp_path: Path) -> None:
+def test_the_owner_of_the_rows_has_an_owner_report(fitted: Fitted, tmp_path: Path) -> None:
     left = tmp_path / "report.html.part"
     left.write_text("left by a crash, for everybody to read")
     left.chmod(0o644)
