@@ -31,7 +31,8 @@ def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] =
         alone: codes that are never merged, such as missing values among numbers.
 
     Returns:
-        (codes,) the group of every code, from 0 without a gap.
+        (codes,) the group of every code, from 0 without a gap. Where none are merged, every code is its own group, because
+        counts then state no groups.
     """
     if len(law) <= most:
         return np.arange(len(law))
@@ -49,7 +50,8 @@ def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] =
         held += weights[code]
         if held >= share:
             group, held = group + 1, 0.0
-    return np.unique(groups, return_inverse=True)[1].reshape(-1)
+    different, numbered = np.unique(groups, return_inverse=True)
+    return numbered.reshape(-1) if len(different) < len(law) else np.arange(len(law))
 
 
 def sums_of_groups(values: Floats, groups: Groups) -> Floats:

@@ -68,6 +68,13 @@ class ReleasedCounts:
     tables: tuple[CountTable, ...]
     groups: tuple[Groups, ...]
 
+    def __post_init__(self) -> None:
+        for of_codes, count, codes in zip(self.groups, self.group_counts, self.cardinalities, strict=True):
+            # `merged` does not list such a column, so its readers take each code for its group.
+            assert count < codes or np.array_equal(of_codes, np.arange(codes)), (
+                "codes that are not merged have an order"
+            )
+
     @property
     def group_counts(self) -> tuple[int, ...]:
         """Groups of every column."""
@@ -164,7 +171,9 @@ def _merged(merged: object, cardinalities: tuple[int, ...]) -> tuple[Groups, ...
     groups: list[Groups] = []
     for listed, codes in zip(merged, cardinalities, strict=True):
         if listed is not None and not (
-            _are_whole(listed, least=0) and len(listed) == codes and max(listed) + 1 == len(set(listed))
+            _are_whole(listed, least=0)
+            and len(listed) == codes
+            and max(listed) + 1 == len(set(listed)) < codes
         ):
             raise _invalid("does not say which codes were merged")
         groups.append(np.arange(codes) if listed is None else np.array(listed, dtype=np.int64))

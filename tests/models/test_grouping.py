@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from core.artifacts.counts import ReleasedCounts
 from core.plan.counting_rules import FEWEST_GROUPS, MOST_GROUP_CELLS, groups_wanted
 from core.plan.plan import Plan
 from models.anchor import FIRST_ROUND, SECOND_ROUND
@@ -19,6 +21,7 @@ from models.grouping import (
     group_counts,
     sums_of_groups,
 )
+from models.idpgan.counts import released_counts
 from models.idpgan.measurement import Measurement, groups_of, layout_of, measure
 from models.randomness import KeyedStreams, Purpose
 from tests.models.idpgan.jobs import small_plan
@@ -45,6 +48,45 @@ def test_codes_that_are_few_enough_are_their_own_groups_and_others_never_become_
         assert groups.tolist() == list(range(len(law)))
     # Each but the last ends because it holds half a share, or because a code of a whole share is next.
     assert groups.max() + 1 <= 3 * most + 1
+
+
+@given(law=LAWS, most=st.integers(2, 20), ordered=st.booleans(), last_alone=st.booleans())
+def test_codes_of_which_none_is_merged_are_their_own_groups(law, most, ordered, last_alone):
+    """Counts state no groups of such columns, so a reader takes each code for its group."""
+    alone = (0, len(law) - 1) if last_alone else (0,)
+    groups = group_codes(law, most=most, ordered=ordered, alone=alone)
+    if groups.max() + 1 == len(law):
+        assert groups.tolist() == list(range(len(law)))
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_written_column_agrees_with_the_pairs_that_it_is_in(ordered):
+    """Its values are as uneven as an insurer's numbers, which a draft declares as special values beside one bin."""
+    rng = np.random.default_rng(5)
+    law = np.array([0.36, 0.25, 0.14, 0.09, 0.07, 0.04, 0.03, 0.02])
+    first = rng.permutation(np.repeat(np.arange(8), (law * 3000).astype(int)))
+    table = PrivateTable(
+        codes=np.column_stack([first, rng.integers(0, 3, len(first)), first % 2]).astype(np.int16),
+        unit_of_record=np.arange(len(first)),
+        cardinalities=(8, 3, 2),
+        target_index=2,
+        ordered=(ordered, False, False),
+        alone=((0, 1, 2, 3, 4, 5, 6), (), ()),
+    )
+    plan = dataclasses.replace(small_plan(table, critic=False, epsilon=1.0), declared_size=300)
+    assert plan.summed is not None
+    assert not plan.summed.combinations
+    counts = released_counts(measure(table, plan, KeyedStreams(KEY)), table, plan)
+    assert counts is not None
+    read = ReleasedCounts.from_bytes(counts.to_bytes())
+    assert read.group_counts[0] == 8, "no code is merged"
+    tables = {found.columns: found for found in read.tables}
+    alone = tables[0,].cells * read.step
+    for columns, pair in tables.items():
+        if columns[0] == 0 and len(columns) > 1:
+            summed = pair.cells.sum(axis=tuple(range(1, pair.cells.ndim))) * read.step
+            std = math.hypot(pair.noise_std * math.sqrt(pair.cells[0].size), tables[0,].noise_std)
+            assert np.abs(summed - alone).max() < 5 * std, columns
 
 
 @given(law=LAWS, most=st.integers(2, 20))

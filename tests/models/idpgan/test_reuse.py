@@ -268,9 +268,9 @@ def test_counts_that_are_not_those_of_the_plan_are_refused():
     ):
         with pytest.raises(ValueError, match=why):
             require_usable(plan, earlier, **facts)
-    shifted = tuple(
-        groups if place == 2 else np.roll(groups, 1) for place, groups in enumerate(before.groups)
+    merged = tuple(
+        groups if place == 2 else np.maximum(groups - 1, 0) for place, groups in enumerate(before.groups)
     )
     twice = reusing(TABLE, first, (first, before), (first, before))
     with pytest.raises(ValueError, match="different groups"):
-        require_usable(twice, [before, dataclasses.replace(before, groups=shifted)], **facts)
+        require_usable(twice, [before, dataclasses.replace(before, groups=merged)], **facts)
