@@ -344,6 +344,16 @@ def grant_balances(session: Session, grants: Collection[Grant]) -> Mapping[UUID,
     }
 
 
+def grants_with_room(session: Session, grants: Collection[Grant], charge: Charge) -> Sequence[Grant]:
+    """Return those of several grants that would admit a charge now. There is no lock, so it may still be refused."""
+    balances = grant_balances(session, grants)
+    return [
+        grant
+        for grant in grants
+        if admit(balances[grant.id].cap, [balances[grant.id].balance.in_force, charge]).admitted
+    ]
+
+
 def summaries(session: Session, population_ids: Collection[UUID]) -> Mapping[UUID, Summary]:
     """Return the budgets of several populations, read in one statement."""
     heads = (

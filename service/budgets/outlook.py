@@ -3,7 +3,7 @@
 Nothing is locked or reserved, so another order may still come first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,10 +18,10 @@ from core.dp.remaining import gaussian_charge, remaining_epsilon
 from core.errors import BudgetRefused, Conflict
 from core.ledger import ledger_queries, repository
 from core.ledger.errors import GrantRefused, PopulationFrozen
-from core.ledger.ledger_queries import Summary
+from core.ledger.ledger_queries import GrantBalance, Summary
 from core.platform.access.roles import Principal, Role
 from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
-from service.grants.choosing import choose
+from service.grants.choosing import choose, newest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,9 @@ def look(
     grant, no_grant = None, None
     if grant_id is not None or principal.has(Role.ANALYST):
         try:
-            grant = choose(session, population_id, holder=principal.id, grant_id=grant_id, at=at)
+            grant = choose(
+                session, population_id, holder=principal.id, grant_id=grant_id, charge=charge, at=at
+            )
         except Conflict as refusal:
             no_grant = refusal.code
     found = ledger_queries.preview_admission(
@@ -122,36 +124,45 @@ def look_at_sizes(
     if summary.cap is None:
         return []
     usable = ledger_queries.open_grants(session, population_id, holder=principal.id, at=at)
-    grant = usable[0] if len(usable) == 1 else None
-    drawn = None if grant is None else repository.grant_balance(session, grant.id).in_force
-    return [(epsilon, _of_size(epsilon, summary, usable, drawn)) for epsilon in epsilons]
+    balances = ledger_queries.grant_balances(session, usable)
+    last = newest(usable).id if usable else None
+    return [(epsilon, _of_size(epsilon, summary, balances, last)) for epsilon in epsilons]
 
 
-def _of_size(epsilon: float, summary: Summary, usable: Sequence[Grant], drawn: Charge | None) -> Outlook:
+def _of_size(
+    epsilon: float, summary: Summary, balances: Mapping[UUID, GrantBalance], last: UUID | None
+) -> Outlook:
     assert summary.cap is not None, "sizes are looked at under a cap"
     charge = gaussian_charge(epsilon, summary.cap.default_job_delta())
     standing = summary.balance.in_force
     under_cap = Bound(
         cap=summary.cap, standing=standing, charge=charge, after=admit(summary.cap, [standing, charge])
     )
-    under_grant = None
-    if drawn is not None:
-        cap = Cap(epsilon=usable[0].epsilon, delta=usable[0].delta, rule=AdmissionRule(summary.rule))
-        under_grant = Bound(cap=cap, standing=drawn, charge=charge, after=admit(cap, [drawn, charge]))
+    under_grants = {
+        grant_id: Bound(
+            cap=one.cap,
+            standing=one.balance.in_force,
+            charge=charge,
+            after=admit(one.cap, [one.balance.in_force, charge]),
+        )
+        for grant_id, one in balances.items()
+    }
+    fitting = [grant_id for grant_id, bound in under_grants.items() if bound.after.admitted]
+    chosen = fitting[0] if len(fitting) == 1 else None if fitting else last
     refusal = None
     if summary.frozen_at is not None:
         refusal = PopulationFrozen.code
     elif not under_cap.after.admitted:
         refusal = BudgetRefused.code
-    elif under_grant is None:
-        refusal = GrantAmbiguous.code if usable else NoGrant.code
-    elif not under_grant.after.admitted:
+    elif chosen is None:
+        refusal = GrantAmbiguous.code if under_grants else NoGrant.code
+    elif chosen not in fitting:
         refusal = GrantRefused.code
     return Outlook(
         refusal=refusal,
         cap=under_cap,
-        grant=under_grant,
-        grant_id=None if under_grant is None else usable[0].id,
+        grant=None if chosen is None else under_grants[chosen],
+        grant_id=chosen,
     )
 
 

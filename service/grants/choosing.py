@@ -1,27 +1,39 @@
-"""Selects the grant to charge for an order: the given one, or the analyst's only open one."""
+"""Selects the grant to charge for an order: the given one, or the analyst's only open one in which the order fits."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from core.db.tables.grant import Grant
+from core.dp.charge import Charge
 from core.ledger import ledger_queries
 from core.ledger.errors import BudgetNotSet, GrantClosed, GrantNotFound, PopulationFrozen
 from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
 
 
 def choose(
-    session: Session, population_id: UUID, *, holder: UUID, grant_id: UUID | None, at: datetime
+    session: Session,
+    population_id: UUID,
+    *,
+    holder: UUID,
+    grant_id: UUID | None,
+    charge: Charge,
+    at: datetime,
 ) -> Grant:
     """The holder's grant that an order is charged to.
+
+    Of several open grants an order that names none takes the only one in which it fits: used-up grants stay open until
+    they expire, and must not stop an order under a new one. If it fits in none, it takes the newest, whose refusal says how
+    much is left.
 
     Raises:
         GrantNotFound: The given grant is not on this population, or someone else's.
         GrantClosed: The given grant is closed.
         PopulationFrozen, BudgetNotSet: No open grant, and this is the more helpful reason for the refusal.
         NoGrant: No open grant.
-        GrantAmbiguous: Several open grants, and none is given.
+        GrantAmbiguous: None is given, and the order fits in several open grants.
     """
     usable = ledger_queries.open_grants(session, population_id, holder=holder, at=at)
     if grant_id is not None:
@@ -37,8 +49,16 @@ def choose(
             )
         raise NoGrant
     if len(usable) > 1:
-        raise GrantAmbiguous([grant.id for grant in usable])
+        fitting = ledger_queries.grants_with_room(session, usable, charge) or [newest(usable)]
+        if len(fitting) > 1:
+            raise GrantAmbiguous([grant.id for grant in fitting])
+        return fitting[0]
     return usable[0]
+
+
+def newest(grants: Sequence[Grant]) -> Grant:
+    """The grant that was given last."""
+    return max(grants, key=lambda grant: grant.created_at)
 
 
 def _refuse(session: Session, population_id: UUID, holder: UUID, grant_id: UUID) -> Grant:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from core.data.sealing import seal_bytes
 from core.db.tables.dataset import Dataset
+from core.dp.charge import charge_of
 from core.jobs.orders import place_order
 from core.ledger import ledger_queries
 from core.plan.devices import device_of
@@ -136,6 +137,7 @@ class Ordering:
         clock = self._context.clock
         room.require_job(session, self._principal.id, limit=self._context.settings.quota_queued_jobs)
         named = named_grants(self._order)
+        charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
         payers = []
         for dataset_id in in_plans_order(plan, self._order.dataset_id):
             each = repository.visible(session, dataset_id, self._principal)
@@ -144,6 +146,7 @@ class Ordering:
                 each.population_id,
                 holder=self._principal.id,
                 grant_id=named[dataset_id],
+                charge=charge,
                 at=clock.now(),
             )
             payers.append((each, grant.id))

@@ -213,7 +213,11 @@ def test_a_quote_tells_the_cap_and_the_grant_as_the_order_meets_them(world: Worl
     assert (quote["fits"], quote["refusal"], quote["grant"]["id"]) == (True, None, grant)
     assert quote["grant"]["remaining_epsilon_after"] == quote["remaining_epsilon_after"]
     small = world.give(dataset_id, epsilon=0.5)
-    assert world.analyst.post("/v1/quotes", body).json()["refusal"] == "grant-ambiguous"
+    assert world.analyst.post("/v1/quotes", body).json()["grant"]["id"] == grant, (
+        "the only one in which it fits"
+    )
+    both = world.analyst.post("/v1/quotes", body | {"epsilon": 0.1}).json()
+    assert (both["fits"], both["refusal"], both["grant"]) == (False, "grant-ambiguous", None)
     refused = world.analyst.post("/v1/quotes", body | {"grant_id": small}).json()
     assert (refused["fits"], refused["refusal"]) == (False, "grant-refused")
     require_problem(world.order(dataset_id, grant_id=small), status=409, code="grant-refused")

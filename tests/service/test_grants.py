@@ -31,6 +31,24 @@ def test_the_only_open_grant_is_taken_and_of_several_one_is_named(world: World) 
     assert [entry["grant_id"] for entry in world.movements(dataset_id)] == [one, two]
 
 
+def test_a_used_up_grant_does_not_stand_in_the_way_of_a_new_one(world: World) -> None:
+    dataset_id = declared(world)
+    used = world.give(dataset_id, epsilon=0.3)
+    assert world.order(dataset_id, epsilon=0.3).status_code == 202
+    new = world.give(dataset_id, epsilon=0.4)
+    body = {"dataset_id": dataset_id, "epsilon": 0.4, "delta": 1e-6, "options": OPTIONS}
+    quote = world.analyst.post("/v1/quotes", body).json()
+    assert (quote["fits"], quote["grant"]["id"]) == (True, new)
+    assert world.order(dataset_id, epsilon=0.4).status_code == 202
+    assert [entry["grant_id"] for entry in world.movements(dataset_id)] == [used, new]
+    world.clock.advance(seconds=60)
+    newest = world.give(dataset_id, epsilon=0.2)
+    refused = require_problem(world.order(dataset_id, epsilon=0.3), status=409, code="grant-refused")
+    assert "0.2" in refused["detail"], "the newest grant, in which it does not fit, says what is left"
+    assert world.order(dataset_id, epsilon=0.1).status_code == 202
+    assert world.movements(dataset_id)[-1]["grant_id"] == newest
+
+
 def test_nobody_draws_on_a_grant_of_another_person_or_population(world: World) -> None:
     dataset_id, elsewhere = declared(world), declared(world)
     colleague = world.caller(Role.ANALYST)

@@ -13,7 +13,7 @@ Conflict
   * RequestAlreadyOpen    409  one open request per analyst and dataset
   * RequesterNotMember    409  who asked is no longer a member, so the grant could not be used
   * NoGrant               409  an analyst's order draws on a grant, and there is none
-  * GrantAmbiguous        409  there are several, and the order names none
+  * GrantAmbiguous        409  it fits in several, and the order names none
 """
 
 from collections.abc import Sequence
@@ -136,13 +136,13 @@ class NoGrant(Conflict):
 
 
 class GrantAmbiguous(Conflict):
-    """The analyst has several open grants on this dataset, and the order names none."""
+    """The order fits in several open grants of the analyst on this dataset, and names none."""
 
     code = "grant-ambiguous"
 
     def __init__(self, grant_ids: Sequence[UUID]) -> None:
         super().__init__(
-            "You have several open grants on this dataset, and the order does not say which one it draws on.",
+            "The order fits in several of your open grants on this dataset, and does not say which one it draws on.",
             remedy="Name one of them as grant_id, or with --grant; GET /v1/datasets/{id}/grants lists them.",
             grant_ids=[str(grant_id) for grant_id in grant_ids],
         )
