@@ -11,6 +11,17 @@ def suggestion(name: str, names: Sequence[str]) -> str:
         name: As somebody wrote it.
         names: The known ones.
     """
+    close = nearest(name, names)
+    return f"; did you mean {close!r}?" if close else ""
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the known name that is nearly the written one, or None.
+
+    Args:
+        name: As somebody wrote it.
+        names: The known ones.
+    """
     lowered = {known.lower(): known for known in names}
     close = get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.75)
-    return f"; did you mean {lowered[close[0]]!r}?" if close else ""
+    return lowered[close[0]] if close else None

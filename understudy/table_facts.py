@@ -104,6 +104,23 @@ def _opened(path: Path) -> Iterator[Any]:
             yield raw
 
 
+def header_of(path: Path, *, delimiter: str, quote: str | None) -> list[str]:
+    """The fields of the first record of a CSV file, plain or gzipped, of at most a megabyte.
+
+    Raises:
+        OSError, EOFError, UnicodeDecodeError, csv.Error: the file cannot be read so.
+    """
+    with _opened(path) as file:
+        line = file.readline(1 << 20).decode("utf-8-sig")
+    rows = csv.reader(
+        [line],
+        delimiter=delimiter,
+        quotechar=quote,
+        quoting=csv.QUOTE_MINIMAL if quote is not None else csv.QUOTE_NONE,
+    )
+    return [name.strip() for name in next(rows, [])]
+
+
 def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tuple[Dialect, list[str]]:
     """Delimiter, header and column names from the first lines.
 

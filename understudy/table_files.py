@@ -1,11 +1,15 @@
 """The private table and its declared domain as files, checked before anything is started or sent."""
 
+import csv
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import InputUnusable
+from understudy.near_names import nearest
+from understudy.table_facts import header_of, is_parquet
 from understudy.uploads import CONTENT_TYPES
 
 DECLARED_SIZE = "declared_size"
@@ -39,8 +43,8 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
         declared_size: the public size, or None to take it from the domain file.
 
     Raises:
-        InputUnusable: if a file is missing or of unknown format, the domain is an unconfirmed draft, or no size is
-            declared.
+        InputUnusable: if a file is missing or of unknown format, the domain is an unconfirmed draft, no size is declared, or
+            the header of a CSV file lacks a declared column.
     """
     if not rows.is_file():
         message = f"there is no file {rows}"
@@ -64,7 +68,41 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
             "number of rows is private and is therefore never taken from the file"
         )
         raise InputUnusable(message)
+    _require_columns(rows, domain)
     return TableFiles(rows=rows, domain=without_notes(domain), declared_size=size)
+
+
+def _require_columns(rows: Path, domain: Mapping[str, Any]) -> None:
+    """Refuse a CSV file whose header lacks a declared column, before a service is started or asked.
+
+    The service checks every file again, and files of other formats it checks alone. A name of the file is shown only where it is
+    nearly a declared one: the first line of a file without a header holds values of a person.
+    """
+    form: dict[str, Any] = {"delimiter": ",", "quote": '"', "header": True} | dict(domain.get("csv") or {})
+    declared = [str(column["name"]) for column in domain.get("columns") or () if "name" in column]
+    if not declared or not form["header"] or is_parquet(rows):
+        return
+    try:
+        found = header_of(rows, delimiter=form["delimiter"], quote=form["quote"])
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, TypeError):
+        return
+    missing = [name for name in declared if name not in found]
+    if not missing:
+        return
+    if len(missing) == len(declared):
+        message = (
+            f"{rows.name}: its first line names none of the declared columns. Is it another file, are its fields separated by another"
+            ' sign than the "delimiter" under "csv" in the domain, or has it no header ("header": false)?'
+        )
+        raise InputUnusable(message)
+    others = [name for name in found if name not in declared]
+    near = [nearest(name, others) for name in missing]
+    named = "; ".join(
+        f"{name!r} (is it {other!r}, column {found.index(other) + 1} of the file?)" if other else repr(name)
+        for name, other in zip(missing, near, strict=True)
+    )
+    message = f"{rows.name} lacks declared columns: {named}. Rename them in the file or in the domain, or take them out of the domain"
+    raise InputUnusable(message)
 
 
 def marked(document: object) -> bool:

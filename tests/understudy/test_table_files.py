@@ -56,6 +56,45 @@ def test_missing_files_and_unknown_formats_are_named(rows: Path, tmp_path: Path)
         read_table_files(sheet, domain, declared_size=None)
 
 
+WARDS = [{"name": "age_band", "kind": "categorical"}, {"name": "ward", "kind": "categorical"}]
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("ward,age_bnad,x", "'age_band' (is it 'age_bnad', column 2 of the file?)"),
+        ("ward,Smith,x", "lacks declared columns: 'age_band'. Rename"),
+        ("Smith,52,x", "names none of the declared columns"),
+    ],
+)
+def test_a_column_that_is_called_otherwise_is_named_before_anything_starts(
+    rows: Path, header: str, said: str
+) -> None:
+    domain = write_domain(rows.parent, declared_size=3, columns=WARDS)
+    rows.write_text(f"{header}\nA,1,2\n")
+    with pytest.raises(InputUnusable) as refusal:
+        read_table_files(rows, domain, declared_size=None)
+    assert said in str(refusal.value)
+    assert "Smith" not in str(refusal.value), "the first line of a file without a header is a person's"
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ({}, "ward,age_band\nA,1\n"),
+        ({}, '\ufeff"age_band", ward\nA,1\n'),
+        ({"delimiter": ";"}, "age_band;ward\n"),
+        ({"header": False}, "Smith,1\n"),
+    ],
+)
+def test_declared_columns_may_come_in_any_order_and_form(
+    rows: Path, form: dict[str, object], text: str
+) -> None:
+    domain = write_domain(rows.parent, declared_size=3, columns=WARDS, csv=form)
+    rows.write_text(text)
+    assert read_table_files(rows, domain, declared_size=None).declared_size == 3
+
+
 def test_a_domain_that_is_no_json_object_is_named_with_its_line_but_not_its_content(rows: Path) -> None:
     broken = rows.parent / "broken.json"
     broken.write_text('{\n"columns": [\n canary ]}')
@@ -133,5 +172,6 @@ def test_a_refusal_of_the_domain_names_file_line_and_column(tmp_path: Path) -> N
 def test_notes_are_not_sent(rows: Path) -> None:
     column = {"name": "age", "kind": "ignored", "_note": "about 5 % of the rows"}
     file = write_domain(rows.parent, declared_size=3, columns=[column], _note="about the rows")
+    rows.write_text("age\n1\n")
     table = read_table_files(rows, file, declared_size=None)
     assert "rows" not in json.dumps(table.domain)
