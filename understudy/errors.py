@@ -88,7 +88,8 @@ def library_missing(purpose: str, library: str | None, *, extra: str = "all") ->
         library: The library's name, as its import failed.
         extra: The smallest extra that has it.
     """
-    return NotInstalled(f"{purpose} needs {library}, of the extra `{extra}`: {how_to_install(extra)}")
+    whole = "" if extra == "all" else "; the extra `all` has it, too, with everything else"
+    return NotInstalled(f"{purpose} needs {library}, of the extra `{extra}`: {how_to_install(extra)}{whole}")
 
 
 class JobEnded(UnderstudyError):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from understudy.client import Client
 from understudy.connection import Connection
 from understudy.errors import ApprovalPending, Conflict, Forbidden, JobDoesNotFit, NotFound
+from understudy.quote_labels import refused_by_cap
 from understudy.results.datasets import Dataset
 from understudy.results.governance import BudgetRequest
 from understudy.results.jobs import Quote
@@ -83,12 +84,7 @@ def obtain_grant(
         JobDoesNotFit: if no grant would help.
         ApprovalPending: if a request was filed and no key here can approve it.
     """
-    refusal = ask(None).refusal
-    if refusal in HOPELESS:
-        raise JobDoesNotFit(
-            f"the job does not fit into what is left of the dataset's budget [{refusal}]; "
-            f"`understudy ledger {dataset.id}` shows why, an admin can raise the cap with a reason"
-        )
+    require_hope(ask(None), dataset)
     me = analyst.governance.who_am_i().principal_id
     for grant in analyst.governance.list_grants(dataset.id):
         if grant.state == "open" and grant.holder_id == me and ask(grant.id).fits:
@@ -98,6 +94,29 @@ def obtain_grant(
     request = analyst.governance.file_request(dataset.id, epsilon=epsilon, delta=delta, purpose=purpose)
     say(f"Budget request {request.id} filed: epsilon {epsilon:g}, delta {delta:g}, {purpose!r}.")
     return approve(connection, request, say)
+
+
+def require_hope(quote: Quote, dataset: Dataset) -> None:
+    """Refuse a job that no grant would help, with what it costs and what is left.
+
+    Args:
+        quote: of the job.
+        dataset: whose budget.
+
+    Raises:
+        JobDoesNotFit: if the cap refuses it, or the dataset is frozen or its ledger broken.
+    """
+    if quote.refusal not in HOPELESS:
+        return
+    why = (
+        refused_by_cap(quote)
+        if quote.refusal == "budget-refused"
+        else "The dataset's budget admits no job at all now"
+    )
+    raise JobDoesNotFit(
+        f"the job does not fit into what is left of the dataset's budget. {why} [{quote.refusal}]. "
+        f"`understudy ledger {dataset.id}` lists what was spent; an admin can raise the cap with a reason. Nothing was spent"
+    )
 
 
 def approve(connection: Connection, request: BudgetRequest, say: Say) -> str:

@@ -13,7 +13,7 @@ from understudy.client.handles import Job
 from understudy.connection import Connection
 from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
-from understudy.grant_requests import introduce, obtain_grant, settle_pending
+from understudy.grant_requests import introduce, obtain_grant, require_hope, settle_pending
 from understudy.intake import upload
 from understudy.near_names import suggestion
 from understudy.publication import (
@@ -56,7 +56,13 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
     with connection.client("owner") as owner, connection.client("analyst") as analyst:
         same = same_population(owner, order)
         if same is not None:
+            screen.say(
+                f"A dataset named {order.name!r} exists: this one counts as a new version of the same population and "
+                "shares its budget. If these are other people, give another --name."
+            )
             settle_earlier(connection, owner, analyst, same, order, screen)
+            if order.budget is None:
+                require_room(owner, analyst, same, order)
         dataset = declare(owner, order, same, screen)
         introduce(owner, analyst, dataset)
         amounts = quoted(analyst, dataset, order)
@@ -129,6 +135,26 @@ def settle_earlier(
     settle_pending(connection, analyst, same.population_id, amounts, screen.say)
 
 
+def require_room(owner: Client, analyst: Client, same: Dataset, order: Order) -> None:
+    """Refuse an order that the population's cap does not admit, before a new version is declared.
+
+    Args:
+        owner: a client of the owner.
+        analyst: a client of the analyst.
+        same: the newest dataset of the same population.
+        order: what to publish.
+
+    Raises:
+        JobDoesNotFit: if it does not fit.
+    """
+    introduce(owner, analyst, same)
+    try:
+        quote = analyst.ask_quote(same.id, **order.terms)
+    except InvalidInput:  # the earlier version has another domain, on which this order is impossible
+        return
+    require_hope(quote, same)
+
+
 def same_population(owner: Client, order: Order) -> Dataset | None:
     """Return the newest dataset of the same name, whose population the order's rows belong to.
 
@@ -166,11 +192,6 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
     if near:
         screen.say(
             f"This is the first dataset named {order.name!r}{near} Under a new name the same people get a second budget."
-        )
-    if same is not None:
-        screen.say(
-            f"A dataset named {order.name!r} exists: this one counts as a new version of the same population and "
-            "shares its budget. If these are other people, give another --name."
         )
     screen.say(f"Dataset {dataset.id}: {declared(order.table.domain)} declared.")
     for warning in dataset.document.get("warnings", ()):

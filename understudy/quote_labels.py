@@ -215,6 +215,21 @@ def _report(document: Json) -> list[str]:
     ]
 
 
+def refused_by_cap(quote: Quote) -> str:
+    """Say what an order costs and what is left of the cap that refuses it, in a sentence without its last stop.
+
+    Args:
+        quote: the quote, refused with `budget-refused`.
+    """
+    left, epsilon, guarantee = take(quote.document, "remaining_epsilon_after", "epsilon", "guarantee")
+    if epsilon["reported"] > left:
+        return f"It costs epsilon {epsilon['reported']:.4g}, and the dataset's cap has {left:.4g} left for one more order"
+    return (
+        f"It costs epsilon {epsilon['reported']:.4g} and delta {guarantee['delta']:.4g}; of the dataset's cap epsilon {left:.4g} is"
+        " left for one more order at a smaller delta"
+    )
+
+
 def room_lines(quote: Quote) -> list[str]:
     """Say whether an order fits under the cap and the grant; where a grant lacks, what it costs, what is left and how to get more.
 
@@ -224,6 +239,11 @@ def room_lines(quote: Quote) -> list[str]:
     left, grant, epsilon = take(quote.document, "remaining_epsilon_after", "grant", "epsilon")
     under_cap = "" if left is None else f"; available under the cap after it: epsilon {left:.4g}"
     costs = f"  fits into the budget: NO. It costs epsilon {epsilon['reported']:.4g}, and"
+    if quote.refusal == "budget-refused" and left is not None:
+        return [
+            f"  fits into the budget: NO. {refused_by_cap(quote)}",
+            "  order with a smaller epsilon or delta, or ask an admin to raise the cap with a reason",
+        ]
     if quote.refusal == "no-grant":
         ask = "  ask for a grant: `understudy budget request`, or the dataset's page"
         return [f"{costs} you have no open grant{under_cap}", ask]

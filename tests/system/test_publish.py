@@ -117,8 +117,25 @@ def test_the_same_table_again_is_refused_because_its_budget_is_spent(
     refused = understudy_here("publish", table.rows, *words, "--data-folder", shared_up.data_folder)
     assert refused.returncode == 1
     assert "same population" in refused.stdout
-    assert "budget-refused" in refused.stderr
+    assert "It costs epsilon" in refused.stderr
+    assert "left for one more order [budget-refused]" in refused.stderr
+    with shared_up.connection.client("owner") as owner:
+        versions = [dataset for dataset in owner.list_datasets() if dataset.name == "rows"]
+    assert all(dataset.state == "ready" for dataset in versions), (
+        "nothing is declared for an order that cannot be"
+    )
     assert not (tmp_path / "synthetic.csv").exists()
+    words = (
+        "--domain",
+        table.domain,
+        *GUARANTEE,
+        "--out",
+        published.out,
+        "--data-folder",
+        shared_up.data_folder,
+    )
+    kept = understudy_here("publish", table.rows, *words)
+    assert "holds an earlier release; give another --out, or --force" in kept.stderr
 
 
 def test_the_other_commands_tell_about_the_release(published: Run, shared_up: Up, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ from understudy.embedded.background import background_stack, used_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, Published, Screen, counts_several_records
+from understudy.publishing import BUNDLE
 from understudy.publishing import publish as publish_order
 from understudy.table_files import read_table_files
 
@@ -141,6 +142,9 @@ def publish(
     no_owner_report: Annotated[
         bool, typer.Option("--no-owner-report", help="Do not wait for the owner report's summary.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the files of an earlier release in --out.")
+    ] = False,
     as_json: AsJson = False,
     *,
     service: Service,
@@ -173,6 +177,7 @@ def publish(
         raise InputUnusable("--model and --profile exclude each other: profiles are of generators")
     if model and selection is not None:
         raise InputUnusable("--model and --candidate exclude each other: candidates are generators")
+    require_new(out, force=force)
     table = read_table_files(rows, domain, declared_size=declared_size)
     require_rules(table.domain, domain)
     order = Order(
@@ -213,6 +218,22 @@ def publish(
     elif measured is not published:
         tell({}, (f"  {measured.files[-1].resolve()}", paid(measured)), as_json=False)
     warn(published, screen)
+
+
+def require_new(out: Path, *, force: bool) -> None:
+    """Refuse to write over an earlier release, whose budget is spent.
+
+    Args:
+        out: folder for the results.
+        force: whether its files may be replaced.
+
+    Raises:
+        InputUnusable: if it holds a bundle, and they may not.
+    """
+    if not force and (out / BUNDLE).exists():
+        raise InputUnusable(
+            f"{out} holds an earlier release; give another --out, or --force to replace its files"
+        )
 
 
 def warn(published: Published, screen: Screen) -> None:
@@ -340,8 +361,12 @@ def what_is_free(order: Order) -> str:
     if order.sample_rows not in {None, order.table.declared_size}:
         return f"More of them cost nothing: {sample}"
     several = counts_several_records(order) and order.sample_rows is None
-    many = "as the noisy count of records" if several else "as the declared size"
-    return f"They are as many {many}, because the file's number of rows is private. Any other number costs nothing: {sample}"
+    many = (
+        "as records were counted, with noise: the domain bounds how many of each unit count, so they may be fewer than the file's rows"
+        if several
+        else "as the declared size, because the file's number of rows is private"
+    )
+    return f"They are as many {many}. Any other number costs nothing: {sample}"
 
 
 def paid(published: Published) -> str:

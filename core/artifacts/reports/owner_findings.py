@@ -1,9 +1,11 @@
 """The findings of an owner report in sentences. NOT differentially private."""
 
+import math
 from collections.abc import Iterator
 from statistics import fmean
 from typing import Final
 
+from core.artifacts.reports.learning import Learning
 from core.artifacts.reports.owner_contents import OwnerReportContents
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.artifacts.reports.page import percent
@@ -69,7 +71,7 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
     if learning is not None and learning.from_synthetic[0].accuracy <= learning.majority:
         yield (
             "What was learnt from synthetic rows is no better than the most frequent answer: the target's dependence is lost."
-            if learning.from_real[0].accuracy > learning.majority
+            if learning.from_real[0].accuracy - learning.majority > _by_chance(learning)
             else "Even real rows teach no more than the most frequent answer: the classifiers do not tell how good synthetic rows are."
         )
     attacks = contents.attacks
@@ -79,3 +81,8 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
         yield "Synthetic rows are nearer to the records than other people's records are: check for memorised records."
     if attacks.copies.synthetic > attacks.copies.others + NO_LEAK:
         yield "More synthetic rows than records of other people equal a record: check for memorised records."
+
+
+def _by_chance(learning: Learning) -> float:
+    """How far an accuracy is from that of the most frequent answer by chance: two standard errors on the rows that test."""
+    return 2.0 * math.sqrt(learning.majority * (1.0 - learning.majority) / learning.tested_rows)

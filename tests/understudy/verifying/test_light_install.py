@@ -65,6 +65,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, bundle: Path)
     assert done.returncode == 1
     assert "of the extra `audit`: " in done.stderr
     assert how_to_install("audit") in done.stderr.replace("\n", "")
+    assert "the extra `all` has it, too" in done.stderr
 
 
 def test_the_schema_and_the_extra_are_part_of_the_distribution() -> None:
