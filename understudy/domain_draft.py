@@ -407,6 +407,9 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
 
 
 def nice_size(rows: int) -> int:
-    """The number of rows to one significant digit."""
-    power = int(10 ** (len(str(rows)) - 1))
-    return max(1, round(rows / power)) * power
+    """The number of rows to two significant digits, and to tens at least.
+
+    One digit would be wrong by up to a third: utility reports count half of that as an error of every column.
+    """
+    unit = max(10, 10 ** (len(str(rows)) - 2))
+    return max(1, (rows + unit // 2) // unit) * unit

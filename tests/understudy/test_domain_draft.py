@@ -12,7 +12,7 @@ import pytest
 from core.data.intake.intake import CSV, PARQUET, receive
 from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainUnconfirmed
-from understudy.domain_draft import MARK, codes_at_most, draft_domain, draft_frame, render_draft
+from understudy.domain_draft import MARK, codes_at_most, draft_domain, draft_frame, nice_size, render_draft
 from understudy.draft_categories import NOTE
 from understudy.draft_words import code_book
 from understudy.errors import InputUnusable, NotInstalled
@@ -28,6 +28,14 @@ LINES = [
     ),
 ]
 DATA = ("\n".join(LINES) + "\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [(1, 10), (14, 10), (155, 160), (3333, 3300), (1499, 1500), (8008, 8000), (99_999, 100_000)],
+)
+def test_the_declared_size_is_drafted_to_two_digits(rows: int, size: int) -> None:
+    assert nice_size(rows) == size
 
 
 def write(folder: Path, data: bytes, name: str = "rows.csv") -> Path:
@@ -196,7 +204,7 @@ def test_a_large_file_is_read_in_batches(tmp_path: Path):
     lines = "".join(f"{row},{row % 7000},w{row % 90},{row % 3}e2\n" for row in range(250_000))
     draft = draft_domain(write(tmp_path, ("id,n,w,x\n" + lines).encode()))
     assert [entry["kind"] for entry in draft["columns"]] == ["ignored", "numeric", "categorical", "numeric"]
-    assert draft["declared_size"] == 200_000
+    assert draft["declared_size"] == 250_000
 
 
 def test_the_rendered_draft_is_the_draft(tmp_path: Path):
