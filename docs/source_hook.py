@@ -21,7 +21,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     linked = {link["path"] for link in LINK.finditer((ROOT / PAGE).read_text())}
     for path in sorted(linked):
         style = HtmlFormatter(full=True, title=path, linenos="inline", lineanchors="L")
-        content = highlight((ROOT / path).read_text(), PythonLexer(), style)
+        made = highlight((ROOT / path).read_text(), PythonLexer(), style)
+        content = made.replace("<html>", '<html lang="en">', 1)
         files.append(File.generated(config, _place(path), content=content))
     return files
 

@@ -411,5 +411,5 @@ def nice_size(rows: int) -> int:
 
     One digit would be wrong by up to a third: utility reports count half of that as an error of every column.
     """
-    unit = max(10, 10 ** (len(str(rows)) - 2))
+    unit = int(max(10, 10 ** (len(str(rows)) - 2)))
     return max(1, (rows + unit // 2) // unit) * unit

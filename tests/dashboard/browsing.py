@@ -5,8 +5,9 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,15 @@ ARGUMENTS = (
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
 )
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
+GRAVE = {"serious", "critical"}
+HELD_TO = {"landmark-unique", "heading-order"}
+"""Rules of axe whose findings count although they are only moderate."""
+WHAT_IS_GRAVE = """(rules) => axe.run(document, { ...rules, resultTypes: ["violations"] }).then((found) => ({
+  passes: found.passes.length,
+  violations: found.violations.map((one) => [one.id, one.impact, one.nodes.map((node) => node.html.slice(0, 200))]),
+}))"""
+"""What a run of axe found; the whole of it would take longer to carry over than to find."""
 
 
 def browser_path() -> str:
@@ -88,3 +98,16 @@ BROKEN_OPTIONS = """() => {
   return found;
 }"""
 """The options of commands, such as `--epsilon`, that a page shows in one line, and those that it cuts."""
+
+
+def grave_findings(tab: Any, rules: Mapping[str, Sequence[str]] | None = None) -> list[Any]:
+    """What axe finds on a page that counts: rule, impact and elements.
+
+    Args:
+        tab: the page of the browser.
+        rules: options of `axe.run`; all rules by default.
+    """
+    tab.evaluate(f"window.axe || (() => {{ {AXE} }})()")
+    found = tab.evaluate(WHAT_IS_GRAVE, rules or {})
+    assert found["passes"], "nothing was looked at"
+    return [one for one in found["violations"] if one[1] in GRAVE or one[0] in HELD_TO]

@@ -16,17 +16,13 @@ import pytest
 from core.platform.access.roles import Role
 from service.dashboard.documentation import files
 from tests.dashboard import newer_journeys, previews
-from tests.dashboard.browsing import browser_path, chromium, served
+from tests.dashboard.browsing import browser_path, chromium, grave_findings, served
 from tests.dashboard.every_page import COMPUTED, PAGES
 from tests.dashboard.newer_scene import Newer, enrich
 from tests.dashboard.scene import Scene, lived_in
 from tests.dashboard.visitor import new_link
 from tests.service.world import CSV, World
 
-AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
-GRAVE = {"serious", "critical"}
-HELD_TO = {"landmark-unique", "heading-order"}
-"""Rules of axe whose findings count although they are only moderate."""
 MOST_BYTES = 100_000
 MOST_SHIFT = 0.1
 """Of what is called cumulative layout shift; from here on pages count as restless."""
@@ -54,11 +50,6 @@ _ON_PURPOSE = re.compile(r"status of (404|422)|ERR_FAILED")
 PART_BYTES = 400
 """So small that the rows of the journey are three parts."""
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1200, "height": 800}
-WHAT_IS_GRAVE = """(rules) => axe.run(document, { ...rules, resultTypes: ["violations"] }).then((found) => ({
-  passes: found.passes.length,
-  violations: found.violations.map((one) => [one.id, one.impact, one.nodes.map((node) => node.html.slice(0, 200))]),
-}))"""
-"""What a run of axe found; the whole of it would take longer to carry over than to find."""
 
 
 @dataclass
@@ -168,17 +159,13 @@ def _hold_to_the_bars(seen: Watched, path: str, *, dark: bool) -> None:
     seen.go(path)
     shifted = tab.evaluate(SHIFTS)
     assert shifted < MOST_SHIFT, f"{path} moves while it loads, by {shifted:.3f}"
-    tab.evaluate(f"(() => {{ {AXE} }})()")
     # Dark differs from light in colours alone.
     schemes: dict[str, dict[str, list[str]]] = {"light": {}} | (
         {"dark": {"runOnly": ["color-contrast"]}} if dark else {}
     )
     for scheme, rules in schemes.items():
         tab.emulate_media(color_scheme=scheme)
-        found = tab.evaluate(WHAT_IS_GRAVE, rules)
-        assert found["passes"], "nothing was looked at"
-        grave = [one for one in found["violations"] if one[1] in GRAVE or one[0] in HELD_TO]
-        assert grave == [], (path, scheme)
+        assert grave_findings(tab, rules) == [], (path, scheme)
     assert sum(seen.weights.values()) < MOST_BYTES, (path, seen.weights)
     hosts = {urlsplit(url).netloc for url in seen.weights}
     assert hosts == {urlsplit(seen.address).netloc}, "something came from elsewhere"

@@ -10,7 +10,7 @@ import pytest
 
 from docs.reference import REFERENCE
 from service.dashboard.rendering import EXPLAINED_BY, TEMPLATES
-from tests.dashboard.browsing import ARGUMENTS, BROKEN_OPTIONS, browser_path
+from tests.dashboard.browsing import ARGUMENTS, BROKEN_OPTIONS, browser_path, chromium, grave_findings
 
 ROOT = Path(__file__).parents[2]
 FETCHED = re.compile(
@@ -119,6 +119,33 @@ def test_a_long_name_in_a_table_breaks_between_its_words(site: Path) -> None:
         "<code>UNDERSTUDY_<wbr>MASTER_<wbr>KEY</code>" in (site / "reference" / "settings.html").read_text()
     )
     assert "<wbr>" not in (site / "start.html").read_text().split("<table")[0]
+
+
+def test_people_who_hear_a_page_are_told_what_is_a_dialog_and_what_a_list_of_pages(site: Path) -> None:
+    page = (site / "faq.html").read_text()
+    assert 'role="dialog" aria-label="Search"' in page
+    lists = re.findall(r'<nav class="md-nav" data-md-level="\d+" ([^>]*)>', page)
+    names = [re.fullmatch(r'aria-label="([^"]+)" aria-expanded="(?:true|false)"', found) for found in lists]
+    assert len(names) > 5
+    assert all(names), lists
+    assert 'html lang="en"' in next((site / "source").rglob("*.html")).read_text()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_accessible(site: Path, scheme: str) -> None:
+    """The same rules as for pages of the dashboard; the page of a wrong address is made to be served from the root."""
+    pages = sorted(page for page in site.rglob("*.html") if page.name != "404.html")
+    grave = {}
+    with chromium() as browser:
+        tab = browser.new_context(color_scheme=scheme, viewport={"width": 1200, "height": 800}).new_page()
+        for page in pages:
+            tab.goto(page.as_uri(), wait_until="load")
+            found = grave_findings(tab)
+            grave |= {page.name: found} if found else {}
+    assert len(pages) > 100
+    assert not grave
 
 
 @pytest.mark.long
