@@ -17,6 +17,7 @@ from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import encode
 from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
 from core.plan.domain.images import ImageDomain
+from service.wording.labels import count
 
 ROWS: Final = 2000
 OF_A_LABEL: Final = 8
@@ -25,6 +26,9 @@ MOST_IMAGES: Final = 256
 MOST_PIXELS: Final = 2**22
 COLUMNS: Final = 48
 LABELS: Final = 8
+_MISSING: Final = "(missing)"
+_FEW_BINS: Final = 2
+_WHOLE_FROM: Final = 100_000
 # Offset in the first chunk (IHDR) of every PNG.
 _SIZE: Final = struct.Struct(">II")
 _SIZE_AT: Final = 16
@@ -35,9 +39,9 @@ class Bar:
     """One bar.
 
     Args:
-        label: The category; empty for a bin of an ordered column.
+        label: The category, or the words of a special or missing value; empty for a bin of an ordered column.
         share: Share of the sampled rows, from 0 to 1.
-        height: Height relative to the column's tallest bar, from 0 to 100.
+        height: Length from 0 to 100: relative to the tallest bar among those of its list, of values apart their share in per cent.
     """
 
     label: str
@@ -51,15 +55,28 @@ class Plot:
 
     Args:
         name: Name of the column.
-        bars: Bars in the order of their codes.
+        bars: Bars in the order of their codes. Of a column with a scale, only the codes on it.
         ends: The bounds of an ordered column, as text; None for categories.
         further: Number of categories not shown.
+        apart: Values without a place on the scale: special values, levels that are not listed, missing values. Empty for categories,
+            which all have a bar with a label.
+        middle: What lies in the middle of the scale, as text; empty if there is no room for it.
     """
 
     name: str
     bars: Sequence[Bar]
     ends: tuple[str, str] | None
     further: int
+    apart: Sequence[Bar] = ()
+    middle: str = ""
+
+    @property
+    def axis(self) -> Sequence[str]:
+        """The labels of the scale from left to right; empty for categories."""
+        if self.ends is None:
+            return ()
+        low, high = self.ends
+        return (low, self.middle, high) if self.middle else (low, high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,35 +147,59 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
         codes: (rows,), each below the column's cardinality.
     """
     counts = np.bincount(codes, minlength=column.cardinality)
-    shares, tallest = counts / max(1, counts.sum()), max(1, counts.max())
+    shares = counts / max(1, counts.sum())
     if isinstance(column, LabelColumn):
         labels = _labels(column)
         if column.kind == "ordinal" and len(labels) > LABELS:
+            levels = len(column.labels)
             return Plot(
-                name=column.name, bars=_unlabelled(counts), ends=(labels[0], column.labels[-1]), further=0
+                name=column.name,
+                bars=_bars(shares[:levels]),
+                ends=(labels[0], column.labels[-1]),
+                further=0,
+                apart=_apart(labels[levels:], shares[levels:]),
             )
         order = (
-            range(len(labels)) if column.kind == "ordinal" else np.argsort(-counts, kind="stable")[:LABELS]
+            np.arange(len(labels))
+            if column.kind == "ordinal"
+            else np.argsort(-counts, kind="stable")[:LABELS]
         )
-        bars = [
-            Bar(
-                label=labels[code],
-                share=float(shares[code]),
-                height=round(float(100 * counts[code] / tallest), 1),
-            )
-            for code in order
-        ]
-        return Plot(name=column.name, bars=bars, ends=None, further=len(labels) - len(order))
+        return Plot(
+            name=column.name,
+            bars=_bars(shares[order], [labels[code] for code in order]),
+            ends=None,
+            further=len(labels) - len(order),
+        )
     assert isinstance(column, OrderedColumn)
-    return Plot(name=column.name, bars=_unlabelled(counts), ends=_ends(column), further=0)
+    # Codes of an ordered column: special values, bins, missing. Only bins have a place between the bounds.
+    first, last = len(column.specials), column.ordinary_codes
+    words = [f"{_number(special)} (special value)" for special in column.specials]
+    if column.null_code is not None:
+        words.append(_MISSING)
+    return Plot(
+        name=column.name,
+        bars=_bars(shares[first:last]),
+        ends=_ends(column),
+        further=0,
+        apart=_apart(words, np.delete(shares, np.s_[first:last])),
+        middle=_middle(column),
+    )
 
 
-def _unlabelled(counts: NDArray[np.integer]) -> list[Bar]:
-    """Bars of codes in their order, between the ends of a scale."""
-    shares, tallest = counts / max(1, counts.sum()), max(1, counts.max())
+def _bars(shares: NDArray[np.float64], labels: Sequence[str] | None = None) -> list[Bar]:
+    """Bars relative to the tallest of them; without labels, those between the ends of a scale."""
+    tallest = shares.max(initial=0.0) or 1.0
     return [
-        Bar(label="", share=float(share), height=round(float(100 * count / tallest), 1))
-        for share, count in zip(shares, counts, strict=True)
+        Bar(label=label, share=float(share), height=round(float(100 * share / tallest), 1))
+        for label, share in zip(labels or [""] * len(shares), shares, strict=True)
+    ]
+
+
+def _apart(words: Sequence[str], shares: NDArray[np.float64]) -> list[Bar]:
+    """Bars beside a scale, as long as their shares of all rows: one large share must not flatten the bars on the scale."""
+    return [
+        Bar(label=word, share=float(share), height=round(float(100 * share), 1))
+        for word, share in zip(words, shares, strict=True)
     ]
 
 
@@ -168,13 +209,29 @@ def _labels(column: LabelColumn) -> list[str]:
     if column.other_code is not None:
         words.append("(other)")
     if column.null_code is not None:
-        words.append("(missing)")
+        words.append(_MISSING)
     return words
 
 
 def _ends(column: OrderedColumn) -> tuple[str, str]:
-    low, high = column.bins.lows[0], column.bins.highs[-1]
     if isinstance(column, TimeColumn):
         text = day_text if column.kind == "date" else second_text
         return text(int(column.lower)), text(int(column.upper))
-    return f"{low:.6g}", f"{high:.6g}"
+    return _number(column.bins.lows[0]), _number(column.bins.highs[-1])
+
+
+def _middle(column: OrderedColumn) -> str:
+    """The value at the middle of the drawing, whose bins are equally wide even where those of the column are not."""
+    bins = column.bins
+    half, is_inside_a_bin = divmod(bins.count, 2)
+    value = bins.lows[half]
+    if is_inside_a_bin and not (bins.grid is not None and (bins.tick_counts == 1).all()):
+        value = (value + bins.highs[half]) / 2
+    if bins.count <= _FEW_BINS or (isinstance(column, TimeColumn) and column.kind == "datetime"):
+        return ""
+    return day_text(int(value)) if isinstance(column, TimeColumn) else _number(value)
+
+
+def _number(value: float) -> str:
+    """At most six digits; large numbers whole, with their digits in threes."""
+    return count(round(value)) if abs(value) >= _WHOLE_FROM else f"{value:.6g}"

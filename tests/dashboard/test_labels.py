@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.certificate_form import MechanismForm
-from core.plan.domain.columns import LabelColumn, NullPolicy
+from core.plan.domain.columns import LabelColumn, NullPolicy, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard.errors import FormInvalid
@@ -163,7 +163,51 @@ def test_plots_count_codes() -> None:
     assert [(bar.label, bar.share, bar.height) for bar in bars][:2] == [("Ü", 0.75, 100.0), ("A", 0.25, 33.3)]
     drawn = plot(age, np.array([1, 1, 0, 1], dtype=np.int16))
     assert drawn.ends == ("0", "99")
-    assert [bar.height for bar in drawn.bars] == [33.3, 100.0]
+    assert [bar.height for bar in drawn.bars][:2] == [33.3, 100.0]
+
+
+def test_values_without_a_place_on_the_scale_are_drawn_apart() -> None:
+    pressure = NumericColumn(
+        name="systolic", integer=True, lower=70, upper=180, bin_count=10, specials=(120.0,),
+        null=NullPolicy(action="category"),
+    )  # fmt: skip
+    drawn = plot(pressure, np.array([0] * 6 + [1, 1, 10, 11]))
+
+    assert [bar.share for bar in drawn.bars] == [0.2, *[0] * 8, 0.1], "the ten bins alone"
+    assert [bar.height for bar in drawn.bars] == [100, *[0] * 8, 50], "relative to the tallest bin"
+    assert [(bar.label, bar.share, bar.height) for bar in drawn.apart] == [
+        ("120 (special value)", 0.6, 60),
+        ("(missing)", 0.1, 10),
+    ]
+    assert drawn.axis == ("70", "125", "180")
+
+
+def test_levels_that_are_not_listed_are_drawn_apart() -> None:
+    grades = LabelColumn(
+        name="grade",
+        kind="ordinal",
+        labels=tuple("abcdefghij"),
+        other="z",
+        null=NullPolicy(action="category"),
+    )
+    drawn = plot(grades, np.array([0, 9, 9, 10, 11]))
+    assert (len(drawn.bars), drawn.axis) == (10, ("a", "j"))
+    assert [(bar.label, bar.share) for bar in drawn.apart] == [("(other)", 0.2), ("(missing)", 0.2)]
+
+
+def test_the_middle_of_a_scale_is_what_stands_in_the_middle_of_the_drawing() -> None:
+    spread = NumericColumn(
+        name="income", integer=False, lower=0, upper=200_000, edges=(0, 10, 100, 1000, 200_000)
+    )
+    assert plot(spread, np.array([0])).axis == ("0", "100", "200\u202f000"), (
+        "the edge between the second and third bin"
+    )
+    visits = NumericColumn(name="visits", integer=True, lower=1, upper=5)
+    assert plot(visits, np.array([0])).axis == ("1", "3", "5")
+    flag = NumericColumn(name="flag", integer=True, lower=0, upper=1)
+    assert plot(flag, np.array([0])).axis == ("0", "1")
+    stay = TimeColumn(name="seen", kind="date", lower=0, upper=9, resolution="day")
+    assert plot(stay, np.array([0])).axis == ("1970-01-01", "1970-01-06", "1970-01-10")
 
 
 def test_every_mechanism_of_a_certificate_has_words():
