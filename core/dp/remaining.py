@@ -7,7 +7,7 @@ from functools import lru_cache
 from core.dp import gaussian
 from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.dp.filters import Cap, admit
-from core.dp.guarantee import PrivacyGuarantee
+from core.dp.guarantee import SMALLEST_DELTA, PrivacyGuarantee
 
 _GRAIN = 1e-4
 """The result is a multiple of this, rounded down."""
@@ -31,6 +31,14 @@ def _largest(cap: Cap, charges: tuple[Charge, ...]) -> float:
         fits = admit(cap, [*charges, gaussian_charge(middle * _GRAIN, delta)]).admitted
         low, high = (middle, high) if fits else (low, middle - 1)
     return low * _GRAIN
+
+
+def job_delta(granted: float) -> float | None:
+    """Return the delta of the job for which a grant with this delta is requested: the half that the basic filter of the default rule has.
+
+    None where that half is less than any job can promise.
+    """
+    return granted / 2 if granted / 2 >= SMALLEST_DELTA else None
 
 
 @lru_cache(maxsize=4096)

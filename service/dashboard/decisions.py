@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Query, Response
 
+from core.dp.remaining import job_delta
 from core.platform.budget_requests.states import RequestState
 from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset
 from service.budgets.schemas import BudgetOrder, Reason, WhatIf
@@ -123,8 +124,10 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
     budget = outlook = None
     if visit.may(read_budget):
         budget = visit.ask(read_budget, dataset_id=asked.dataset_id)
-    if asked.state is RequestState.OPEN and budget is not None and budget.cap and visit.may(ask_what_if):
-        thought = WhatIf(epsilon=asked.epsilon, delta=asked.delta, grant_id=None)
+    delta = job_delta(asked.delta)
+    looks = asked.state is RequestState.OPEN and budget is not None and budget.cap and visit.may(ask_what_if)
+    if looks and delta is not None:
+        thought = WhatIf(epsilon=asked.epsilon, delta=delta, grant_id=None)
         outlook = visit.ask(ask_what_if, dataset_id=asked.dataset_id, order=thought)
     is_mine = asked.requested_by == visit.principal.id
     is_alone = is_only_person(visit.context, visit.principal)

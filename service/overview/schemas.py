@@ -13,7 +13,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.dp.charge import MICRO
 from core.dp.filters import admit
-from core.dp.remaining import gaussian_charge, remaining_epsilon
+from core.dp.remaining import gaussian_charge, job_delta, remaining_epsilon
 from core.ledger.admission import decimal_text
 from core.ledger.ledger_queries import GrantBalance, Summary
 from core.ledger.repository import CoursePoint
@@ -84,24 +84,26 @@ class WaitingRequest(BaseModel):
     created_at: datetime
     expires_at: datetime = Field(description="After this time nobody can decide on it any more.")
     fits: bool = Field(
-        description="Whether the cap admits one job that spends all of it; false before a cap is set."
+        description="Whether the cap admits one job with all of its epsilon and half of its delta, which is what a job may use of a grant; false before a cap is set."
     )
     remaining_epsilon: float | None = Field(
         description="The largest epsilon of one more job under the cap now; null before a cap is set."
     )
     remaining_epsilon_after: float | None = Field(
-        description="The same after one job has spent all of the request; null if it does not fit."
+        description="The same after that one job; null if it does not fit."
     )
 
     @classmethod
     def of(cls, row: BudgetRequest, *, dataset_name: str, budget: Summary) -> Self:
-        """Convert a row; the request is modelled as one Gaussian release, as in the preview of a job."""
+        """Convert a row; the request is modelled as one job, a Gaussian release, as in the preview of a job."""
         now = after = None
         if budget.cap is not None:
             standing = budget.balance.in_force
-            charge = gaussian_charge(row.epsilon, row.delta)
             now = remaining_epsilon(budget.cap, [standing])
-            if admit(budget.cap, [standing, charge]).admitted:
+            # The cap binds jobs, not grants: a job with the whole delta of its grant would be refused by the grant itself.
+            delta = job_delta(row.delta)
+            charge = None if delta is None else gaussian_charge(row.epsilon, delta)
+            if charge is not None and admit(budget.cap, [standing, charge]).admitted:
                 after = remaining_epsilon(budget.cap, [standing, charge])
         return cls(
             id=row.id,

@@ -9,6 +9,7 @@ from core.db.tables import Job
 from core.ledger import ledger
 from core.platform.access.roles import Role
 from core.platform.access.scopes import Scope
+from tests.service.test_requests import approve
 from tests.service.world import Caller, World
 
 
@@ -58,7 +59,7 @@ def test_a_request_says_what_it_would_leave(world: World, dataset_id: str) -> No
     path = f"/v1/datasets/{dataset_id}/budget-requests"
     filed = world.analyst.post(path, wanted).json()
     outlook = world.admin.post(
-        f"/v1/datasets/{dataset_id}/budget/what-if", {"epsilon": 1.0, "delta": 1e-6}
+        f"/v1/datasets/{dataset_id}/budget/what-if", {"epsilon": 1.0, "delta": 5e-7}
     ).json()
     (waiting,) = _overview(world.admin)["requests"]
     assert waiting["id"] == filed["id"]
@@ -75,6 +76,30 @@ def test_a_request_that_does_not_fit_leaves_nothing(world: World, dataset_id: st
     (waiting,) = _overview(world.owner)["requests"]
     assert (waiting["fits"], waiting["remaining_epsilon_after"]) == (False, None)
     assert waiting["remaining_epsilon"] > 0
+
+
+def test_a_request_fits_exactly_where_one_job_with_half_of_its_delta_is_admitted(world: World) -> None:
+    """A job may use half of a grant's delta, so a request for twice the delta that is left is a request for a job that fits."""
+    dataset_id = world.ready()
+    world.set_budget(dataset_id, epsilon=1.1, delta=2.4e-6)
+    assert world.order(dataset_id, epsilon=1.0, delta=1e-6).status_code == 202
+    for delta, admitted in ((3e-7, True), (6e-7, False)):
+        wanted = {"epsilon": 0.1, "delta": delta, "purpose": "a second study"}
+        filed = world.analyst.post(f"/v1/datasets/{dataset_id}/budget-requests", wanted).json()
+        (waiting,) = _overview(world.admin)["requests"]
+        assert (waiting["fits"], waiting["remaining_epsilon_after"] is not None) == (admitted, admitted)
+        approved = approve(world.owner, filed["id"]).json()
+        ordered = world.order(dataset_id, epsilon=0.1, delta=delta / 2, grant_id=approved["grant"]["id"])
+        assert ordered.status_code == (202 if admitted else 409), ordered.text
+        if admitted:
+            assert world.analyst.post(f"/v1/jobs/{ordered.json()['id']}/cancel").status_code == 200
+
+
+def test_a_delta_of_which_no_job_can_have_half_is_not_promised(world: World, dataset_id: str) -> None:
+    wanted = {"epsilon": 0.1, "delta": 1.5e-12, "purpose": "a study"}
+    assert world.analyst.post(f"/v1/datasets/{dataset_id}/budget-requests", wanted).status_code == 201
+    (waiting,) = _overview(world.admin)["requests"]
+    assert waiting["fits"] is False
 
 
 def test_an_analyst_learns_what_may_still_be_ordered(world: World, dataset_id: str) -> None:

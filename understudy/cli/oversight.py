@@ -39,8 +39,9 @@ def overview_lines(document: Json) -> Iterator[str]:
     for one in datasets or ():
         yield f"dataset {one['id']} {one['name']!r}: {one['state']}; {_budget(one['budget'])}"
     for one in requests or ():
-        after = one["remaining_epsilon_after"]
-        left = "does not fit" if after is None else f"would leave epsilon {after:.4g}"
+        now, after = one["remaining_epsilon"], one["remaining_epsilon_after"]
+        missing = "no cap yet" if now is None else "does not fit"
+        left = missing if after is None else f"would leave epsilon {after:.4g}"
         yield f"request {one['id']} on {one['dataset_name']!r}: epsilon {one['epsilon']:g}, {left}"
     for one in own or ():
         yield f"your grant {one['id']}: epsilon {one['orderable_epsilon']:.4g} can be ordered, until {one['expires_at'][:10]}"
