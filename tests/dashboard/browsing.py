@@ -98,6 +98,20 @@ BROKEN_OPTIONS = """() => {
   return found;
 }"""
 """The options of commands, such as `--epsilon`, that a page shows in one line, and those that it cuts."""
+BROKEN_WORDS = """() => {
+  const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    if (node.parentElement.closest("code, pre, .secret, .sr, script, option")) continue;
+    for (const word of node.textContent.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+      const range = document.createRange();
+      range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
+      const tops = new Set([...range.getClientRects()].filter((one) => one.width).map((one) => Math.round(one.top)));
+      if (tops.size > 1) found.push(word[0]);
+    }
+  }
+  return found;
+}"""
+"""Words outside of code that stand on two lines."""
 
 
 def grave_findings(tab: Any, rules: Mapping[str, Sequence[str]] | None = None) -> list[Any]:

@@ -16,7 +16,7 @@ import pytest
 from core.platform.access.roles import Role
 from service.dashboard.documentation import files
 from tests.dashboard import newer_journeys, previews
-from tests.dashboard.browsing import browser_path, chromium, grave_findings, served
+from tests.dashboard.browsing import BROKEN_WORDS, browser_path, chromium, grave_findings, served
 from tests.dashboard.every_page import COMPUTED, PAGES
 from tests.dashboard.newer_scene import Newer, enrich
 from tests.dashboard.scene import Scene, lived_in
@@ -32,20 +32,6 @@ SHIFTS = """() => new Promise((done) => {
   watch.observe({ type: "layout-shift", buffered: true });
   setTimeout(() => done(sum), 50);
 })"""
-BROKEN = """() => {
-  const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
-    if (node.parentElement.closest("code, pre, .secret, .sr, script, option")) continue;
-    for (const word of node.textContent.matchAll(/[\\p{L}\\p{N}]+/gu)) {
-      const range = document.createRange();
-      range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
-      const tops = new Set([...range.getClientRects()].filter((one) => one.width).map((one) => Math.round(one.top)));
-      if (tops.size > 1) found.push(word[0]);
-    }
-  }
-  return found;
-}"""
-"""Words outside of code that stand on two lines."""
 _ON_PURPOSE = re.compile(r"status of (404|422)|ERR_FAILED")
 PART_BYTES = 400
 """So small that the rows of the journey are three parts."""
@@ -172,7 +158,7 @@ def _hold_to_the_bars(seen: Watched, path: str, *, dark: bool) -> None:
     tab.set_viewport_size(PHONE)
     widths = tab.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert widths[0] <= widths[1], f"{path} scrolls sideways"
-    assert tab.evaluate(BROKEN) == [], f"{path} breaks words"
+    assert tab.evaluate(BROKEN_WORDS) == [], f"{path} breaks words"
     tab.set_viewport_size(DESKTOP)
 
 

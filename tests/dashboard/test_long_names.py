@@ -7,7 +7,7 @@ import pytest
 
 from core.db.tables import Job
 from core.ledger import ledger
-from tests.dashboard.browsing import browser_path, chromium, served
+from tests.dashboard.browsing import BROKEN_WORDS, browser_path, chromium, served
 from tests.service.world import World
 
 SENTENCE = "National registry of intensive-care admissions and discharges, north-western region, second corrected version"
@@ -37,6 +37,11 @@ SQUEEZED = """() => [...document.querySelectorAll("td, th")].filter((one) => {
   return style.display === "table-cell" && one.innerText.trim().length > 20 && !one.querySelector(".sr") && one.getBoundingClientRect().width < 80;
 }).map((one) => one.textContent.trim())"""
 """Cells of many words in which hardly one fits a line."""
+
+
+REGISTER = "Krankenhausaufnahmen_Niedersachsen_2026"
+GROUP = "Arbeitsgruppe_Gesundheitsversorgung.Niedersachsen"
+PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture
@@ -93,4 +98,33 @@ def test_long_names_fit(world: World, places: dict[str, list[tuple[str, str]]]) 
                     if problems != ([False, []], []):
                         found[f"{name}, {size}"] = problems
             tab.context.close()
+    assert found == {}
+
+
+def test_names_are_broken_between_their_words_on_a_phone(world: World) -> None:
+    """A name of words joined by `_` is broken there, and a request that does not fit says so in more than one line."""
+    browser_path()
+    for who, name in ((world.analyst, GROUP), (world.owner, REGISTER)):
+        named = world.admin.put(f"/v1/principals/{who.principal_id}", {"name": name})
+        assert named.status_code == 200, named.text
+    domain = {**WIDE, "columns": [{**WIDE["columns"][0], "name": REGISTER}]}
+    dataset = world.declare(name=REGISTER, domain=domain)
+    world.set_budget(dataset, epsilon=1, delta=1e-5)
+    asked = world.analyst.post(
+        f"/v1/datasets/{dataset}/budget-requests", {"epsilon": 5, "delta": 2e-6, "purpose": REGISTER}
+    ).json()["id"]
+    parts = ("", "/people", "/ledger", "/facts", "/trail", "/delete", "/upload")
+    pages = [f"/datasets/{dataset}{part}" for part in parts]
+    found: dict[str, Any] = {}
+    with served(world.app) as address, chromium() as browser:
+        tab = browser.new_context(viewport=PHONE, reduced_motion="reduce").new_page()
+        tab.goto(f"{address}/sign-in")
+        tab.get_by_label("API key").fill(world.owner.key)
+        tab.get_by_role("button", name="Sign in").click()
+        tab.wait_for_url("**/overview")
+        for path in ("/overview", "/requests", f"/requests/{asked}", "/grants", *pages):
+            tab.goto(address + path)
+            problems = tab.evaluate(OVERFLOWING)[0], tab.evaluate(BROKEN_WORDS)
+            if problems != (False, []):
+                found[path] = problems
     assert found == {}
