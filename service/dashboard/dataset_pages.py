@@ -26,6 +26,7 @@ from service.budgets.endpoints import (
 )
 from service.budgets.outlook import look_at_sizes
 from service.budgets.schemas import WhatIf
+from service.dashboard.decisions import involved
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
 from service.dashboard.long_lists import From, part_of
@@ -136,9 +137,7 @@ def people_page(
     granted = visit.ask(list_grants, dataset_id=dataset_id).items
     grants = part_of(sorted(granted, key=lambda grant: grant.state != GrantState.OPEN), grants_start)
     shown = [] if members is None else [member.principal_id for member in members.items]
-    shown += [grant.holder_id for grant in grants.items] + [
-        request.requested_by for request in requests.items
-    ]
+    shown += [grant.holder_id for grant in grants.items]
     return page(
         visit,
         "people.html",
@@ -147,7 +146,7 @@ def people_page(
         members=members,
         is_member=visit.principal.id in {member.principal_id for member in known or ()},
         grants=grants,
-        people=visit.names_of(shown),
+        people=visit.names_of([*shown, *involved(requests.items)]),
         requests=requests.items,
         next_before=requests.next_before,
         is_first=before is None,

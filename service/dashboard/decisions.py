@@ -3,6 +3,7 @@
 A decision that could be submitted twice by accident carries an idempotency key.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 from uuid import UUID, uuid4
 
@@ -28,7 +29,7 @@ from service.requests.endpoints import (
     read_budget_request,
     withdraw_budget_request,
 )
-from service.requests.schemas import Approval, BudgetRequestOrder, Denial
+from service.requests.schemas import Approval, BudgetRequestOrder, BudgetRequestView, Denial
 from service.wire import Before
 
 REQUESTS: Final = 25
@@ -109,12 +110,17 @@ def requests_page(
         "requests.html",
         requests=found.items,
         names=dataset_names(visit, [item.dataset_id for item in found.items]),
-        people=visit.names_of([item.requested_by for item in found.items]),
+        people=visit.names_of(involved(found.items)),
         next_before=found.next_before,
         is_first=before is None,
         state=None if state is None else state.value,
         states=[known.value for known in RequestState],
     )
+
+
+def involved(requests: Iterable[BudgetRequestView]) -> Sequence[UUID | None]:
+    """Who filed and who decided on each of the requests; None for nobody yet."""
+    return [one for request in requests for one in (request.requested_by, request.decided_by)]
 
 
 @router.get("/requests/{request_id}")

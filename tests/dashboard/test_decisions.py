@@ -48,8 +48,15 @@ def test_a_request_from_filing_to_the_grant(world: World, sign_in: Callable[...,
         assert "the grant is created" in text
     grants = world.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]
     assert [grant["epsilon"] for grant in grants] == [0.4]
+    world.admin.put(f"/v1/principals/{world.owner.principal_id}", {"name": "Hospital registry"})
+    world.admin.put(f"/v1/principals/{world.analyst.principal_id}", {"name": "Ada"})
     people = owner.page(f"/datasets/{dataset_id}/people")
     assert "0.4" in people
+    for page in (admin.page("/requests"), admin.page(f"/datasets/{dataset_id}/people")):
+        told = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+        assert re.search(r"requested [\d-]+ by Ada \w+\s*, approved [\d-]+ by Hospital registry", told), (
+            "who asked and who decided"
+        )
     assert "revoked" in owner.follow(f"/grants/{grants[0]['id']}/revoke")
     assert _actions(world)[:1] == ["grant.revoke"]
 
