@@ -1,5 +1,6 @@
 """Writes to the append-only audit log: actor, action, object and client address, as opaque ids."""
 
+from datetime import UTC
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -28,6 +29,26 @@ def record(session: Session, principal: Principal, *, action: str, object_id: ob
         client_address=current_trail().client_address,
         request_id=current_request_id() or None,
     )
+
+
+def record_daily(
+    session: Session, principal: Principal, *, action: str, object_id: object, clock: Clock
+) -> None:
+    """Log a reading that a page repeats whenever it is opened: once for each key, network address and day in UTC.
+
+    An auditor wants to know who read what, on which day and from where. A line for each view would hide among its equals the one that
+    matters: the first of another key or from another address.
+    """
+    is_known = audit_log.is_logged(
+        session,
+        actor=actor_of(principal),
+        action=action,
+        object=str(object_id),
+        client_address=current_trail().client_address,
+        since=clock.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0),
+    )
+    if not is_known:
+        record(session, principal, action=action, object_id=object_id, clock=clock)
 
 
 def concerns(object_id: UUID) -> None:

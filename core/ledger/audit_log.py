@@ -179,6 +179,25 @@ def links_after(
     return [_link_of(row.AuditLink, row.AuditEvent) for row in session.execute(query)]
 
 
+def is_logged(
+    session: Session,
+    *,
+    actor: str,
+    action: str,
+    object: str,  # noqa: A002 - as in `append`
+    client_address: str | None,
+    since: datetime,
+) -> bool:
+    """Return whether this actor did this to this thing from this address since a moment."""
+    event = (
+        select(AuditEvent.sequence)
+        .where(AuditEvent.object == object, AuditEvent.at >= since, AuditEvent.outcome == DONE)
+        .where(AuditEvent.actor == actor, AuditEvent.action == action)
+        .where(AuditEvent.client_address.is_not_distinct_from(client_address))
+    )
+    return session.scalar(event.limit(1)) is not None
+
+
 def newest_refusals(session: Session, *, since: datetime, limit: int) -> Sequence[AuditEvent]:
     """Return the newest refused attempts since a moment, newest first."""
     return session.scalars(

@@ -58,8 +58,8 @@ def list_dataset_audit_events(
 ) -> TrailPage:
     """Events on the dataset, its budget, members, requests, grants, uploads, jobs, releases and reports, newest first.
 
-    Visible to the dataset's owner, admins and auditors; events on owner reports only to the owner. Refused attempts are
-    included. Client addresses and keys are only in the full audit log.
+    Visible to the dataset's owner, admins and auditors; events on owner reports only to the owner. Attempts refused for want of
+    rights or budget are included. Client addresses and keys are only in the full audit log.
     """
     with context.database.read_only() as session:
         dataset = datasets.overseen(session, dataset_id, principal)

@@ -48,7 +48,7 @@ class OwnerPart:
 def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> OwnerPart | None:
     """The section for the owner of the dataset; None for anyone else and after the rows are destroyed.
 
-    Showing the summary is reading the report, which the audit log records.
+    Showing the summary is reading the report, which the audit log records once a day.
     """
     if dataset is None or dataset.state != "ready" or not visit.may(list_sealed_reports):
         return None

@@ -21,7 +21,7 @@ from core.platform.access.errors import RecoveryHold
 from core.platform.access.roles import Principal
 from core.platform.quotas import room
 from core.platform.quotas.errors import QuotaExceeded
-from service.audit import record
+from service.audit import record, record_daily
 from service.context import AppContext
 from service.datasets.repository import owned_for_update
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
@@ -34,6 +34,7 @@ from service.strict_route import StrictRoute
 
 ACCEPTED: Final = HTTPStatus.ACCEPTED.value
 NO_CONTENT: Final = HTTPStatus.NO_CONTENT.value
+_READ: Final = "sealed-report.read"
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 _FILE: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "One HTML file, for the owner only.", "content": {"text/html": {"schema": {"type": "string"}}}}
@@ -114,6 +115,7 @@ def download_sealed_report(
 ) -> Response:
     """The report as one HTML file without scripts. NOT differentially private; for the owner only; reading is logged."""
     html = _opened(sealed_report_id, principal, context, session)
+    record(session, principal, action=_READ, object_id=sealed_report_id, clock=context.clock)
     return Response(
         html,
         media_type="text/html; charset=utf-8",
@@ -133,8 +135,13 @@ def download_sealed_report(
 def read_sealed_report_summary(
     sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> SealedReportSummary:
-    """The report in a few sentences. NOT differentially private; for the owner only; reading is logged as for the file."""
+    """The report in a few sentences. NOT differentially private; for the owner only; the first reading of a day is logged.
+
+    It stands on the release's page, which the owner opens many times a day. So the audit log has a line for each key, network address and day (UTC)
+    on which the report was read, and one for each download of the file.
+    """
     summary = OwnerSummary.read(_opened(sealed_report_id, principal, context, session))
+    record_daily(session, principal, action=_READ, object_id=sealed_report_id, clock=context.clock)
     return SealedReportSummary(
         id=sealed_report_id, sentences=list(summary.sentences), look_at=list(summary.look_at)
     )
@@ -159,14 +166,12 @@ def delete_sealed_report(
 
 
 def _opened(report_id: UUID, principal: Principal, context: AppContext, session: Session) -> bytes:
-    """The report's file; the reading is recorded."""
+    """The report's file. The caller records the reading."""
     report, dataset = repository.owned(session, report_id, principal)
     if report.object_key is None or dataset.wrapped_data_key is None:
         raise OwnerReportNotMade
     data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
-    html = read_report(context.store, report.object_key, data_key=data_key)
-    record(session, principal, action="sealed-report.read", object_id=report.id, clock=context.clock)
-    return html
+    return read_report(context.store, report.object_key, data_key=data_key)
 
 
 def _remove(context: AppContext, key: str) -> None:

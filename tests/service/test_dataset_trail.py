@@ -56,6 +56,23 @@ def test_an_owner_reads_what_was_done_with_the_own_dataset(world: World) -> None
         assert [_unnumbered(event) for event in _trail(world, dataset_id, caller)] == public
 
 
+def test_a_trail_has_attempts_refused_for_want_of_rights_or_budget_and_no_mistakes(world: World) -> None:
+    """As the page of the trail says."""
+    dataset_id = world.ready()
+    before = len(_trail(world, dataset_id))
+    assert world.order(dataset_id, epsilon=90.0).status_code == 409
+    require_problem(world.analyst.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "no"}), status=403)
+    world.give(dataset_id)
+    require_problem(world.order(dataset_id), status=409, code="grant-ambiguous")
+    asked = {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
+    path = f"/v1/datasets/{dataset_id}/budget-requests"
+    assert world.analyst.post(path, asked).status_code == 201
+    require_problem(world.analyst.post(path, asked), status=409, code="budget-request-open")
+    newest = _trail(world, dataset_id)
+    told = [event["outcome"] for event in newest[: len(newest) - before]]
+    assert told == ["done", "role-missing", "budget-refused"]
+
+
 def test_a_trail_holds_nothing_of_other_datasets(world: World) -> None:
     mine = world.ready()
     theirs = world.ready(name="other wards")

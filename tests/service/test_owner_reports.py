@@ -7,6 +7,7 @@ from uuid import UUID
 import httpx
 import pytest
 from markupsafe import escape
+from starlette.testclient import TestClient
 
 from core.artifacts.reports.owner_files import STEP_BYTES, report_key, write_report
 from core.artifacts.reports.owner_summary import OwnerSummary
@@ -14,7 +15,7 @@ from core.db.tables import Dataset, OwnerReport
 from core.platform.access.roles import Role
 from service.reports.endpoints import POLICY
 from tests.core.data.pictures import images
-from tests.service.world import World, require_problem
+from tests.service.world import Caller, World, require_problem
 from understudy import Client, NotFound
 
 HTML = (
@@ -97,7 +98,33 @@ def test_the_file_is_an_attachment_without_scripts_and_every_reading_is_logged(w
     assert "sandbox" in POLICY
     summary = world.owner.get(f"/v1/sealed-reports/{report_id}/summary").json()
     assert summary == {"id": report_id, "sentences": ["“a” <b>"], "look_at": ["SECRET-OF-THE-ROWS"]}
-    assert actions(world) == ["sealed-report.read"] * 3 + ["sealed-report.order"]
+    assert actions(world) == ["sealed-report.read"] * 2 + ["sealed-report.order"], "the summary tells no more"
+
+
+def test_the_first_reading_of_a_summary_is_logged_for_each_key_address_and_day(world: World) -> None:
+    report_id = made(world, world.release())
+    path = f"/v1/sealed-reports/{report_id}/summary"
+
+    def readings() -> int:
+        return actions(world).count("sealed-report.read")
+
+    for _ in range(3):
+        assert world.owner.get(path).status_code == 200
+    assert readings() == 1
+    again = world.caller(Role.OWNER, principal_id=world.owner.principal_id)
+    for _ in range(2):
+        assert again.get(path).status_code == 200
+    assert readings() == 2, "another key"
+    elsewhere = TestClient(world.app, client=("192.0.2.7", 1))
+    for _ in range(2):
+        assert Caller(elsewhere, world.owner.key, world.owner.principal_id).get(path).status_code == 200
+    assert readings() == 3, "another address"
+    world.clock.advance(seconds=86400)
+    for _ in range(2):
+        assert world.owner.get(path).status_code == 200
+    assert readings() == 4, "another day"
+    assert world.owner.get(f"/v1/sealed-reports/{report_id}/file").status_code == 200
+    assert readings() == 5, "each download of the file"
 
 
 def test_nobody_but_the_owner_is_told_that_there_is_one(world: World) -> None:
