@@ -14,12 +14,13 @@ from service.datasets.repository import names_of
 from service.diagnosis.endpoints import only_one, read_health_report
 from service.jobs.endpoints import create_job
 from service.overview.endpoints import read_overview
+from service.overview.schemas import DatasetBudget
 from service.principals.enrolment_endpoints import list_enrolments
 from service.principals.people_endpoints import create_person
 from service.principals.people_schemas import EnrolmentView
 from service.requests.endpoints import approve_budget_request, file_budget_request
 from service.wire import Before
-from service.wording.labels import newest, principal_in
+from service.wording.labels import newest, principal_in, told_apart
 
 DATASETS: Final = 25
 
@@ -37,9 +38,9 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
     people = [request.requested_by for request in board.requests or ()]
     people += [grant.holder_id for grant in others] + [job.ordered_by for job in jobs]
     people += [actor for refusal in board.refusals or () if (actor := principal_in(refusal.actor))]
-    on_page = {listed.id: listed.name for listed in board.datasets or ()}
-    elsewhere = {job.dataset_id for job in jobs}
-    elsewhere |= {one for grant in [*(board.own_grants or ()), *others] for one in newest(grant.dataset_ids)}
+    named = {listed.id for listed in board.datasets or ()} | {job.dataset_id for job in jobs}
+    named |= {request.dataset_id for request in board.requests or ()}
+    named |= {one for grant in [*(board.own_grants or ()), *others] for one in newest(grant.dataset_ids)}
     return page(
         visit,
         "overview.html",
@@ -48,7 +49,8 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         expiring=others,
         now=visit.context.clock.now(),
         recoveries=own_recoveries(visit) if is_first else [],
-        names={**dataset_names(visit, list(elsewhere - on_page.keys())), **on_page},
+        names=dataset_names(visit, list(named)),
+        siblings=_siblings(board.datasets or ()),
         people=visit.names_of(people),
         decides=visit.may(approve_budget_request),
         may_declare=visit.may(create_dataset),
@@ -59,6 +61,18 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         may_create_people=visit.may(create_person),
         may_examine=visit.may(read_health_report),
     )
+
+
+def _siblings(listed: Sequence[DatasetBudget]) -> Mapping[UUID, Sequence[UUID]]:
+    """The other datasets on the page that have the same population, and hence the same budget."""
+    return {
+        dataset.id: [
+            other.id
+            for other in reversed(listed)
+            if other.population_id == dataset.population_id and other.id != dataset.id
+        ]
+        for dataset in listed
+    }
 
 
 @router.get("/overview/findings")
@@ -84,7 +98,7 @@ def own_recoveries(visit: Visit) -> Sequence[EnrolmentView]:
 
 
 def dataset_names(visit: Visit, dataset_ids: Sequence[UUID]) -> Mapping[UUID, str]:
-    """The names of those given datasets that the visitor may see."""
+    """The names of those given datasets that the visitor may see, told apart where they are equal."""
     if not dataset_ids or not visit.may(list_datasets):
         return {}
-    return visit.read(lambda session: names_of(session, dataset_ids, visit.principal))
+    return told_apart(visit.read(lambda session: names_of(session, dataset_ids, visit.principal)))

@@ -1,5 +1,6 @@
 """Labels of the pages: amounts, times, states and actions for human readers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context, Decimal
@@ -234,6 +235,12 @@ def delta(amount: float | str | None) -> str:
 def newest(dataset_ids: Sequence[UUID]) -> Sequence[UUID]:
     """Those of a population's datasets that a page names: the newest three of a list that begins with the oldest."""
     return dataset_ids[-_NAMED:]
+
+
+def told_apart(names: Mapping[UUID, str]) -> Mapping[UUID, str]:
+    """Names of datasets by id; where several have one name, as versions of a dataset do, each with the start of its id."""
+    repeated = {name for name, times in Counter(names.values()).items() if times > 1}
+    return {each: f"{name} ({short(each)})" if name in repeated else name for each, name in names.items()}
 
 
 def exact(amount: float) -> str:

@@ -35,6 +35,25 @@ def _words(page: str) -> str:
     return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
 
 
+def test_datasets_of_one_name_are_told_apart_and_versions_share_one_budget(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    parent = world.ready(name="customers")
+    world.clock.advance(seconds=60)
+    child = world.declare(name="customers", parent_dataset_id=parent)
+    world.declare(name="prescriptions")
+    admin = sign_in("admin")
+    names = [f"customers ({dataset_id[:8]})" for dataset_id in (parent, child)]
+    overview = _words(admin.page("/overview"))
+    for name in names:
+        assert f"One budget with {name}" in overview
+    assert overview.count("One budget with") == 2
+    assert "prescriptions (" not in overview
+    grants = _words(admin.page("/grants"))
+    assert " , ".join(names) in grants, "on the row of the grant"
+    assert " ".join(sorted(names)) in " ".join(re.findall(r"customers \(\w+\)", grants)), "in the filter"
+
+
 def test_each_role_sees_its_part(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:
     refused = world.analyst.post(f"/v1/datasets/{scene.dataset_id}/freeze", {"reason": "no"})
     assert refused.status_code == 403
