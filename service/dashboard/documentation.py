@@ -52,6 +52,7 @@ def help_page(visit: CurrentVisit) -> Response:
 
 
 @router.get("/docs")
+@router.get("/docs/")
 def first_page() -> Response:
     """Redirect to the first page."""
     return sent_on(f"/docs/{FIRST}")
@@ -64,9 +65,11 @@ def read_documentation(
     """Serve a file of the site; without the site, a page that says how to build it.
 
     Raises:
-        NotFound: The site has no such file.
+        NotFound: The site has no such file, or the path names none.
     """
     found = files()
+    if not Path(name).name:
+        raise NotFound("The documentation has no such page.")
     if not found:
         source = sources().get(name)
         return open_page(

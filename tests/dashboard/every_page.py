@@ -74,7 +74,7 @@ COMPUTED: Final[Mapping[str, tuple[str, str]]] = {
 """What pages show when it has been computed. It may take longer than a page, which does not wait for it."""
 NO_PAGES: Final = frozenset(
     {
-        "/", "/static/{name}", "/docs", "/sign-in/account", "/sign-in/callback", "/releases/{release_id}/sheet.png",
+        "/", "/static/{name}", "/docs", "/docs/", "/sign-in/account", "/sign-in/callback", "/releases/{release_id}/sheet.png",
         "/federations/{federation_id}/certificates/{member}.json", "/datasets/{dataset_id}/ledger.csv", "/datasets/{dataset_id}/dossier.{file_format}",
     }
 )  # fmt: skip

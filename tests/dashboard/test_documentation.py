@@ -55,6 +55,16 @@ def test_the_site_is_served_to_everybody_and_nothing_beside_it(world: World, sit
     assert browser.get("/docs/new.html").status_code == 200, "a site that was built anew is read anew"
 
 
+def test_the_address_without_a_page_leads_to_the_first_one(world: World, site: Path) -> None:
+    for _ in ("without the site", "with it"):
+        for path in ("/docs", "/docs/"):
+            answer = world.client.get(path, follow_redirects=False)
+            assert (answer.status_code, answer.headers["location"]) == (303, "/docs/index.html")
+        for path in ("/docs//", "/docs/%2e", "/docs/%2e/"):
+            assert world.client.get(path, follow_redirects=False).status_code == 404, path
+        build(site)
+
+
 def test_only_what_a_page_was_built_with_runs(world: World, site: Path) -> None:
     build(site)
     policy = dict(
