@@ -5,7 +5,7 @@ and reveals nothing that a download would not.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples
 from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import encode
-from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from service.wording.labels import count
 
 ROWS: Final = 2000
@@ -122,10 +123,11 @@ def draw(samples: Samples) -> Pictures:
         )
     assert isinstance(samples, TableSamples)
     table = samples.sampler.domain
+    titles = titles_of(table)
     codes = encode(table, next(iter(samples.sampler.batches(ROWS))))
     shown = list(zip(table.coded, codes.T, strict=True))[:COLUMNS]
     return Pictures(
-        plots=[plot(column, drawn) for column, drawn in shown],
+        plots=[plot(column, drawn, title=titles.get(column.name)) for column, drawn in shown],
         columns=len(table.modelled),
         sheet=None,
         images=0,
@@ -139,13 +141,27 @@ def sheet_images(domain: ImageDomain) -> int:
     return min(OF_A_LABEL * (len(domain.labels) or OF_A_LABEL), MOST_IMAGES, fitting)
 
 
-def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
+def titles_of(table: TableDomain) -> Mapping[str, str]:
+    """What is coded in the place of a column's own values, in words, by the name of its codes: a distance, with its unit."""
+    titles = {}
+    for column in table.modelled:
+        if isinstance(column, TimeColumn) and column.difference is not None:
+            unit = "day" if column.kind == "date" else column.resolution
+            titles[column.difference.coded.name] = f"{column.name}, {unit}s after {column.difference.start}"
+        elif isinstance(column, NumericColumn) and column.difference is not None:
+            titles[column.difference.coded.name] = f"{column.name} less {column.difference.start}"
+    return titles
+
+
+def plot(column: Modelled, codes: NDArray[np.integer], *, title: str | None = None) -> Plot:
     """Count the codes of one column.
 
     Args:
         column: The declared column.
         codes: (rows,), each below the column's cardinality.
+        title: What the column holds, where its name does not say it.
     """
+    name = title or column.name
     counts = np.bincount(codes, minlength=column.cardinality)
     shares = counts / max(1, counts.sum())
     if isinstance(column, LabelColumn):
@@ -153,7 +169,7 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
         if column.kind == "ordinal" and len(labels) > LABELS:
             levels = len(column.labels)
             return Plot(
-                name=column.name,
+                name=name,
                 bars=_bars(shares[:levels]),
                 ends=(labels[0], column.labels[-1]),
                 further=0,
@@ -165,7 +181,7 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
             else np.argsort(-counts, kind="stable")[:LABELS]
         )
         return Plot(
-            name=column.name,
+            name=name,
             bars=_bars(shares[order], [labels[code] for code in order]),
             ends=None,
             further=len(labels) - len(order),
@@ -177,7 +193,7 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
     if column.null_code is not None:
         words.append(_MISSING)
     return Plot(
-        name=column.name,
+        name=name,
         bars=_bars(shares[first:last]),
         ends=_ends(column),
         further=0,

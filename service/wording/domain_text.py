@@ -29,12 +29,16 @@ def holds(column: Mapping[str, Any]) -> str:
         return f"at most {column.get('most')} categories, learned in each training at a privacy cost"
     if "categories" in column:
         return _listed(column["categories"])
+    if "levels" in column:
+        return f"in this order: {_listed(column['levels'])}"
     if "true" in column:
         return f"{column['true']} or {column['false']}"
     if "lower" in column or "edges" in column:
         low = column.get("lower", column.get("edges", ("", ""))[0])
         high = column.get("upper", column.get("edges", ("", ""))[-1])
         parts = [f"{low} to {high}"]
+        if specials := column.get("specials"):
+            parts.append(f"special {'value' if len(specials) == 1 else 'values'}: {_listed(specials)}")
         parts += [
             f"{part} learned in each training at a privacy cost"
             for part in ("bounds", "bins")
@@ -42,7 +46,8 @@ def holds(column: Mapping[str, Any]) -> str:
         ]
         if difference := column.get("difference"):
             far = f"{difference.get('lower', 0)} to {difference.get('upper', 'a declared edge')}"
-            parts.append(f"modelled by its distance from {difference['from']}, {far}")
+            unit = distance_unit(column)
+            parts.append(f"modelled by its distance from {difference['from']}, {far}{unit and f' {unit}'}")
         return "; ".join(parts)
     return "–"
 
@@ -57,6 +62,15 @@ def otherwise(column: Mapping[str, Any]) -> str:
             "refuse": "row refused",
         }
         parts.append(f"beyond: {beyond.get(str(column.get('outside', 'clamp')), 'refused')}")
+    if column.get("kind") in {"categorical", "ordinal", "boolean"}:
+        # As in the domain: unlisted values are "other" where it is declared, and learnt categories always have it.
+        other = column.get("other", column.get("categories") == LEARN)
+        unknown = {
+            "other": f"counted together as “{'other' if other is True else other}”",
+            "null": "counted as missing",
+            "refuse": "row refused",
+        }
+        parts.append(f"not listed: {unknown[str(column.get('unknown', 'other' if other else 'refuse'))]}")
     if column.get("kind") in {"numeric", "categorical", "ordinal", "boolean", "date", "datetime"}:
         null = column.get("null", "refuse")
         if isinstance(null, Mapping):
@@ -66,6 +80,19 @@ def otherwise(column: Mapping[str, Any]) -> str:
                 "missing: kept as a separate category" if null == "category" else "missing: row refused"
             )
     return "; ".join(parts) or "–"
+
+
+def distance_unit(column: Mapping[str, Any]) -> str:
+    """The unit of a column's distance from another one, in the plural; empty for numbers."""
+    if column.get("kind") == "date":
+        return "days"
+    return f"{column.get('resolution', 'second')}s" if column.get("kind") == "datetime" else ""
+
+
+def missing_words(domain: Mapping[str, Any]) -> str:
+    """The texts of a file that mean a missing value."""
+    words = (domain.get("csv") or {}).get("null_values", [""])
+    return ", ".join("an empty field" if not word else f"“{word}”" for word in words) or "none"
 
 
 def previewed(domain: Mapping[str, Any]) -> Mapping[str, Any]:

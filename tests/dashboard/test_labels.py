@@ -13,12 +13,12 @@ from core.plan.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
-from service.dashboard.release_drawing import plot
+from service.dashboard.release_drawing import plot, titles_of
 from service.dossier.promise import protected
 from service.wording import labels
 from service.wording.budget_pictures import BAR_WIDTH, bar_of
 from service.wording.certificate_text import in_words, mechanisms
-from service.wording.domain_text import holds, otherwise, rule
+from service.wording.domain_text import holds, missing_words, otherwise, rule
 from service.wording.labels import delta_up, epsilon_up, factor_up
 from tests.core.artifacts.certified import certified
 from tests.core.artifacts.certified_selection import WINNER, selection_statement
@@ -139,9 +139,19 @@ def test_columns_in_words() -> None:
     assert holds(columns["age"]) == "0 to 99"
     assert "nearest bound" in otherwise(columns["age"])
     assert holds(columns["sick"]) == "yes or no"
+    assert holds({"kind": "ordinal", "levels": ["mild", "severe"]}) == "in this order: mild, severe"
+    pressure = {"kind": "numeric", "lower": 70, "upper": 180, "specials": [120, 0]}
+    assert holds(pressure) == "70 to 180; special values: 120, 0"
+    assert otherwise(columns["ward"]) == "not listed: row refused; missing: row refused"
+    gathered = {"kind": "categorical", "categories": ["a"], "other": "rest", "null": "category"}
+    assert otherwise(gathered) == (
+        "not listed: counted together as “rest”; missing: kept as a separate category"
+    )
+    assert missing_words(DOMAIN) == "an empty field"
+    assert missing_words({"csv": {"null_values": ["", "?"]}}) == "an empty field, “?”"
     many = {"kind": "categorical", "categories": [str(number) for number in range(30)], "null": {"use": "7"}}
     assert holds(many).endswith("and 18 more")
-    assert otherwise(many) == "missing: replaced by 7"
+    assert otherwise(many) == "not listed: row refused; missing: replaced by 7"
 
 
 def test_rules_in_words() -> None:
@@ -233,8 +243,39 @@ def test_what_is_learnt_is_told_as_such() -> None:
 def test_a_distance_is_told_beside_the_bounds() -> None:
     date = {"kind": "date", "lower": "2023-01-01", "upper": "2024-12-31"}
     assert holds(date | {"difference": {"from": "admitted", "upper": 60}}) == (
-        "2023-01-01 to 2024-12-31; modelled by its distance from admitted, 0 to 60"
+        "2023-01-01 to 2024-12-31; modelled by its distance from admitted, 0 to 60 days"
     )
+    time = {
+        "kind": "datetime",
+        "resolution": "minute",
+        "lower": "2023-01-01T00:00",
+        "upper": "2024-01-01T00:00",
+    }
+    assert holds(time | {"difference": {"from": "seen", "upper": 90}}).endswith("seen, 0 to 90 minutes")
+    amount = {"kind": "numeric", "lower": 0, "upper": 9, "difference": {"from": "net", "upper": 5}}
+    assert holds(amount).endswith("net, 0 to 5")
+
+
+def test_a_distance_is_drawn_with_its_unit() -> None:
+    day = {"kind": "date", "lower": "2023-01-01", "upper": "2024-12-31"}
+    number = {"kind": "numeric", "type": "integer", "lower": 0, "upper": 99}
+    domain = TableDomain.from_json(
+        {
+            "schema": "understudy.domain/1",
+            "columns": [
+                {"name": "admitted"} | day,
+                {"name": "discharged", "difference": {"from": "admitted", "upper": 60}} | day,
+                {"name": "net"} | number,
+                {"name": "gross", "difference": {"from": "net", "upper": 30}} | number,
+            ],
+        }
+    )
+    titles = titles_of(domain)
+    assert titles == {
+        "discharged.difference": "discharged, days after admitted", "gross.difference": "gross less net",
+    }  # fmt: skip
+    stay = next(column for column in domain.coded if column.name == "discharged.difference")
+    assert plot(stay, np.array([0]), title=titles[stay.name]).name == "discharged, days after admitted"
 
 
 def test_shares_have_two_digits() -> None:
