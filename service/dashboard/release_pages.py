@@ -53,10 +53,15 @@ router = APIRouter(include_in_schema=False)
 def releases_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Before = None) -> Response:
     """List releases, newest first."""
     found = visit.ask(list_releases, dataset_id=dataset_id, job_id=None, limit=RELEASES, before=before)
+    visit.require(read_certificate)
+    shown = [release.id for release in found.items]
     return page(
         visit,
         "releases.html",
         releases=found.items,
+        stated=visit.read(lambda session: repository.stated(session, shown, visit.principal)),
+        model=MODEL,
+        images=IMAGES,
         names=dataset_names(visit, [release.dataset_id for release in found.items]),
         next_before=found.next_before,
         is_first=before is None,

@@ -1,10 +1,11 @@
 """All SQL on the table of releases. Releases are visible to everyone who can see the dataset."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy import ColumnElement, Select, and_, or_, select
 from sqlalchemy.orm import Session
 
 from core.artifacts.sampling.generator_check import MEMBER
@@ -55,6 +56,45 @@ def page(
     if job_id is not None:
         query = query.where(Release.job_id == job_id)
     return page_of(session, query, Release, limit=limit, before=before)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What the certificate of a release states first; None for what one of an older form does not state.
+
+    Attributes:
+        schema: Form of the certificate.
+        guarantee: Epsilon and delta.
+        unit: The privacy unit with its column, which is None for a record.
+        target: What a private model predicts.
+        domain_schema: Form of the domain of its dataset, if the principal may see the dataset.
+    """
+
+    schema: str | None
+    guarantee: Mapping[str, float] | None
+    unit: Mapping[str, Any] | None
+    target: str | None
+    domain_schema: str | None
+
+
+def stated(session: Session, release_ids: Collection[UUID], principal: Principal) -> Mapping[UUID, Stated]:
+    """What the certificates of these releases state first, of those that the principal may see."""
+    query = (
+        select(
+            Release.id,
+            Release.certificate["schema"],
+            Release.certificate["privacy_parameters"],
+            Release.certificate["privacy_unit"],
+            Release.certificate["plan"]["target"],
+            Dataset.domain["schema"],
+        )
+        .outerjoin(Dataset, and_(Dataset.id == Release.dataset_id, visible_to(principal)))
+        .where(Release.id.in_(release_ids), made_from_one_of(select(Dataset.id).where(visible_to(principal))))
+    )
+    return {
+        release_id: Stated(schema=schema, guarantee=guarantee, unit=unit, target=target, domain_schema=domain)
+        for release_id, schema, guarantee, unit, target, domain in session.execute(query)
+    }
 
 
 def newest(session: Session, dataset_id: UUID, principal: Principal, *, limit: int) -> Sequence[Release]:

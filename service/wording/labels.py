@@ -110,6 +110,14 @@ STAGES: Final[Mapping[str, str]] = {
     "export": "Exporting the generator",
 }
 
+JOB_KINDS: Final[Mapping[str, str]] = {
+    "training": "generator",
+    "selection": "selection of a generator",
+    "report": "utility report",
+    "model": "private model",
+}
+"""What each kind of job makes."""
+
 ENTRIES: Final[Mapping[str, str]] = {
     "RESERVED": "reserved for a job",
     "SPENT": "spent: job started",

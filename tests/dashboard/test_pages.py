@@ -71,6 +71,7 @@ def test_every_page_is_for_whom_it_is(world: World, scene: Scene, sign_in: Calla
     # On the same scene, which takes longer to make than to look at.
     _what_is_not_ones_own_does_not_exist(world, scene, sign_in)
     _an_auditor_sees_no_synthetic_row(world, scene, sign_in)
+    _the_list_says_what_each_release_is(world, scene, sign_in)
     _pictures_of_a_release(world, scene, sign_in)
     hold_to_the_cost(world, scene, sign_in)
 
@@ -129,6 +130,17 @@ def _an_auditor_sees_no_synthetic_row(world: World, scene: Scene, sign_in: Calla
     assert "every outcome at most" in page
     for part in ("sheet.png", "preview"):
         assert auditor.get(f"/releases/{scene.pictures_id}/{part}").status_code == 403
+
+
+def _the_list_says_what_each_release_is(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:
+    for role in ("analyst", "auditor"):
+        listed = sign_in(role).page("/releases").partition("<main")[2].partition("</main>")[0]
+        rows = [
+            " ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in listed.split('<li class="row">')[1:]
+        ]
+        assert len(rows) == 2
+        assert "Generator of images · ε" in rows[0]
+        assert "Generator of rows · ε 1, δ 1e-6 · protects each record" in rows[1]
 
 
 def _pictures_of_a_release(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:

@@ -58,6 +58,11 @@ def test_everybody_who_sees_the_release_reads_the_report(
         ):
             assert words in page, words
         assert f"/v1/charged-reports/{report_id}" in page
+        jobs = visitor.page("/jobs")
+        assert jobs.count('<span class="fine">utility report</span>') == 1
+        assert jobs.count('<span class="fine">generator</span>') == 1
+        assert f'href="/charged-reports/{report_id}"' in jobs
+        assert "<dt>Kind</dt><dd>utility report</dd>" in visitor.page(f"/jobs/{job_id}")
         assert f"/charged-reports/{report_id}" in visitor.page(f"/jobs/{job_id}")
 
 
