@@ -151,7 +151,9 @@ def _learning(learning: Mapping[str, Any] | None) -> list[str]:
         return []
     learnt = Counter(release["learns"] for release in learning["releases"])
     parts = ", ".join(
-        "the bound on records per unit" if part == "records" else f"{part} of {count} columns"
+        "the bound on records per unit"
+        if part == "records"
+        else f"{part} of {count} column{'' if count == 1 else 's'}"
         for part, count in learnt.items()
     )
     thresholds = [

@@ -34,7 +34,6 @@ from service.strict_route import StrictRoute
 
 ACCEPTED: Final = HTTPStatus.ACCEPTED.value
 NO_CONTENT: Final = HTTPStatus.NO_CONTENT.value
-_READ: Final = "sealed-report.read"
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 _FILE: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "One HTML file, for the owner only.", "content": {"text/html": {"schema": {"type": "string"}}}}
@@ -115,7 +114,7 @@ def download_sealed_report(
 ) -> Response:
     """The report as one HTML file without scripts. NOT differentially private; for the owner only; reading is logged."""
     html = _opened(sealed_report_id, principal, context, session)
-    record(session, principal, action=_READ, object_id=sealed_report_id, clock=context.clock)
+    record(session, principal, action="sealed-report.read", object_id=sealed_report_id, clock=context.clock)
     return Response(
         html,
         media_type="text/html; charset=utf-8",
@@ -141,7 +140,9 @@ def read_sealed_report_summary(
     on which the report was read, and one for each download of the file.
     """
     summary = OwnerSummary.read(_opened(sealed_report_id, principal, context, session))
-    record_daily(session, principal, action=_READ, object_id=sealed_report_id, clock=context.clock)
+    record_daily(
+        session, principal, action="sealed-report.read", object_id=sealed_report_id, clock=context.clock
+    )
     return SealedReportSummary(
         id=sealed_report_id, sentences=list(summary.sentences), look_at=list(summary.look_at)
     )

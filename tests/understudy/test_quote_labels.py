@@ -75,7 +75,7 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
 
     assert any("learning 3%" in line for line in lines)
     (line,) = (line for line in lines if "learnt parts of the domain" in line)
-    assert "bins of 1 columns, categories of 2 columns" in line
+    assert "bins of 1 column, categories of 2 columns" in line
     assert f"a category needs about {plan.learning.threshold:.0f} units; thresholds take" in line
     assert "delta 1.25e-07" in line
     domain = domain_of(AGE)

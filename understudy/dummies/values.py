@@ -13,6 +13,7 @@ from understudy.near_names import suggestion
 
 _COINS: Final = secrets.SystemRandom()
 _RARE: Final = 0.1
+_NAMED: Final = 8
 """Share of missing values, and of special ones, where the column has them."""
 _LEARNT_WORDS: Final = 5
 """Made-up categories of a column whose categories are learnt."""
@@ -185,7 +186,9 @@ def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | Non
             return f"There is no modelled column '{name}'{suggestion(name, list(known)) or '.'}"
         words = known[name].words
         if words and value is not None and str(value) not in words:
-            return f"The column '{name}' cannot have this value."
+            named = ", ".join(repr(word) for word in words[:_NAMED])
+            further = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+            return f"The column '{name}' cannot have this value; it has {named}{further}."
     return None
 
 

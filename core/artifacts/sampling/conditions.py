@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.artifacts.errors import InvalidCondition
+from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import encode_column
 from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.errors import DomainMismatch
@@ -25,6 +26,8 @@ from core.plan.near_names import nearest
 TRIED_ROWS: Final = 2**14
 FEWEST_ROWS: Final = 16
 """A condition that fewer of the first `TRIED_ROWS` rows meet, about one in a thousand, is refused."""
+
+_NAMED: Final = 8
 
 Where = Mapping[str, Any]
 
@@ -95,7 +98,7 @@ def image_label(domain: ImageDomain, where: Where) -> int | None:
 
 
 def _code(column: Modelled, value: object) -> int:
-    impossible = InvalidCondition(f"The column '{column.name}' cannot have this value.")
+    impossible = InvalidCondition(f"The column '{column.name}' cannot have this value; {_possible(column)}.")
     if value is None:
         if column.null_code is None:
             raise impossible
@@ -116,6 +119,23 @@ def _code(column: Modelled, value: object) -> int:
         return int(encode_column(column, array)[0])
     except DomainMismatch:
         raise impossible from None
+
+
+def _possible(column: Modelled) -> str:
+    """The values that a condition may name, which the domain makes public; of many words the first."""
+    if isinstance(column, LabelColumn):
+        named = ", ".join(repr(word) for word in column.words[:_NAMED])
+        further = f" and {len(column.words) - _NAMED} more" if len(column.words) > _NAMED else ""
+        return f"it has {named}{further}"
+    low, high = _ends(column)
+    return f"its values lie between {low} and {high}"
+
+
+def _ends(column: NumericColumn | TimeColumn) -> tuple[str, str]:
+    if isinstance(column, NumericColumn):
+        return f"{column.lower:g}", f"{column.upper:g}"
+    text = day_text if column.kind == "date" else second_text
+    return text(int(column.lower)), text(int(column.upper))
 
 
 def _word(column: LabelColumn, value: object) -> str | None:

@@ -96,6 +96,20 @@ def test_what_no_row_can_meet_is_refused_without_quoting_it(where: dict[str, Any
     assert all(str(value) not in refused.value.detail for value in where.values() if value != 1)
 
 
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"ward": "D"}, "it has 'A', 'B, or \"C\"', 'Ü'."),
+        ({"age": 100}, "its values lie between 0 and 99."),
+        ({"seen": "soon"}, "its values lie between 2020-01-01 and 2020-01-10."),
+    ],
+)
+def test_a_refused_condition_says_which_values_a_column_has(where: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidCondition) as refused:
+        table_condition(TableDomain.from_json(stand_in.DOMAIN), where)
+    assert refused.value.detail.endswith(f"cannot have this value; {said}")
+
+
 def test_a_condition_is_told_in_json_as_people_write_it() -> None:
     domain = TableDomain.from_json(stand_in.DOMAIN)
     assert table_condition(domain, {"sick": True}) == table_condition(domain, {"sick": "yes"})
