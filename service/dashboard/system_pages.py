@@ -1,6 +1,6 @@
 """Pages for admins and auditors: keys, workers and queue, system health, audit log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
@@ -17,6 +17,7 @@ from service.auditing.endpoints import (
     list_audit_events,
     verify_audit_log,
 )
+from service.auditing.schemas import AuditEventView
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
 from service.dashboard.long_lists import From, part_of
@@ -29,7 +30,7 @@ from service.principals.key_endpoints import create_key, list_keys, revoke_key, 
 from service.principals.key_schemas import KeyOrder
 from service.principals.schemas import NameOrder
 from service.wire import plain_text
-from service.wording.labels import principal_in
+from service.wording.labels import ACTIONS, OUTCOMES, REFUSALS, action, principal_in
 
 EVENTS: Final = 50
 
@@ -155,17 +156,39 @@ def audit_page(
     """List audit events, newest first."""
     found = visit.ask(list_audit_events, wanted=wanted, limit=EVENTS, before=before)
     asked = _asked(wanted)
+    people = visit.names_of([principal_in(event.actor) for event in found.items])
     return page(
         visit,
         "audit.html",
         events=found.items,
-        people=visit.names_of([principal_in(event.actor) for event in found.items]),
+        people=people,
+        known=_known(found.items, people),
         asked=asked,
         query=urlencode(asked),
         next_before=found.next_before,
         is_first=before is None,
         may_export=visit.may(export_audit_log),
     )
+
+
+def _known(
+    events: Sequence[AuditEventView], people: Mapping[UUID, str]
+) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Values to offer for each field of the search, with their words: fixed ones, and those of the events on the page.
+
+    All values of the whole log would take a read of all of it.
+    """
+    actors = {event.actor.partition("/")[0] for event in events}
+    names = {str(principal_id): name for principal_id, name in people.items()}
+    actions = dict(ACTIONS) | {event.action: action(event.action) for event in events}
+    outcomes = dict.fromkeys([*REFUSALS, *(event.outcome for event in events)], "refused")
+    outcomes |= {outcome: words for outcome, (words, _) in OUTCOMES.items()}
+    return {
+        "actor": sorted((actor, names.get(actor, "")) for actor in actors),
+        "action": sorted(actions.items()),
+        "object": sorted({(event.object, "") for event in events}),
+        "outcome": sorted(outcomes.items()),
+    }
 
 
 @router.get("/audit/verification")

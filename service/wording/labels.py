@@ -110,6 +110,24 @@ STAGES: Final[Mapping[str, str]] = {
     "export": "Exporting the generator",
 }
 
+CHORES: Final[Mapping[str, str]] = {
+    "witness": "Compares ledgers with their heads recorded outside the database, and records decisions there.",
+    "devices": "Moves jobs to another kind of device where no live worker serves theirs.",
+    "resend": "Sends jobs again that no live worker holds.",
+    "resend-reports": "Sends owner reports again that no live worker holds.",
+    "expire": "Closes requests and grants whose time is over.",
+    "sweep": "Removes what ended jobs left behind in the object store.",
+    "link": "Gives new events their place in the hash chain of the audit log.",
+    "notify": "Sends notifications.",
+    "forget": "Deletes old notifications.",
+    "orphans": "Removes stored objects that belong to nothing.",
+    "uploads": "Ends uploads whose time is over.",
+    "erase": "Finishes deletions that were interrupted.",
+    "audit": "Verifies every ledger.",
+    "audit-log": "Verifies the hash chain of the audit log.",
+}
+"""What each maintenance task does."""
+
 JOB_KINDS: Final[Mapping[str, str]] = {
     "training": "generator",
     "selection": "selection of a generator",
@@ -179,11 +197,46 @@ ACTIONS: Final[Mapping[str, str]] = {
     "job.failure-note": "read a failure note",
     "upload.open": "started an upload",
     "upload.abort": "aborted an upload",
+    "audit.export": "exported the audit log",
+    "audit.verify": "found the audit log broken",
+    "budget-request.expire": "closed a request whose time is over",
+    "enrolment.accept": "enrolled with a link",
+    "enrolment.cancel": "cancelled an enrolment",
+    "enrolment.create": "created an enrolment",
+    "federation.create": "created a federation",
+    "federation.end": "ended a federation",
+    "grant.expire": "closed a grant whose time is over",
+    "key.create": "created a key",
+    "key.revoke": "revoked a key",
+    "key.rotate": "rotated a key",
+    "ledger.verify": "found a ledger broken",
+    "notification.confirm": "confirmed an address",
+    "notification.create": "added an endpoint",
+    "notification.pause": "paused an endpoint",
+    "notification.remove": "removed an endpoint",
+    "notification.resume": "resumed an endpoint",
+    "notification.rotate": "changed an endpoint's secret",
+    "notification.test": "sent a test message",
+    "person.create": "created a person",
+    "principal.name": "named a principal",
+    "recovery.accept": "recovered access with a link",
+    "recovery.cancel": "cancelled a recovery",
+    "recovery.create": "created a recovery",
+    "refusals.left-out": "left refusals of anonymous callers out, as many as the object says",
+    "session.close": "signed out",
+    "session.open": "signed in with a key",
     "sealed-report.order": "ordered an owner report",
     "sealed-report.read": "read an owner report",
     "sealed-report.delete": "deleted an owner report",
 }
 """Actions of the audit log. A refused action is logged under the name of its operation."""
+
+OUTCOMES: Final[Mapping[str, tuple[str, str]]] = {
+    "done": ("done", "good"),
+    "broken": ("broken", "bad"),
+    "not-logged": ("not logged", "over"),
+}
+"""Label and CSS class of outcomes in the audit log; every other outcome is the code of a refusal."""
 
 OBJECT_TYPES: Final[Mapping[str, str]] = {
     "charged-report": "utility report",

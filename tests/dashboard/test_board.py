@@ -230,5 +230,7 @@ def test_what_may_still_be_ordered_is_what_the_outlook_of_each_order_says(
         "does not fit It would exceed the cap.",
     }
     assert world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"}).status_code == 200
-    assert agree() == {"does not fit The dataset is frozen."}
+    page = _words(analyst.page(f"/datasets/{dataset_id}"))
+    assert "No order of ε 0.1 or more fits. The dataset is frozen." in page, "once, not for each size"
+    assert "does not fit" not in page
     assert "What you may still order" not in sign_in("owner").page(f"/datasets/{dataset_id}")

@@ -61,6 +61,10 @@ def test_an_owner_reads_the_trail_of_a_dataset_in_words(
     ):
         assert words in page, words
     assert 'href="/audit"' not in page
+    log = sign_in("auditor").page("/audit")
+    for words in ("<span>ordered a job<br><code>job.order</code>", '<option value="job.order">ordered a job</option>',
+                  f'<option value="{dataset_id}">', '<option value="role-missing">refused</option>'):  # fmt: skip
+        assert words in log, words
     assert 'href="/audit"' in sign_in("auditor").page(f"/datasets/{dataset_id}/trail")
     assert sign_in("analyst").get(f"/datasets/{dataset_id}/trail").status_code == 403
     assert sign_in("stranger").get(f"/datasets/{dataset_id}/trail").status_code == 404

@@ -1,8 +1,10 @@
 """What pages say: amounts that never promise too much, times as the API rounds them, bars that add up."""
 
 import math
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from tests.core.artifacts.certified import certified
 from tests.core.artifacts.certified_selection import WINNER, selection_statement
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.core.plan.domain.ruled import EVERY_RULE, FLAGS
+from workers import upkeep
 
 
 @pytest.mark.parametrize(
@@ -218,6 +221,27 @@ def test_the_middle_of_a_scale_is_what_stands_in_the_middle_of_the_drawing() -> 
     assert plot(flag, np.array([0])).axis == ("0", "1")
     stay = TimeColumn(name="seen", kind="date", lower=0, upper=9, resolution="day")
     assert plot(stay, np.array([0])).axis == ("1970-01-01", "1970-01-06", "1970-01-10")
+
+
+def test_every_task_of_upkeep_has_words() -> None:
+    table = [line.split("|")[1] for line in (upkeep.__doc__ or "").splitlines() if line.startswith("| ")]
+    assert set(labels.CHORES) == {name.strip() for row in table[1:] for name in row.split(",")}
+
+
+def test_every_action_that_is_logged_has_words() -> None:
+    """Names of actions are constants of the modules that log them."""
+    named = re.compile(
+        r'(?:action=|action = |ACTION: Final = |_READ: Final = |_note\([^"]*|_record\()"([a-z-]+\.[a-z-]+)"'
+    )
+    root = Path(__file__).parents[2]
+    found = {
+        name
+        for folder in ("core", "service", "workers", "understudy/embedded")
+        for path in (root / folder).rglob("*.py")
+        for name in named.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 40
+    assert found - set(labels.ACTIONS) == set()
 
 
 def test_every_mechanism_of_a_certificate_has_words():

@@ -82,7 +82,7 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
     bins_alone = make_quote(learnt_plan(domain), None, [], domain=domain).to_json()
     assert (
         quote_lines(Quote(document={**bins_alone, **told}))[3]
-        == "  learnt parts of the domain: bins of 1 columns"
+        == "  learnt parts of the domain: bins of 1 column"
     )
 
 
