@@ -20,7 +20,7 @@ from understudy.dependency_search import DependencySearch
 from understudy.draft_advice import NUMBERS_LEFT_OUT, leave_constants_and_free_text_out
 from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
-from understudy.draft_dependencies import RULES, leave_copies_out, narrow_determinants, propose_rules
+from understudy.draft_dependencies import ELSE, RULES, leave_copies_out, narrow_determinants, propose_rules
 from understudy.draft_differences import DIFFERENCE, propose_differences
 from understudy.draft_numbers import (
     LARGEST,
@@ -29,7 +29,15 @@ from understudy.draft_numbers import (
     numbers,
 )
 from understudy.draft_times import has_unclear_years, is_time, moments_note, times
-from understudy.draft_units import FEWEST_IDS, identifying, may_be_key, point_at_keys, propose_unit, unit_kind
+from understudy.draft_units import (
+    FEWEST_IDS,
+    identifying,
+    may_be_key,
+    point_at_keys,
+    propose_unit,
+    repeats_like_keys,
+    unit_kind,
+)
 from understudy.draft_words import (
     names_a_key,
     names_amount,
@@ -57,6 +65,7 @@ MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
 _FEWEST_NUMBERED = 100
 """Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
+_LIKE_KEYS = "Its whole numbers repeat evenly, as those of persons or things do. If they measure something, give its kind as 'keep'."
 _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
@@ -371,6 +380,14 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
             "kind": "ignored",
             NOTE: "Numbers beyond 2^52, about 4 quadrillion: identifiers, or write them in a larger unit and draft it again.",
         }
+    if repeats_like_keys(name, fact):
+        otherwise = _column(name, fact, _numbers(name, fact))
+        del otherwise["name"]
+        return {"kind": "ignored", NOTE: _LIKE_KEYS, ELSE: otherwise}
+    return _numbers(name, fact)
+
+
+def _numbers(name: str, fact: Facts) -> dict[str, Any]:
     column = numbers(name, fact)
     notes = [column[NOTE], moments_note(name, fact), _censored_note(fact)]
     column[NOTE] = " ".join(note for note in notes if note)

@@ -1,9 +1,12 @@
 """The privacy unit that a draft proposes, and columns that say whose row it is or name a person."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean, pstdev
 from typing import Any, Final
 
 from understudy.draft_categories import NOTE
+from understudy.draft_dependencies import ELSE
 from understudy.draft_times import is_time
 from understudy.draft_words import (
     are_keys,
@@ -11,12 +14,25 @@ from understudy.draft_words import (
     code_book,
     names_a_key,
     names_a_person,
+    names_amount,
     names_contact,
+    names_moment,
+    names_quantity,
+    natural_scale,
 )
 from understudy.table_facts import Facts
 
 FEWEST_IDS: Final = 20
 """Distinct values that identifiers have at least."""
+_FEWEST_EVEN: Final = 100
+_SLICES: Final = 10
+_MOST_OF_ONE: Final = 20.0
+"""How often the most frequent number may occur, as a multiple of the mean."""
+_DEVIATIONS: Final = 4.0
+_ROUNDING: Final = 0.05
+_MINUTES: Final = 60
+_UNEVEN: Final = 2.0
+"""How much farther or closer than on average values may lie in a slice."""
 _SEVERAL: Final = 1.1
 """Rows of a person on average from which a table is one of events."""
 _MOST_ROWS_LEARNT: Final = 2_000_000
@@ -51,6 +67,7 @@ def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, str, list[str]
         if names_a_key(name)
         or name in pseudonyms
         or (are_keys(fact.values) and code_book(name, fact.values) is None)
+        or repeats_like_keys(name, fact)
     ]
     if others:
         listed = ", ".join(
@@ -70,7 +87,7 @@ def point_at_keys(columns: Sequence[dict[str, Any]], keys: Collection[str]) -> N
         if column["name"] not in keys:
             continue
         if column["kind"] == "ignored":
-            column[NOTE] = f"{_WHOSE}."
+            column[NOTE] = f"{_WHOSE}. {column[NOTE]}" if ELSE in column else f"{_WHOSE}."
         else:
             column[NOTE] = f"{_WHOSE}; else ignore it, unless its values may be released. {column[NOTE]}"
 
@@ -86,13 +103,43 @@ def unit_kind(fact: Facts) -> dict[str, Any]:
 
 def identifying(name: str, fact: Facts) -> str | None:
     """Why the words of a column may identify a person; None where they do not."""
-    if fact.numeric or fact.distinct < FEWEST_IDS:
+    if fact.numeric:
         return None
-    if names_contact(name):
+    # Of few rows as well: ten names of ten persons are no words that everybody knows.
+    if names_contact(name) and (fact.distinct >= FEWEST_IDS or 2 * fact.distinct > fact.present):
         return "Called like something that names or reaches a person: dropped on arrival."
-    if are_pseudonyms(fact.values):
+    if fact.distinct >= FEWEST_IDS and are_pseudonyms(fact.values):
         return "Identifiers that repeat: they stand for persons or things, and say nothing else."
     return None
+
+
+def repeats_like_keys(name: str, fact: Facts) -> bool:
+    """Whether whole numbers are numbers of persons or things under a name that does not say so, such as readers' numbers under "reader".
+
+    Few rows have very small or very large values of a quantity, so these are rare and lie far apart. Numbers of persons are neither.
+    So the values are put in order and cut into slices: their mean counts must differ by no more than chance makes them differ, and
+    their values must lie about equally close. No value may be far more frequent than the others.
+    """
+    if not (may_be_key(fact) and fact.numeric and not fact.odd) or fact.lower < 0:
+        return False
+    if names_quantity(name) or names_amount(name) or natural_scale(name) or names_moment(name):
+        return False
+    found = sorted((float(text), count) for text, count in fact.values.items())
+    values, counts = [value for value, _ in found], [count for _, count in found]
+    each = fmean(counts)
+    if all(value % 100 < _MINUTES for value in values):  # hours and minutes, such as 1745
+        return False
+    if len(counts) < _FEWEST_EVEN or each < _SEVERAL or max(counts) > _MOST_OF_ONE * each:
+        return False
+    size = len(counts) // _SLICES
+    slices = [slice(place * size, (place + 1) * size) for place in range(_SLICES)]
+    by_chance = _DEVIATIONS * pstdev(counts) / math.sqrt(size) + _ROUNDING * each
+    gaps = [values[part.stop - 1] - values[part.start] for part in slices]
+    return (
+        all(abs(fmean(counts[part]) - each) <= by_chance for part in slices)
+        and max(gaps) <= _UNEVEN * fmean(gaps)
+        and _UNEVEN * min(gaps) >= fmean(gaps)
+    )
 
 
 def may_be_key(fact: Facts) -> bool:

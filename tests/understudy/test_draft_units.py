@@ -4,10 +4,12 @@ import hashlib
 import uuid
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tests.understudy.test_domain_draft import column, write
+from tests.understudy.test_draft_left_out import keep
 from understudy import draft_units
 from understudy.domain_draft import MARK, draft_domain, draft_frame
 from understudy.draft_categories import NOTE
@@ -82,3 +84,51 @@ def test_a_key_that_names_no_person_is_only_pointed_at(tmp_path: Path) -> None:
     draft = draft_domain(write(tmp_path, ("branch_id,amount\n" + rows).encode()))
     assert draft["privacy_unit"] is None
     assert "'branch_id' (3 rows a value)" in draft[NOTE]
+
+
+RNG = np.random.default_rng(11)
+LOANS = 10_000 + np.repeat(np.arange(2000), RNG.geometric(1 / 4, 2000))
+"""The numbers of 2,000 readers, of whom many have one loan and some have dozens."""
+FIRMS = np.tile(RNG.choice(1_000_000, 150, replace=False), 9)
+"""Nine years of firms."""
+PRESSURES = np.rint(RNG.normal(1300, 150, 6000)).astype(int)
+PRICES = np.rint(RNG.lognormal(6, 1, 6000)).astype(int)
+
+
+@pytest.mark.parametrize(("name", "values"), [("reader", LOANS), ("k", LOANS), ("fi", FIRMS)])
+def test_whole_numbers_that_repeat_evenly_are_asked_about_and_not_modelled(
+    name: str, values: np.ndarray
+) -> None:
+    draft = draft_frame(pa.table({name: values, "y": RNG.integers(0, 3, len(values))}))
+    found = column(draft, name)
+    assert found["kind"] == "ignored"
+    assert (
+        "If it says whose row it is, make it the privacy unit. Its whole numbers repeat evenly" in found[NOTE]
+    )
+    assert f"make it the privacy unit: {name!r} (" in draft[NOTE]
+    keep(draft, name)
+    assert column(draft, name)["kind"] == "numeric"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("k", PRESSURES),
+        ("k", PRICES),
+        ("age_of_claim", RNG.integers(0, 400, 6000)),
+        ("k", RNG.integers(0, 60, 6000)),
+        ("k", np.where(RNG.random(6000) < 0.3, 0, RNG.integers(1, 900, 6000))),
+    ],
+)
+def test_quantities_are_no_numbers_of_persons(name: str, values: np.ndarray) -> None:
+    draft = draft_frame(pa.table({name: values, "y": RNG.integers(0, 3, len(values))}))
+    assert "repeat evenly" not in column(draft, name).get(NOTE, "")
+    assert column(draft, name)["kind"] != "ignored"
+
+
+def test_names_of_few_persons_are_dropped_and_words_under_a_name_are_kept() -> None:
+    persons = [f"Maria {letter}." for letter in "ABCDEFGHIJ"]
+    few = draft_frame(pa.table({"name": persons, "y": ["a", "b"] * 5}))
+    assert column(few, "name")["kind"] == "ignored"
+    products = draft_frame(pa.table({"name": ["tea", "coffee", "milk"] * 40, "y": ["a", "b", "c"] * 40}))
+    assert column(products, "name")["kind"] == "categorical"
