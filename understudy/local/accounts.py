@@ -1,5 +1,7 @@
 """Budget accounting on a dataset's ledger file: the cap, set once; charges, reserved and spent before a row is read."""
 
+import math
+import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from understudy.connection import default_data_folder
 from understudy.documents import Json
-from understudy.errors import Conflict, VerificationFailed, refusal
+from understudy.errors import Conflict, InputUnusable, VerificationFailed, refusal
 from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
 from understudy.near_names import suggestion
 
@@ -75,7 +77,7 @@ def default_ledgers() -> Path:
 def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None = None) -> Account:
     """Set the cap on everything ever released about a dataset; once, before the first training.
 
-    Under the rule of the filters one training of (epsilon, delta) needs a cap of its epsilon and twice its delta.
+    Under the rule of the filters a cap of its epsilon and twice its delta is enough for one training.
 
     Args:
         dataset: what the dataset is called; the same people must always be called the same.
@@ -98,6 +100,70 @@ def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None 
             cap_set(epsilon=cap.epsilon, delta=cap.delta, by=OWNER, reason=None), clock=SystemClock()
         )
         return _account(ledger)
+
+
+def set_first_cap(path: Path, dataset: str, cap: tuple[float, float], plan: Plan | ModelPlan) -> None:
+    """Set the cap of a dataset that has none, if it admits a plan. Does nothing where the same cap is set.
+
+    A cap is set once, so it is not set for a training that cannot be.
+
+    Args:
+        path: the ledger.
+        dataset: what the dataset is called.
+        cap: epsilon and delta.
+        plan: what will run.
+
+    Raises:
+        BudgetRefused: the cap does not admit the plan; no cap was set.
+        Conflict: another cap is set.
+        InputUnusable: the cap is no pair of numbers.
+        InvalidInput: it is out of range.
+        VerificationFailed: the ledger is not what was written.
+    """
+    epsilon, delta = numbers_of(cap, "cap")
+    with answered(), opened_ledger(path, dataset) as ledger:
+        wanted, present = Cap(epsilon=epsilon, delta=delta, rule=ledger.state.rule), ledger.state.cap
+        if present is not None:
+            if (present.epsilon, present.delta) != (epsilon, delta):
+                raise already_set(dataset, present)
+            return
+        require_room(
+            wanted,
+            ledger.state.balance.in_force,
+            charge_of(plan.mechanism, delta=plan.guarantee.delta),
+            remedy="No cap was set: give one that admits this training. It is set once.",
+        )
+        ledger.append(cap_set(epsilon=epsilon, delta=delta, by=OWNER, reason=None), clock=SystemClock())
+
+
+def numbers_of(pair: object, name: str) -> tuple[float, float]:
+    """Return epsilon and delta as floats.
+
+    Args:
+        pair: what was given.
+        name: of the argument.
+
+    Raises:
+        InputUnusable: it is no pair of numbers.
+    """
+    if not isinstance(pair, tuple | list) or len(pair) != len(("epsilon", "delta")):
+        raise InputUnusable(f"{name} is a pair of numbers, (epsilon, delta), such as (4.0, 1e-5)")
+    return number_of(pair[0], f"epsilon of {name}"), number_of(pair[1], f"delta of {name}")
+
+
+def number_of(given: object, name: str) -> float:
+    """Return a number as a float.
+
+    Args:
+        given: what was given.
+        name: of the argument.
+
+    Raises:
+        InputUnusable: it is no finite number.
+    """
+    if isinstance(given, bool) or not isinstance(given, numbers.Real) or not math.isfinite(given):
+        raise InputUnusable(f"{name} must be a number, not {type(given).__name__}")
+    return float(given)
 
 
 def read_account(dataset: str, *, ledgers: Path | None = None) -> Account:
@@ -137,7 +203,7 @@ def pay(path: Path, dataset: str, plan: Plan | ModelPlan, *, job_id: UUID, clock
             raise BudgetNotSet(
                 f"No cap is set for {dataset!r}{_near(path, dataset) or '.'}",
                 remedy=f"Set it once: Synthesizer(..., cap=(epsilon, delta)), or understudy.local.set_cap({dataset!r}, epsilon=..., "
-                "delta=...). One training needs a cap of its epsilon and twice its delta.",
+                "delta=...). A cap of its epsilon and twice its delta is enough for one training.",
             )
         require_room(
             cap,

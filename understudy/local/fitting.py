@@ -48,7 +48,15 @@ from models.release_recorder import CertificateRecorder
 from models.software import software_of
 from understudy.documents import Json
 from understudy.errors import DegenerateGenerator, InputUnusable
-from understudy.local.accounts import Payment, answered, default_ledgers, pay, settle
+from understudy.local.accounts import (
+    Payment,
+    answered,
+    default_ledgers,
+    numbers_of,
+    pay,
+    set_first_cap,
+    settle,
+)
 from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitted import Fitted
 from understudy.local.frames import clean_frame
@@ -73,6 +81,7 @@ def fit(
     synthesizer: str = "idpgan",
     options: Json | None = None,
     max_refused: float = MAX_REFUSED,
+    cap: tuple[float, float] | None = None,
     ledgers: Path | None = None,
     watch: Watch | None = None,
 ) -> Fitted:
@@ -93,6 +102,8 @@ def fit(
         options: what to choose instead of the public rules.
         max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1. Above it nothing is charged
             and nothing trained; below it `RowsRefused` warns, and the result holds the counts.
+        cap: epsilon and delta of the cap to set where none is set yet; else `understudy.local.set_cap` sets it. It is set
+            immediately before the payment, if it admits the training.
         ledgers: folder of the ledgers; else one that all programs of this user share.
         watch: called with stage, step and number of steps.
 
@@ -101,7 +112,7 @@ def fit(
 
     Raises:
         BudgetRefused: the ledger does not admit it; nothing was spent.
-        Conflict: no cap is set.
+        Conflict: no cap is set, or another one than `cap`.
         InvalidInput: the domain, the guarantee or an option breaks a rule, or what the synthesizer needs is not installed.
         InputUnusable: the rows or images cannot be used, too many of them are refused, or torch is set up in a way that a training must not have.
         VerificationFailed: the ledger is not what was written.
@@ -129,6 +140,8 @@ def fit(
         warnings.warn(intake.refused(), RowsRefused, stacklevel=2)
     # What can go wrong with rows goes wrong before they are paid for, as far as nothing is learnt from them.
     declared_records = None if plan.learning else intake.records
+    if cap is not None:
+        set_first_cap(path, dataset, cap, plan)
     payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
     record = CertificateRecorder(plan)
     streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
@@ -259,8 +272,8 @@ def guarantee_of(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuaran
     """
     if isinstance(asked, PrivacyGuarantee):
         return asked
+    epsilon, delta = numbers_of(asked, "the guarantee")
     try:
-        epsilon, delta = asked
         return PrivacyGuarantee(epsilon=epsilon, delta=delta)
     except (TypeError, ValueError):
         raise InputUnusable(

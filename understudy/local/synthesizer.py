@@ -25,9 +25,9 @@ from understudy.draft_advice import order_of_times, rules_of, warnings_of
 from understudy.draft_categories import NOTE
 from understudy.draft_changes import change
 from understudy.draft_marks import Mark, accept_kinds
-from understudy.errors import Conflict, DraftNotAccepted, InputUnusable
+from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.frame_words import words_of
-from understudy.local.accounts import Account, read_account, set_cap
+from understudy.local.accounts import Account, read_account
 from understudy.local.fitted import Fitted, html_table
 from understudy.local.fitting import Watch, fit
 from understudy.near_names import suggestion
@@ -90,7 +90,7 @@ class Synthesizer:
         dataset: name of the people whose rows these are. One name has one budget, kept in a file; the same people must
             always have the same name.
         cap: epsilon and delta that bind everything ever released about the dataset; set once, at the first training.
-            One training needs a cap of its epsilon and twice its delta.
+            A cap of its epsilon and twice its delta is enough for one training.
         domain: the declared domain, its document or its file; or "draft", to draft it from the rows and accept it.
         declared_size: the public number of people or rows; else the domain's own.
         synthesizer: "idpgan"; or "aim" or "mst", which need the extra `graphical`.
@@ -204,7 +204,6 @@ class Synthesizer:
             )
             raise InputUnusable(message)
         domain = self._domain(frame)
-        self._set_cap(self.dataset)
         with progress_bar(wanted=self.progress) as watch:
             self.fitted_ = fit(
                 frame,
@@ -217,6 +216,7 @@ class Synthesizer:
                 synthesizer=self.synthesizer,
                 options=self.options,
                 max_refused=self.max_refused,
+                cap=self.cap,
                 ledgers=self.ledgers,
                 watch=watch,
             )
@@ -302,7 +302,7 @@ class Synthesizer:
     def _facts(self) -> list[tuple[str, ...]]:
         facts = [
             ("dataset", str(self.dataset)),
-            ("guarantee", f"epsilon {self.epsilon:g}, delta {self.delta:g}"),
+            ("guarantee", f"epsilon {_shown(self.epsilon)}, delta {_shown(self.delta)}"),
         ]
         domain = getattr(self, "domain_", None if isinstance(self.domain, str | Path) else self.domain)
         if domain is not None and "columns" in domain:
@@ -339,18 +339,10 @@ class Synthesizer:
             raise DraftNotAccepted(message)
         return self.domain_
 
-    def _set_cap(self, dataset: str) -> None:
-        if self.cap is None:
-            return
-        epsilon, delta = self.cap
-        try:
-            set_cap(dataset, epsilon=epsilon, delta=delta, ledgers=self.ledgers)
-        except Conflict as refusal:
-            present = read_account(dataset, ledgers=self.ledgers).cap
-            if refusal.code != "cap-already-set" or present is None:
-                raise
-            if (present["epsilon"], present["delta"]) != (epsilon, delta):
-                raise
+
+def _shown(given: object) -> str:
+    """A number in few digits; anything else as it was given, so that a wrong parameter can be shown."""
+    return f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else repr(given)
 
 
 def _parameters() -> list[str]:

@@ -1,7 +1,8 @@
 """The front door of Python: parameters, a draft that is accepted, a training, rows in the caller's own kind of frame."""
 
 import sys
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from importlib.machinery import ModuleSpec
 from operator import methodcaller
 from pathlib import Path
@@ -28,6 +29,7 @@ from understudy import (
     InvalidInput,
     NotInstalled,
     Synthesizer,
+    UnderstudyError,
 )
 from understudy.local import read_account, synthesizer
 from understudy.training_bar import shows_bars
@@ -147,10 +149,18 @@ def test_conditions_are_values_sets_and_ranges(fitted: Synthesizer) -> None:
     [
         ({"wards": {"surgery"}}, "no modelled column 'wards'; did you mean 'ward'"),
         ({"ward": set()}, "condition on column 'ward' has no value"),
-        ({"ward": ("a", "b")}, "column 'ward' cannot have such values"),
-        ({"age": ("a", None)}, "column 'age' cannot have such values"),
-        ({"age": (1, 2, 3)}, "column 'age' cannot have such values"),
-        ({"severity": ("mild", "dead")}, "column 'severity' cannot have such values"),
+        ({"ward": ("a", "b")}, "words of column 'ward' have no order: give a set"),
+        ({"ward": {"surgery", "oncolgy"}}, "column 'ward' has no such word; did you mean 'oncology'"),
+        ({"ward": {"a ward that is not declared"}}, "column 'ward' has no such word"),
+        ({"age": ("65", None)}, "ends of a range of column 'age' are numbers, such as"),
+        ({"age": (True, None)}, "ends of a range of column 'age' are numbers"),
+        ({"age": (1, 2, 3)}, "range of column 'age' is a pair"),
+        ({"age": (70, 30)}, "range of column 'age' ends before it begins"),
+        ({"age": (500, None)}, "range of column 'age' misses all its values, which lie between 0 and 110"),
+        ({"seen": ("2031-01-01", None)}, "range of column 'seen' misses all its values"),
+        ({"seen": ("soon", None)}, "ends of a range of column 'seen' are dates or times"),
+        ("age>65", "Give conditions by column"),
+        ({"severity": ("mild", "dead")}, "column 'severity' has no such word"),
     ],
 )
 def test_a_condition_that_cannot_be_met_names_its_column(
@@ -162,7 +172,32 @@ def test_a_condition_that_cannot_be_met_names_its_column(
 
 def test_a_condition_that_hardly_a_row_meets_is_refused(fitted: Synthesizer) -> None:
     with pytest.raises(Conflict, match="Fewer than 16"):
-        fitted.sample(10, where={"ward": {"a ward that is not declared"}})
+        fitted.sample(10, where={"age": (109.5, 109.6)})
+
+
+@pytest.mark.parametrize(
+    ("where", "column", "values"),
+    [
+        ({"age": 40}, "age", {40}),
+        ({"age": Decimal(40)}, "age", {40}),
+        ({"age": np.int64(40)}, "age", {40}),
+        ({"age": np.array([40, 41])}, "age", {40, 41}),
+        ({"age": pd.Series([40, 41])}, "age", {40, 41}),
+        ({"age": pl.Series([40, 41])}, "age", {40, 41}),
+        ({"seen": "2020-01-05"}, "seen", {date(2020, 1, 5)}),
+        ({"seen": date(2020, 1, 5)}, "seen", {date(2020, 1, 5)}),
+        (
+            {"seen": (datetime.fromisoformat("2020-01-05T12:00"), date(2020, 1, 6))},
+            "seen",
+            {date(2020, 1, 6)},
+        ),
+        ({"died": {True}}, "died", {"yes"}),
+    ],
+)
+def test_a_single_value_is_that_value_alone_and_arrays_are_sets(
+    fitted: Synthesizer, where: dict[str, Any], column: str, values: set[object]
+) -> None:
+    assert set(fitted.sample(60, where=where)[column]) == values
 
 
 def test_it_shows_what_was_spent_and_what_is_left(fitted: Synthesizer) -> None:
@@ -233,6 +268,29 @@ def test_counts_rules_and_the_bundle_are_those_of_the_training(fitted: Synthesiz
     assert fitted.check_rules().contradicted == ()
     assert fitted.save(tmp_path / "bundle.zip").is_file()
     assert fitted.certificate["privacy_parameters"]["epsilon"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"domain": "nofile.json"}, "nofile.json"),
+        ({"options": {"no_option": 1}}, "no_option"),
+        ({"cap": (0.5, 4e-6)}, "No cap was set"),
+        ({"cap": 2.0}, "cap is a pair of numbers"),
+        ({"cap": ("2", 4e-6)}, "epsilon of cap must be a number, not str"),
+        ({"cap": (2.0,)}, "cap is a pair of numbers"),
+        ({"epsilon": "1"}, "epsilon of the guarantee must be a number, not str"),
+        ({"epsilon": True}, "epsilon of the guarantee must be a number, not bool"),
+    ],
+)
+def test_a_training_that_is_refused_sets_no_cap(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+    found = made(tmp_path).set_params(**changed)
+    found.draft(table())
+    found.accept_draft()
+    repr(found)
+    with pytest.raises(UnderstudyError, match=said):
+        found.fit(table())
+    assert read_account("wards", ledgers=tmp_path).cap is None
 
 
 def test_the_cap_is_set_once_and_binds(tmp_path: Path) -> None:
