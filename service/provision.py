@@ -9,7 +9,11 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy.orm import Session
 
 from core.clock import Clock, SystemClock
 from core.db.session import Database
@@ -17,6 +21,7 @@ from core.ledger import audit_log
 from core.ledger.audit_log import DONE
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import KeyText, parse_key, parse_link_token
+from core.platform.access.names import name_principal, names_of
 from core.platform.access.pepper import kept_pepper
 from core.platform.access.roles import Role
 from core.platform.access.sign_in_links import SignInLinks
@@ -74,7 +79,9 @@ def provision(
     links: SignInLinks,
     clock: Clock,
 ) -> None:
-    """Register each key for its role, and a sign-in link if one is given; registered keys are left unchanged.
+    """Register each key for its role, name its principal after it, and register a sign-in link if one is given.
+
+    Registered keys and given names are left unchanged.
 
     The link signs the owner in with the roles of all keys, so that one person sees all pages.
 
@@ -88,20 +95,31 @@ def provision(
             role: directory.register(session, key, name=f"embedded {role.value}", roles=[role])
             for role, key in keys.items()
         }
+        _name(session, {role: row.principal_id for role, row in rows.items()}, clock=clock)
         if link is None:
             return
         if Role.OWNER not in rows:
             raise KeysFileInvalid("a sign-in link needs the owner's key")
         known = directory.key_of_all_roles(session, rows[Role.OWNER], rows)
         made = links.register(session, link, known=known)
-        audit_log.append(
-            session,
-            actor=ACTOR,
-            action="sign-in-link.make",
-            object=str(made.id),
-            outcome=DONE,
-            at=clock.now(),
-        )
+        _note(session, "sign-in-link.make", made.id, clock=clock)
+
+
+def _name(session: Session, principals: Mapping[Role, UUID], *, clock: Clock) -> None:
+    """Name each principal after its role, also in a folder of an earlier release. A name that somebody set stays.
+
+    Pages show the name beside the id, by which nobody knows a role.
+    """
+    known = names_of(session, principals.values())
+    by = principals.get(Role.ADMIN) or next(iter(principals.values()))
+    for role, principal_id in principals.items():
+        if principal_id not in known:
+            name_principal(session, principal_id, role.value, by=by, clock=clock)
+            _note(session, "principal.name", principal_id, clock=clock)
+
+
+def _note(session: Session, action: str, object_id: UUID, *, clock: Clock) -> None:
+    audit_log.append(session, actor=ACTOR, action=action, object=str(object_id), outcome=DONE, at=clock.now())
 
 
 def first_admin(database: Database, directory: KeyDirectory) -> KeyText:

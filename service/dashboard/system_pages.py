@@ -156,7 +156,9 @@ def audit_page(
     """List audit events, newest first."""
     found = visit.ask(list_audit_events, wanted=wanted, limit=EVENTS, before=before)
     asked = _asked(wanted)
-    people = visit.names_of([principal_in(event.actor) for event in found.items])
+    people = visit.names_of(
+        principal_in(text) for event in found.items for text in (event.actor, event.object)
+    )
     return page(
         visit,
         "audit.html",
@@ -186,7 +188,7 @@ def _known(
     return {
         "actor": sorted((actor, names.get(actor, "")) for actor in actors),
         "action": sorted(actions.items()),
-        "object": sorted({(event.object, "") for event in events}),
+        "object": sorted({(event.object, names.get(event.object, "")) for event in events}),
         "outcome": sorted(outcomes.items()),
     }
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from core.clock import SystemClock
-from core.db.tables import ApiKey, Person
+from core.db.tables import ApiKey, AuditEvent, Person
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.errors import KeyRefused
-from core.platform.access.keys import make_key, pepper_from
+from core.platform.access.keys import make_key, parse_key, pepper_from
+from core.platform.access.names import name_principal, names_of
 from core.platform.access.roles import Role
 from core.platform.access.sign_in_links import SignInLinks
 from service.provision import main
@@ -42,6 +43,28 @@ def test_each_key_is_registered_for_its_role_once(settings, database, keys, keys
         assert recognise(settings, database, text).roles == {role}
     with database.read_only() as session:
         assert session.query(ApiKey).count() == len(Role)
+
+
+def test_principals_are_named_after_their_roles_once(settings, database, keys, keys_file) -> None:
+    """Also in a folder whose keys an earlier release registered; a name that somebody set stays."""
+    directory = KeyDirectory(
+        pepper=pepper_from(settings.master_key_bytes), clock=SystemClock(), entropy=os.urandom
+    )
+    with database.transaction() as session:
+        for name, text in keys.items():
+            directory.register(session, parse_key(text), name=f"embedded {name}", roles=[Role(name)])
+    ids = {role: recognise(settings, database, text).id for role, text in keys.items()}
+    with database.transaction() as session:
+        name_principal(session, ids["owner"], "Hospital registry", by=ids["admin"], clock=SystemClock())
+    for _ in range(2):
+        assert main(["--keys", str(keys_file)], settings=settings) == 0
+    with database.read_only() as session:
+        names = names_of(session, ids.values())
+        logged = session.query(AuditEvent).filter_by(action="principal.name").count()
+    assert {role: names[each] for role, each in ids.items()} == {role: role for role in keys} | {
+        "owner": "Hospital registry"
+    }
+    assert logged == len(Role) - 1
 
 
 def test_a_wrong_file_is_refused_without_naming_a_key(settings, database, tmp_path, capsys) -> None:
