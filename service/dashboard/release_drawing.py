@@ -189,7 +189,7 @@ def plot(column: Modelled, codes: NDArray[np.integer], *, title: str | None = No
     assert isinstance(column, OrderedColumn)
     # Codes of an ordered column: special values, bins, missing. Only bins have a place between the bounds.
     first, last = len(column.specials), column.ordinary_codes
-    words = [f"{_number(special)} (special value)" for special in column.specials]
+    words = [f"exactly {_number(special)}" for special in column.specials]
     if column.null_code is not None:
         words.append(_MISSING)
     return Plot(
@@ -232,20 +232,25 @@ def _labels(column: LabelColumn) -> list[str]:
 def _ends(column: OrderedColumn) -> tuple[str, str]:
     if isinstance(column, TimeColumn):
         text = day_text if column.kind == "date" else second_text
-        return text(int(column.lower)), text(int(column.upper))
+        low, high = text(int(column.lower)), text(int(column.upper))
+        # A page can break a line at a space.
+        return low.replace("T", " "), high.replace("T", " ")
     return _number(column.bins.lows[0]), _number(column.bins.highs[-1])
 
 
 def _middle(column: OrderedColumn) -> str:
-    """The value at the middle of the drawing, whose bins are equally wide even where those of the column are not."""
+    """The value at the middle of the drawing, whose bins are equally wide even where those of the column are not.
+
+    Empty for times, whose ends take all the room, and where there are two bins at most.
+    """
     bins = column.bins
+    if isinstance(column, TimeColumn) or bins.count <= _FEW_BINS:
+        return ""
     half, is_inside_a_bin = divmod(bins.count, 2)
     value = bins.lows[half]
     if is_inside_a_bin and not (bins.grid is not None and (bins.tick_counts == 1).all()):
         value = (value + bins.highs[half]) / 2
-    if bins.count <= _FEW_BINS or (isinstance(column, TimeColumn) and column.kind == "datetime"):
-        return ""
-    return day_text(int(value)) if isinstance(column, TimeColumn) else _number(value)
+    return _number(value)
 
 
 def _number(value: float) -> str:

@@ -122,14 +122,14 @@ def test_a_members_job_names_its_federation_and_its_ledger(
     for visitor in (owner, analyst):
         listed = visitor.page("/federations")
         assert f'href="/jobs/{job["id"]}"' in listed
-        assert '<span class="fine">as north</span>' in listed
+        assert '<span class="fine">, as north</span>' in listed
         page = visitor.page(f"/jobs/{job['id']}")
         assert "It trains as <strong>north</strong>" in page
         assert "reserved for a job" in page
         assert board.made["tokens"]["north"] not in page + listed
     assert f'href="/federations/{board.made["id"]}"' in page
     assert "The board shows the analyst" in owner.page(f"/jobs/{job['id']}")
-    assert '<span class="fine">as north</span>' in owner.page(f"/datasets/{dataset_id}")
+    assert '<span class="fine">, as north</span>' in owner.page(f"/datasets/{dataset_id}")
     world.analyst.post(f"/v1/jobs/{job['id']}/cancel")
     page = owner.page(f"/jobs/{job['id']}")
     assert "released: job never started" in page
@@ -159,7 +159,7 @@ def test_a_job_over_several_datasets_says_what_each_ledger_is_charged(
         assert {each for each in (mine, theirs) if f"/datasets/{each}/ledger" in ledgers} == seen
         assert ledgers.count(f'class="number">{charged}</td>') == len(seen)
         assert ("One belongs to a dataset that you may not see." in ledgers) == (len(seen) == 1)
-        assert '<span class="fine">2 ledgers</span>' in visitor.page("/federations")
+        assert '<span class="fine">, 2 ledgers</span>' in visitor.page("/federations")
         assert alone["id"] not in visitor.page("/federations")
     assert '<h2 id="ledgers">' not in sign_in("owner").page(f"/jobs/{alone['id']}")
     assert "2 ledgers" in sign_in("owner").page(f"/datasets/{mine}")

@@ -189,7 +189,7 @@ def test_values_without_a_place_on_the_scale_are_drawn_apart() -> None:
     assert [bar.share for bar in drawn.bars] == [0.2, *[0] * 8, 0.1], "the ten bins alone"
     assert [bar.height for bar in drawn.bars] == [100, *[0] * 8, 50], "relative to the tallest bin"
     assert [(bar.label, bar.share, bar.height) for bar in drawn.apart] == [
-        ("120 (special value)", 0.6, 60),
+        ("exactly 120", 0.6, 60),
         ("(missing)", 0.1, 10),
     ]
     assert drawn.axis == ("70", "125", "180")
@@ -219,8 +219,10 @@ def test_the_middle_of_a_scale_is_what_stands_in_the_middle_of_the_drawing() -> 
     assert plot(visits, np.array([0])).axis == ("1", "3", "5")
     flag = NumericColumn(name="flag", integer=True, lower=0, upper=1)
     assert plot(flag, np.array([0])).axis == ("0", "1")
+    moment = TimeColumn(name="seen", kind="datetime", lower=0, upper=86_399, resolution="hour")
+    assert plot(moment, np.array([0])).axis == ("1970-01-01 00:00:00", "1970-01-01 23:59:59")
     stay = TimeColumn(name="seen", kind="date", lower=0, upper=9, resolution="day")
-    assert plot(stay, np.array([0])).axis == ("1970-01-01", "1970-01-06", "1970-01-10")
+    assert plot(stay, np.array([0])).axis == ("1970-01-01", "1970-01-10"), "no room for a third"
 
 
 def test_every_task_of_upkeep_has_words() -> None:

@@ -151,7 +151,8 @@ def _pictures_of_a_release(world: World, scene: Scene, sign_in: Callable[..., Vi
     rows = analyst.page(f"{place}/preview")
     assert "<figcaption>ward</figcaption>" in analyst.page(place), "drawn once"
     assert all(f"<figcaption>{name}</figcaption>" in rows for name in ("ward", "age", "sick", "seen"))
-    assert "2020-01-01" in rows
+    assert '<p class="ends axis"><span>2020-01-01</span><span>2020-01-10</span></p>' in rows
+    assert "of the rows in a bar" in rows
     sheet = analyst.get(f"/releases/{scene.pictures_id}/sheet.png")
     assert sheet.headers["content-type"] == "image/png"
     assert sheet.headers["cache-control"] == "no-store"
