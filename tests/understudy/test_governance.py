@@ -5,7 +5,7 @@ import pytest
 
 from tests.understudy.scripted import Documented, Script, check_documented, client_of
 from understudy import BudgetRequest, Grant, WhatIf
-from understudy.cli.budget_labels import budget_lines, grant_line, request_line, what_if_lines
+from understudy.cli.budget_labels import beyond_the_cap, budget_lines, grant_line, request_line, what_if_lines
 from understudy.results.budgets import Budget
 
 GRANT = {
@@ -131,3 +131,16 @@ def test_lines_say_what_a_person_needs() -> None:
     assert budget_lines(Budget.from_json(BUDGET))[-1] == "takes orders"
     frozen = budget_lines(Budget.from_json(BUDGET | {"cap": None, "frozen_at": "2026-03-01T12:00:00Z"}))
     assert (frozen[0], frozen[-1]) == ("cap       not set", "FROZEN since 2026-03-01T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "left", "said"), [(50.0, 0.1, True), (1.0, 0.9999, False), (1.0, None, False)]
+)
+def test_what_is_more_than_the_cap_has_left_is_told(epsilon: float, left: float | None, said: bool) -> None:
+    document = {"remaining_epsilon": left}
+    lines = beyond_the_cap(epsilon, Budget(cap=None, spent={}, reserved={}, document=document))
+    assert lines == (
+        ["The cap has epsilon 0.1 left for one more order, less than this: an order beyond it is refused."]
+        if said
+        else []
+    )

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.budget_labels import budget_lines, grant_line, request_line, what_if_lines
+from understudy.cli.budget_labels import beyond_the_cap, budget_lines, grant_line, request_line, what_if_lines
 from understudy.cli.options import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
@@ -79,9 +79,14 @@ def request(
     """
     with service.client("analyst") as client:
         filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)
+        left = client.read_budget(dataset)
     tell(
         filed.document,
-        [request_line(filed), f"Next, the owner or an admin: understudy budget approve {filed.id}"],
+        [
+            request_line(filed),
+            *beyond_the_cap(epsilon, left),
+            f"Next, the owner or an admin: understudy budget approve {filed.id}",
+        ],
         as_json=as_json,
     )
 
@@ -134,7 +139,9 @@ def approve(
         approved = client.governance.approve_request(
             request_id, epsilon=epsilon, delta=delta, note=note, expires_at=until
         )
-    tell(approved.document, [request_line(approved)], as_json=as_json)
+        left = client.read_budget(approved.dataset_id)
+    granted = 0.0 if approved.grant is None else approved.grant.epsilon
+    tell(approved.document, [request_line(approved), *beyond_the_cap(granted, left)], as_json=as_json)
 
 
 @app.command("deny")

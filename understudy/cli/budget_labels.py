@@ -1,6 +1,7 @@
 """Budgets, requests, grants and what one more job would do, as lines for people."""
 
 from understudy.documents import Json
+from understudy.quote_labels import NEARLY
 from understudy.results.budgets import Budget
 from understudy.results.governance import BudgetRequest, Grant, WhatIf
 
@@ -17,6 +18,21 @@ def budget_lines(budget: Budget) -> list[str]:
         f"spent     epsilon {budget.spent['epsilon']}  delta {budget.spent['delta']}",
         f"reserved  epsilon {budget.reserved['epsilon']}  delta {budget.reserved['delta']}",
         "takes orders" if frozen_at is None else f"FROZEN since {frozen_at}",
+    ]
+
+
+def beyond_the_cap(epsilon: float, budget: Budget) -> list[str]:
+    """Say that a requested or granted epsilon is more than the cap has left, in one line or none.
+
+    Args:
+        epsilon: requested or granted.
+        budget: of the dataset.
+    """
+    left = budget.document.get("remaining_epsilon")
+    if left is None or NEARLY * epsilon <= left:
+        return []
+    return [
+        f"The cap has epsilon {left:.4g} left for one more order, less than this: an order beyond it is refused."
     ]
 
 
