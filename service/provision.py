@@ -102,7 +102,7 @@ def provision(
             raise KeysFileInvalid("a sign-in link needs the owner's key")
         known = directory.key_of_all_roles(session, rows[Role.OWNER], rows)
         made = links.register(session, link, known=known)
-        _note(session, "sign-in-link.make", made.id, clock=clock)
+        _note(session, action="sign-in-link.make", object_id=made.id, clock=clock)
 
 
 def _name(session: Session, principals: Mapping[Role, UUID], *, clock: Clock) -> None:
@@ -115,10 +115,10 @@ def _name(session: Session, principals: Mapping[Role, UUID], *, clock: Clock) ->
     for role, principal_id in principals.items():
         if principal_id not in known:
             name_principal(session, principal_id, role.value, by=by, clock=clock)
-            _note(session, "principal.name", principal_id, clock=clock)
+            _note(session, action="principal.name", object_id=principal_id, clock=clock)
 
 
-def _note(session: Session, action: str, object_id: UUID, *, clock: Clock) -> None:
+def _note(session: Session, *, action: str, object_id: UUID, clock: Clock) -> None:
     audit_log.append(session, actor=ACTOR, action=action, object=str(object_id), outcome=DONE, at=clock.now())
 
 
