@@ -61,24 +61,6 @@ def test_a_request_from_filing_to_the_grant(world: World, sign_in: Callable[...,
     assert _actions(world)[:1] == ["grant.revoke"]
 
 
-def test_a_request_shows_what_its_job_would_leave(world: World, sign_in: Callable[..., Visitor]) -> None:
-    dataset_id = world.ready()
-    world.set_budget(dataset_id, epsilon=1.1, delta=2.4e-6)
-    assert world.order(dataset_id, epsilon=1.0, delta=1e-6).status_code == 202
-    owner, analyst = sign_in("owner"), sign_in("analyst")
-    shown = []
-    for delta in ("3e-7", "6e-7"):
-        asked = {"epsilon": "0.1", "delta": delta, "purpose": "a second study"}
-        place = (
-            analyst.send(f"/datasets/{dataset_id}/requests", **asked).headers["location"].partition("?")[0]
-        )
-        page = owner.page(place)
-        shown.append(("would not fit" in page, "Available afterwards" in page))
-        assert ("does not fit" in owner.page("/overview")) is ("would not fit" in page)
-        analyst.follow(f"{place}/withdraw")
-    assert shown == [(False, True), (True, False)]
-
-
 def test_deny_withdraw_members_and_freeze(world: World, sign_in: Callable[..., Visitor]) -> None:
     dataset_id = world.declare()
     world.set_budget(dataset_id)

@@ -1,4 +1,4 @@
-"""Grants over all datasets and the audit trail of one, as pages; and how a utility report is drawn and paid for."""
+"""Grants over all datasets, what a request would leave, and the audit trail of one, as pages; and how a utility report is drawn and paid for."""
 
 from collections.abc import Callable
 
@@ -42,6 +42,24 @@ def test_grants_are_found_looked_at_and_revoked(world: World, sign_in: Callable[
     page = owner.follow(f"/grants/{theirs}/revoke")
     assert "The grant is revoked." in page
     assert "Spent budget stays spent" not in page
+
+
+def test_a_request_shows_what_its_job_would_leave(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    world.set_budget(dataset_id, epsilon=1.1, delta=2.4e-6)
+    assert world.order(dataset_id, epsilon=1.0, delta=1e-6).status_code == 202
+    owner, analyst = sign_in("owner"), sign_in("analyst")
+    shown = []
+    for delta in ("3e-7", "6e-7"):
+        asked = {"epsilon": "0.1", "delta": delta, "purpose": "a second study"}
+        place = (
+            analyst.send(f"/datasets/{dataset_id}/requests", **asked).headers["location"].partition("?")[0]
+        )
+        page = owner.page(place)
+        shown.append(("would not fit" in page, "Available afterwards" in page))
+        assert ("does not fit" in owner.page("/overview")) is ("would not fit" in page)
+        analyst.follow(f"{place}/withdraw")
+    assert shown == [(False, True), (True, False)]
 
 
 def test_an_owner_reads_the_trail_of_a_dataset_in_words(
