@@ -12,7 +12,7 @@ from typing import Any, Final
 from understudy.dependency_search import Copy, Dependency, DependencySearch
 from understudy.draft_categories import NOTE
 from understudy.draft_differences import hold_starts
-from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD
+from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD, NATURAL_BOUNDS
 from understudy.errors import InputUnusable
 from understudy.frame_words import FrameWords
 from understudy.table_facts import Facts, is_number
@@ -97,14 +97,22 @@ def propose_rules(
 def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> None:
     """Narrow the bounds of numeric determinants to the values that have a pair, because a rule implies nothing beyond them.
 
+    Bounds of a natural scale stay, because narrower ones would be extremes of the rows: there the outermost pairs reach to them.
+
     Args:
         columns: Of the draft, which are changed.
-        rules: That are proposed for them.
+        rules: That are proposed for them; their outermost pairs may be changed.
     """
     held = {column["name"]: column for column in columns}
     for rule in rules:
         determinant, dependent = (held[name] for name in rule["columns"])
         if determinant["kind"] != "numeric" or "edges" in determinant or "lower" not in determinant:
+            continue
+        if str(determinant[NOTE]).startswith(NATURAL_BOUNDS):
+            _reach_bounds(rule["pairs"], determinant)
+            determinant[NOTE] += (
+                f" The outermost values that determine {dependent['name']} stand for those beyond them too."
+            )
             continue
         ends = [(one["from"], one["to"]) if isinstance(one, dict) else (one, one) for one, _ in rule["pairs"]]
         lower, upper = (
@@ -116,6 +124,17 @@ def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> N
             determinant[NOTE] += (
                 f" Bounds are those of the values that determine {dependent['name']}; others count as the nearest of them."
             )
+
+
+def _reach_bounds(pairs: list[list[Any]], by: Column) -> None:
+    """Widen the first and the last of the pairs of numbers, which are in their order, to the bounds."""
+    if by.get("specials"):
+        return
+    for place, key in ((0, "from"), (-1, "to")):
+        one = pairs[place][0]
+        ends = one if isinstance(one, dict) else {"from": one, "to": one}
+        widened = {**ends, key: by["lower" if key == "from" else "upper"]}
+        pairs[place][0] = widened if widened["from"] < widened["to"] else one
 
 
 def require_possible(document: dict[str, Any]) -> None:
@@ -260,6 +279,9 @@ def _possible(pairs: Sequence[Sequence[Any]], by: Column, column: Column) -> lis
 
 def _value(column: Column, value: Any) -> Any:  # noqa: ANN401 - a value of a domain
     """A text, or a value of a pair, as the column declares it; None if it may not have it."""
+    if isinstance(value, dict) and column["kind"] == "numeric" and "lower" in column:
+        low, high = max(value["from"], column["lower"]), min(value["to"], column["upper"])
+        return {"from": low, "to": high} if low < high else low if low == high else None
     if isinstance(value, dict):
         ends = [_value(column, end) for end in value.values()]
         return value if column["kind"] in {"numeric", "ordinal"} and None not in ends else None

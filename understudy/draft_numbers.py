@@ -24,6 +24,8 @@ from understudy.table_facts import Facts
 MOST_INTEGER_CODES: Final = 60
 LARGEST: Final = 2.0**52
 """Largest number in units of the last decimal: half of what a domain may declare, because bounds are rounded up."""
+NATURAL_BOUNDS: Final = "Bounds are those of the scale that the name says, whatever the rows hold."
+"""How the note of a column of a natural scale begins."""
 FEWEST_ROWS_OF_A_WORD: Final = 10
 """Rows below which a word, or one of few numbers, is left out of a draft."""
 _FEW_INTEGERS, _THREE = 2, 3
@@ -110,7 +112,7 @@ def bounds_note(found: Bounds) -> str:
     """One line on bounds and bins, and what they cost by simulation."""
     notes = []
     if found.is_natural:
-        notes.append("Bounds are those of the scale that the name says, whatever the rows hold.")
+        notes.append(NATURAL_BOUNDS)
     if found.cost.clamped > 0:
         notes.append(
             f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound."

@@ -169,8 +169,9 @@ def test_ages_tell_their_group_in_ranges() -> None:
     columns["group"] = ["young" if age < 30 else "middle" if age < 50 else "old" for age in columns["age"]]
     draft = drafted(columns)
     assert rules(draft)["age", "group"] == [
-        [{"from": 20, "to": 29}, "young"], [{"from": 30, "to": 49}, "middle"], [{"from": 50, "to": 59}, "old"],
+        [{"from": 0, "to": 29}, "young"], [{"from": 30, "to": 49}, "middle"], [{"from": 50, "to": 100}, "old"],
     ]  # fmt: skip
+    assert column(draft, "age")["upper"] == 100, "the scale of ages, and not the oldest row"
     TableDomain.from_json(confirmed(draft))
 
 
