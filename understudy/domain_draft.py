@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.dependency_search import DependencySearch
-from understudy.draft_advice import NUMBERS_LEFT_OUT, leave_constants_and_free_text_out
+from understudy.draft_advice import NUMBERS_LEFT_OUT, WARNINGS, few_rows, leave_constants_and_free_text_out
 from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
 from understudy.draft_dependencies import ELSE, RULES, leave_copies_out, narrow_determinants, propose_rules
@@ -277,6 +277,10 @@ def _document(
         draft["csv"] = {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
     if dialect is not None and dialect.decimal_mark == ",":
         draft[NOTE] += f" {_COMMAS}"
+    if few := few_rows(
+        rows if unit is None else facts[unit].distinct, of="rows" if unit is None else f"values of {unit!r}"
+    ):
+        draft[WARNINGS] = few
     # Also where none was found: whose row a row is, a person decides.
     draft[MARK] = ["target", "privacy_unit", "declared_size"]
     for column in columns:
@@ -286,6 +290,8 @@ def _document(
             and not set(facts[column["name"]].odd or ()).issubset(odd)
         ):
             _unreadable_to_null(column)
+    for column in columns:
+        _say_what_is_missing(column, facts[column["name"]])
     leave_constants_and_free_text_out(columns, facts, target=target)
     leave_copies_out(columns, facts, search, target=target, words=words)
     if rules := propose_rules(columns, facts, search, target=target):
@@ -338,6 +344,17 @@ def _odd_words(facts: dict[str, Facts]) -> set[str]:
     odd = {word for fact in facts.values() if fact.numeric for word in fact.odd or ()}
     meant = {word for fact in facts.values() if not fact.numeric for word in odd if word in fact.values}
     return odd - meant
+
+
+def _say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
+    """Add to the note of a column which of its words are taken as missing; an empty text goes without saying."""
+    if column["kind"] in {"ignored", "unit"}:
+        return
+    among_numbers = set(fact.odd or ()) - set(fact.censored) if fact.numeric else set()
+    found = sorted((fact.null_texts | among_numbers) - {""})
+    if found:
+        listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in found)
+        column[NOTE] = f"{column[NOTE]} Taken as missing: {listed}."
 
 
 def _unreadable_to_null(column: dict[str, Any]) -> None:

@@ -14,10 +14,31 @@ from understudy.table_files import MARK
 
 NUMBERS_LEFT_OUT: Final = "Numbers that are written as text are left out of every release"
 """How the note of such a column begins."""
+WARNINGS: Final = "_warnings"
+"""Key of a draft under which it has warnings of the whole table."""
+FEWEST_ROWS_OF_A_DRAFT: Final = 200
+"""Rows below which one row in a hundred is a single row, so that its word is drafted, and an extreme value lies beyond no quantile."""
+
+
+def few_rows(rows: int, *, of: str) -> list[str]:
+    """Warn that a draft of few rows shows single ones, in one line or none.
+
+    Args:
+        rows: How many there are, or units.
+        of: What was counted.
+    """
+    if rows >= FEWEST_ROWS_OF_A_DRAFT:
+        return []
+    message = (
+        f"WARNING: there are {rows} {of}. Below {FEWEST_ROWS_OF_A_DRAFT} a word of a single row is drafted, and bounds lie at the"
+        " outermost rows: words, bounds and special values of the draft are those rows' own, and a release would show them. Declare"
+        " what everybody knows to be possible instead."
+    )
+    return [message]
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[str]:
-    """Say which columns of numbers no release will have, in one line or none.
+    """Say whether there are too few rows to draft from, and which columns of numbers no release will have, a line for each.
 
     Args:
         document: A draft with its notes.
@@ -27,11 +48,10 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
         for column in document["columns"]
         if str(column.get(NOTE, "")).startswith(NUMBERS_LEFT_OUT)
     ]
-    return (
-        [f"WARNING: {', '.join(lost)}: numbers that no release will have. See there what to do."]
-        if lost
-        else []
-    )
+    said = [str(line) for line in document.get(WARNINGS) or ()]
+    if lost:
+        said.append(f"WARNING: {', '.join(lost)}: numbers that no release will have. See there what to do.")
+    return said
 
 
 def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:

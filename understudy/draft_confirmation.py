@@ -94,7 +94,7 @@ def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, s
     """Ask about the first of the rules; what is answered may take others away."""
     rule = marks[0].holder
     determinant, dependent = (str(name) for name in rule["columns"])
-    say(f"  {determinant} determines {dependent}: {_pairs(rule['pairs'])}")
+    say(f"  {determinant} determines {dependent}: {shown_pairs(rule['pairs'], most=_FEW_PAIRS)}")
     match _answer(
         ask,
         f"  [Enter] accept, [d]rop the rule, [i]gnore the column {dependent}, [a]ccept all {len(marks)} left, [?] explain, [q]uit: ",
@@ -115,10 +115,15 @@ def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, s
     require_possible(document)
 
 
-def _pairs(pairs: Sequence[Sequence[object]]) -> str:
-    """The first pairs of a rule, for a person."""
-    shown = "; ".join(f"{_first(one)}: {_value(other)}" for one, other in pairs[:_FEW_PAIRS])
-    return f"{shown} ... ({len(pairs)} pairs)" if len(pairs) > _FEW_PAIRS else shown
+def shown_pairs(pairs: Sequence[Sequence[object]], *, most: int) -> str:
+    """The first pairs of a rule, for a person.
+
+    Args:
+        pairs: Of the rule.
+        most: How many are shown.
+    """
+    shown = "; ".join(f"{_first(one)}: {_value(other)}" for one, other in pairs[:most])
+    return f"{shown} ... ({len(pairs)} pairs)" if len(pairs) > most else shown
 
 
 def _first(value: object) -> str:

@@ -1,16 +1,15 @@
 """A synthesizer with the manners of scikit-learn: parameters in the constructor, `fit`, `sample`.
 
     synthesizer = Synthesizer(epsilon=1.0, dataset="admissions", cap=(4.0, 1e-5))
-    synthesizer.draft(frame)                # prints what each column was taken for, and why
+    print(synthesizer.draft(frame))         # everything that accepting it makes public, and why
     synthesizer.accept_draft()              # says that all of it may be public
     synthesizer.fit(frame).sample(1000)     # rows of the frame's own kind
 
 It adds nothing to `understudy.local.fit`, which plans, pays, trains and certifies.
 """
 
-import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -21,64 +20,22 @@ from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.domain_draft import draft_frame
-from understudy.draft_advice import order_of_times, rules_of, warnings_of
-from understudy.draft_categories import NOTE
-from understudy.draft_changes import change
-from understudy.draft_marks import Mark, accept_kinds
 from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.frame_words import words_of
 from understudy.local.accounts import Account, read_account
+from understudy.local.drafted import Draft
 from understudy.local.fitted import Fitted, html_table
 from understudy.local.fitting import Watch, fit
 from understudy.near_names import suggestion
 from understudy.rules import RulesCheck
 from understudy.table_facts import require_different
-from understudy.table_files import DECLARED_SIZE, MARK, without_notes
+from understudy.table_files import DECLARED_SIZE
 
 if TYPE_CHECKING:
     from understudy.local.plots import Plot
 
 DRAFT: Final = "draft"
-_OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE)
 _FORMS: Final = ("pandas", "polars")
-
-
-class Draft:
-    """A draft of a frame's domain: it quotes values of the rows, so it is for their owner alone until it is accepted.
-
-    Attributes:
-        document: the domain document with its marks; it may be edited before it is accepted.
-    """
-
-    def __init__(self, document: dict[str, Any]) -> None:
-        self.document = document
-
-    def __repr__(self) -> str:
-        """One line for each column: what it was taken for, and why."""
-        head = f"Draft of {len(self.document['columns'])} columns, to be accepted. {self._unit()}"
-        return "\n".join([head, *(f"  {' | '.join(row)}" for row in self._rows()), *self._advice()])
-
-    def _repr_html_(self) -> str:
-        note = " ".join([f"Draft, to be accepted. {self._unit()}", *self._advice()])
-        return html_table(("column", "kind", "declared", "why"), self._rows(), note=note)
-
-    def _unit(self) -> str:
-        """Why the privacy unit is what it is: the last sentences of the document's note."""
-        return str(self.document.get(NOTE, "")).partition(". ")[2]
-
-    def _advice(self) -> list[str]:
-        answer = 'accept_draft(rules=[{"kind": "at_most", "columns": [FIRST, LAST]}])'
-        return [
-            *warnings_of(self.document),
-            *rules_of(self.document, answer="accept_draft(rules=[])"),
-            *order_of_times(self.document, answer=answer),
-        ]
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
-            (str(column["name"]), str(column["kind"]), _declared(column), str(column.get(NOTE, "")))
-            for column in self.document["columns"]
-        ]
 
 
 class Synthesizer:
@@ -166,7 +123,7 @@ class Synthesizer:
         """Say that the draft's values may be public, with changes.
 
         Args:
-            changes: `target`, `privacy_unit`, `declared_size` and `rules`; and by name of a column what to change of it, as keys of the
+            changes: `target`, `privacy_unit`, `declared_size`, `rules` and `null_values`; and by name of a column what to change of it, as keys of the
                 domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`.
 
         Raises:
@@ -175,11 +132,7 @@ class Synthesizer:
         if (drafted := getattr(self, "draft_", None)) is None:
             message = "there is no draft to accept: call draft(frame) first, and read it"
             raise InputUnusable(message)
-        document = copy.deepcopy(drafted.document)
-        for name, wanted in changes.items():
-            _change(document, name, wanted)
-        accept_kinds(document, ["all"])
-        self.domain_: Json = without_notes(document)
+        self.domain_: Json = drafted.accepted(changes)
         return self
 
     def fit(self, frame: object, *, labels: object = None, units: object = None) -> Self:
@@ -349,29 +302,6 @@ def _parameters() -> list[str]:
     return [name for name in inspect.signature(Synthesizer.__init__).parameters if name != "self"]
 
 
-def _change(document: dict[str, Any], name: str, wanted: object) -> None:
-    columns = {str(column["name"]): column for column in document["columns"]}
-    if name in _OF_THE_TABLE and name not in columns:
-        if name in {"rules", DECLARED_SIZE}:
-            document[name] = wanted
-        else:
-            change(document, Mark(document, name, None), "none" if wanted is None else str(wanted))
-        return
-    if name not in columns:
-        message = f"there is no column {name!r}{suggestion(name, [*columns, *_OF_THE_TABLE])}"
-        raise InputUnusable(message)
-    column = columns[name]
-    if isinstance(wanted, str):
-        change(document, Mark(column, "kind", name), wanted)
-    elif isinstance(wanted, Mapping):
-        kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
-        column.clear()
-        column |= {"name": name} | kept | dict(wanted)
-    else:
-        message = f"column {name!r}: give its keys, such as {{'lower': 0, 'upper': 110}}, or 'ignored'"
-        raise InputUnusable(message)
-
-
 def _arrow(frame: object) -> pa.Table:
     message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
     if isinstance(frame, pa.Table):
@@ -390,19 +320,6 @@ def _arrow(frame: object) -> pa.Table:
         raise InputUnusable(message) from None
     except (TypeError, ValueError):
         raise InputUnusable(message) from None
-
-
-def _declared(column: Mapping[str, Any]) -> str:
-    kind = column["kind"]
-    if "lower" in column:
-        bins = {"log": ", bins of equal ratio"}.get(column.get("spacing", ""), "")
-        return f"{column['lower']} to {column['upper']}{', bins learnt' if column.get('bins') == 'learn' else bins}"
-    if "records" in column:
-        return f"records {'learnt' if column['records'] == 'learn' else column['records']}"
-    words = column.get("categories", column.get("levels", ()))
-    if words == "learn":
-        return "learnt"
-    return f"{len(words)} words" if words else {"boolean": "2 words"}.get(kind, "")
 
 
 @contextmanager

@@ -60,5 +60,5 @@ def test_a_draft_shows_that_the_rows_of_a_unit_that_count_are_learnt() -> None:
     patients = pa.array([f"p{number}" for number in np.random.default_rng(1).integers(0, 60, 300)])
     found = understudy.Synthesizer(epsilon=1.0)
     shown = str(found.draft(frame().append_column("patient", patients)))
-    assert "patient | unit | records learnt | Says whose row it is" in shown
+    assert "patient | unit | records learnt\n      Says whose row it is" in shown
     found.accept_draft(patient={"kind": "unit", "records": 3})

@@ -1,0 +1,141 @@
+"""A draft in Python: what it shows before it is accepted, what it refuses, and what it warns of."""
+
+from collections.abc import Mapping
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.understudy.test_domain_draft import column
+from understudy import Synthesizer
+from understudy.draft_shown import MOST_SHOWN, WIDTH
+from understudy.local.drafted import Draft
+
+html = methodcaller("_repr_html_")
+"""What a notebook shows."""
+ROWS = 400
+
+
+def drafted(**columns: Any) -> Draft:
+    return Synthesizer().draft(pd.DataFrame(columns))
+
+
+def forms(draft: Draft) -> Mapping[str, str]:
+    """Both forms, without the breaks of lines."""
+    return {"text": " ".join(repr(draft).split()), "html": html(draft)}
+
+
+@pytest.fixture(scope="module")
+def patients() -> Draft:
+    rng = np.random.default_rng(3)
+    age = rng.integers(18, 96, ROWS * 4)
+    return drafted(
+        age=age,
+        band=np.where(age < 30, "18-29", np.where(age < 60, "30-59", "60+")),
+        region=rng.choice(["North", "South", "Île-de-France"], ROWS * 4),
+        postcode=[f"{n:05d}" for n in rng.choice(np.arange(1000, 98000, 2000), ROWS * 4)],
+        smoker=rng.choice(["Y", "N", "?"], ROWS * 4),
+        cholesterol=np.where(rng.random(ROWS * 4) < 0.05, "unknown", rng.normal(5.2, 1, ROWS * 4).round(1).astype(str)),
+        systolic=np.where(rng.random(ROWS * 4) < 0.3, 120, rng.integers(90, 200, ROWS * 4)),
+        readmitted=rng.integers(0, 2, ROWS * 4),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_everything_that_becomes_public_is_shown(patients: Draft, form: str) -> None:
+    shown = forms(patients)[form].replace("&quot;", '"')
+    for said in (
+        "what is accepted becomes public",
+        "Target: readmitted.",
+        "Each row is protected by itself",
+        "Declared size: 1600, the number of rows that formulas use",
+        'Texts taken as missing in every column: an empty text, "?", "unknown".',
+        "North, South, Île-de-France",
+        "true is Y, false is N; may be missing",
+        "special values 120",
+        "age determines band: 0 to 29: 18-29;",
+    ):
+        assert said in shown
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_of_many_words_the_first_are_shown_and_how_many_follow(patients: Draft, form: str) -> None:
+    words = column(patients.document, "postcode")["categories"]
+    assert len(words) > MOST_SHOWN
+    shown = forms(patients)[form]
+    assert f"{', '.join(words[:MOST_SHOWN])} and {len(words) - MOST_SHOWN} more" in shown
+    assert words[MOST_SHOWN] not in shown
+
+
+def test_the_text_fits_into_a_terminal(patients: Draft) -> None:
+    assert max(map(len, repr(patients).splitlines())) <= WIDTH
+
+
+def test_a_column_names_the_words_that_count_as_missing(patients: Draft) -> None:
+    notes = {one["name"]: one["_note"] for one in patients.document["columns"]}
+    assert 'Taken as missing: "?".' in notes["smoker"]
+    assert 'Taken as missing: "unknown".' in notes["cholesterol"]
+    assert "Taken as missing" not in notes["region"]
+
+
+def test_words_that_count_as_missing_are_changed_at_acceptance(patients: Draft) -> None:
+    made = Synthesizer()
+    made.draft_ = patients
+    made.accept_draft(null_values=[""], smoker={"kind": "categorical", "categories": ["Y", "N", "?"]})
+    assert made.domain_["csv"]["null_values"] == [""]
+
+
+def test_ages_have_the_bounds_of_their_scale_as_the_note_says(patients: Draft) -> None:
+    age = column(patients.document, "age")
+    assert age["_note"].startswith("Bounds are those of the scale that the name says")
+    assert (age["lower"], age["upper"]) == (0, 100), "and not the extremes of the rows"
+    (rule,) = patients.document["rules"]
+    ends = [pair[0] for pair in rule["pairs"]]
+    assert (ends[0]["from"], ends[-1]["to"]) == (0, 100)
+
+
+def test_narrower_bounds_keep_the_pairs_of_a_rule(patients: Draft) -> None:
+    made = Synthesizer()
+    made.draft_ = patients
+    made.accept_draft(age={"lower": 10, "upper": 80})
+    (rule,) = made.domain_["rules"]
+    assert [pair[0] for pair in rule["pairs"]] == [
+        {"from": 10, "to": 29},
+        {"from": 30, "to": 59},
+        {"from": 60, "to": 80},
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 10, 199])
+def test_a_draft_of_few_rows_warns_that_it_shows_them(rows: int) -> None:
+    draft = drafted(
+        salary=[21000 + 7 * n for n in range(rows)], boss=["no", "yes"] * (rows // 2) + ["no"] * (rows % 2)
+    )
+    for shown in forms(draft).values():
+        assert f"WARNING: there are {rows} rows. Below 200 a word of a single row is drafted" in shown
+
+
+def test_the_warning_of_few_rows_counts_privacy_units() -> None:
+    draft = drafted(customer_id=[f"C{n % 50}" for n in range(ROWS)], x=["a", "b"] * (ROWS // 2))
+    assert "there are 50 values of 'customer_id'" in forms(draft)["text"]
+
+
+def test_enough_rows_are_no_reason_to_warn(patients: Draft) -> None:
+    assert "WARNING" not in repr(patients)
+    assert "WARNING" not in repr(drafted(x=["a", "b"] * 100))
+
+
+@pytest.mark.parametrize("name", ["name", "full name", "surname", "LastName"])
+def test_names_of_few_persons_are_left_out(name: str) -> None:
+    people = ["Ann", "Ben", "Cy", "Di", "Ed", "Flo", "Gus", "Hal", "Ida", "Jo"]
+    draft = drafted(**{name: people, "boss": ["no", "yes"] * 5})
+    assert column(draft.document, name)["kind"] == "ignored"
+    assert "names or reaches a person" in column(draft.document, name)["_note"]
+    assert "Ann" not in repr(draft)
+
+
+def test_a_name_of_few_products_stays_a_category() -> None:
+    draft = drafted(name=["chair", "table", "lamp"] * 100)
+    assert column(draft.document, "name")["categories"] == ["chair", "lamp", "table"]

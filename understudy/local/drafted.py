@@ -1,0 +1,93 @@
+"""A draft of a frame's domain, and what its owner changes of it before accepting it."""
+
+import copy
+from collections.abc import Mapping
+from html import escape
+from typing import Any, Final
+
+from understudy.documents import Json
+from understudy.draft_advice import order_of_times, rules_of, warnings_of
+from understudy.draft_categories import NOTE
+from understudy.draft_changes import change
+from understudy.draft_marks import Mark, accept_kinds
+from understudy.draft_shown import column_rows, rule_lines, table_lines, text_of
+from understudy.errors import InputUnusable
+from understudy.local.fitted import html_table
+from understudy.near_names import suggestion
+from understudy.table_files import DECLARED_SIZE, MARK, without_notes
+
+_NULL_VALUES: Final = "null_values"
+_OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE, _NULL_VALUES)
+
+
+class Draft:
+    """A draft of a frame's domain: it quotes values of the rows, so it is for their owner alone until it is accepted.
+
+    Attributes:
+        document: the domain document with its marks; it may be edited before it is accepted.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+
+    def __repr__(self) -> str:
+        """All that becomes public: of the table, then what each column was taken for, what it declares, and why."""
+        return text_of(column_rows(self.document), before=self._above(), after=self._below())
+
+    def _repr_html_(self) -> str:
+        above = "".join(f"<p>{escape(line)}</p>" for line in self._above() if line)
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._below())
+        return above + html_table(("column", "kind", "declared", "why"), column_rows(self.document)) + below
+
+    def _above(self) -> list[str]:
+        # Why the privacy unit is what it is: the last sentences of the document's note.
+        unit = str(self.document.get(NOTE, "")).partition(". ")[2]
+        return [*warnings_of(self.document), *table_lines(self.document, unit=unit)]
+
+    def _below(self) -> list[str]:
+        answer = 'accept_draft(rules=[{"kind": "at_most", "columns": [FIRST, LAST]}])'
+        return [
+            *rules_of(self.document, answer="accept_draft(rules=[])"),
+            *rule_lines(self.document),
+            *order_of_times(self.document, answer=answer),
+        ]
+
+    def accepted(self, changes: Mapping[str, object]) -> Json:
+        """The domain document of a draft that is accepted with changes; the draft itself stays.
+
+        Args:
+            changes: see `Synthesizer.accept_draft`.
+
+        Raises:
+            InputUnusable: a change cannot be made; the message names the column.
+        """
+        document = copy.deepcopy(self.document)
+        for name, wanted in changes.items():
+            _change(document, name, wanted)
+        accept_kinds(document, ["all"])
+        return without_notes(document)
+
+
+def _change(document: dict[str, Any], name: str, wanted: object) -> None:
+    columns = {str(column["name"]): column for column in document["columns"]}
+    if name in _OF_THE_TABLE and name not in columns:
+        if name in {"rules", DECLARED_SIZE}:
+            document[name] = wanted
+        elif name == _NULL_VALUES:
+            document["csv"] = (document.get("csv") or {}) | {name: wanted}
+        else:
+            change(document, Mark(document, name, None), "none" if wanted is None else str(wanted))
+        return
+    if name not in columns:
+        message = f"there is no column {name!r}{suggestion(name, [*columns, *_OF_THE_TABLE])}"
+        raise InputUnusable(message)
+    column = columns[name]
+    if isinstance(wanted, str):
+        change(document, Mark(column, "kind", name), wanted)
+    elif isinstance(wanted, Mapping):
+        kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
+        column.clear()
+        column |= {"name": name} | kept | dict(wanted)
+    else:
+        message = f"column {name!r}: give its keys, such as {{'lower': 0, 'upper': 110}}, or 'ignored'"
+        raise InputUnusable(message)
