@@ -324,6 +324,17 @@ def grant_balances(session: Session, grants: Collection[Grant]) -> Mapping[UUID,
         row.population_id: row
         for row in session.scalars(select(Budget).where(Budget.population_id.in_(wanted)))
     }
+    drawn = drawn_on(session, grants)
+    return {
+        grant.id: GrantBalance(cap=grant_cap(grant, budgets[grant.population_id]), balance=drawn[grant.id])
+        for grant in grants
+    }
+
+
+def drawn_on(session: Session, grants: Collection[Grant]) -> Mapping[UUID, Balance]:
+    """Return what was drawn on each of several grants, by id, in one statement; in none without grants."""
+    if not grants:
+        return {}
     newest = (
         select(LedgerEntry.grant_id, func.max(LedgerEntry.sequence).label("sequence"))
         .where(LedgerEntry.grant_id.in_([grant.id for grant in grants]))
@@ -336,10 +347,7 @@ def grant_balances(session: Session, grants: Collection[Grant]) -> Mapping[UUID,
     )
     numbers = {grant_id: found for grant_id, found in session.execute(entries) if found is not None}
     return {
-        grant.id: GrantBalance(
-            cap=grant_cap(grant, budgets[grant.population_id]),
-            balance=Balance.from_numbers(numbers[grant.id]) if grant.id in numbers else EMPTY_BALANCE,
-        )
+        grant.id: Balance.from_numbers(numbers[grant.id]) if grant.id in numbers else EMPTY_BALANCE
         for grant in grants
     }
 

@@ -18,7 +18,8 @@ from core.dp.remaining import gaussian_charge, remaining_epsilon
 from core.errors import BudgetRefused, Conflict
 from core.ledger import ledger_queries, repository
 from core.ledger.errors import GrantRefused, PopulationFrozen
-from core.ledger.ledger_queries import GrantBalance, Summary
+from core.ledger.ledger_queries import Summary
+from core.ledger.reservation import Balance
 from core.platform.access.roles import Principal, Role
 from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
 from service.grants.choosing import choose, newest
@@ -124,13 +125,17 @@ def look_at_sizes(
     if summary.cap is None:
         return []
     usable = ledger_queries.open_grants(session, population_id, holder=principal.id, at=at)
-    balances = ledger_queries.grant_balances(session, usable)
+    drawn = ledger_queries.drawn_on(session, usable)
     last = newest(usable).id if usable else None
-    return [(epsilon, _of_size(epsilon, summary, balances, last)) for epsilon in epsilons]
+    return [(epsilon, _of_size(epsilon, summary, usable, drawn, last)) for epsilon in epsilons]
 
 
 def _of_size(
-    epsilon: float, summary: Summary, balances: Mapping[UUID, GrantBalance], last: UUID | None
+    epsilon: float,
+    summary: Summary,
+    usable: Sequence[Grant],
+    drawn: Mapping[UUID, Balance],
+    last: UUID | None,
 ) -> Outlook:
     assert summary.cap is not None, "sizes are looked at under a cap"
     charge = gaussian_charge(epsilon, summary.cap.default_job_delta())
@@ -138,15 +143,12 @@ def _of_size(
     under_cap = Bound(
         cap=summary.cap, standing=standing, charge=charge, after=admit(summary.cap, [standing, charge])
     )
-    under_grants = {
-        grant_id: Bound(
-            cap=one.cap,
-            standing=one.balance.in_force,
-            charge=charge,
-            after=admit(one.cap, [one.balance.in_force, charge]),
-        )
-        for grant_id, one in balances.items()
-    }
+    under_grants = {}
+    for grant in usable:
+        cap = Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(summary.rule))
+        standing_of_grant = drawn[grant.id].in_force
+        after = admit(cap, [standing_of_grant, charge])
+        under_grants[grant.id] = Bound(cap=cap, standing=standing_of_grant, charge=charge, after=after)
     fitting = [grant_id for grant_id, bound in under_grants.items() if bound.after.admitted]
     chosen = fitting[0] if len(fitting) == 1 else None if fitting else last
     refusal = None

@@ -226,6 +226,7 @@ def test_what_may_still_be_ordered_is_what_the_outlook_of_each_order_says(
     assert agree() == {"fits", "does not fit It would exceed the cap."}
     world.give(dataset_id, epsilon=0.2)
     assert agree() == {
+        "fits",
         "does not fit You have several grants; choose the one to charge.",
         "does not fit It would exceed the cap.",
     }

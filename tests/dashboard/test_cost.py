@@ -18,7 +18,7 @@ ENTRIES = 10_000
 JOBS = 1_000
 DATASETS = 1_000
 PEOPLE = 1_000
-PAGE, BOARD = 17, 16
+PAGE, BOARD = 18, 16
 """Statements of a page, and of the overview, which lists what seven pages list."""
 MOST_CHARACTERS = 150_000
 POPULATIONS = """INSERT INTO budgets (population_id, rule, head_sequence, head_hash, created_at)
