@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
+from core.plan.domain.table import TableDomain
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.errors import InputUnusable, library_missing
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
-from understudy.local.conditions import drawn_where, split
+from understudy.local.conditions import drawn_where, wanted_of
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
 from understudy.tables import drawn, in_form, require_form
@@ -70,12 +71,12 @@ class Fitted:
         with answered():
             if self._of_images:
                 return drawn(b"".join(self._samples.write(rows, file_format, where or {})), form=form)
-            fixed, wide = split(where or {}, self.domain)
+            wanted = wanted_of({} if where is None else where, self._declared)
 
-            def draw(number: int) -> Any:  # noqa: ANN401 - an Arrow table
+            def draw(number: int, fixed: Json) -> Any:  # noqa: ANN401 - an Arrow table
                 return drawn(b"".join(self._samples.write(number, file_format, fixed)), form="arrow")
 
-            return in_form(drawn_where(draw, rows, wide, self.domain) if wide else draw(rows), form=form)
+            return in_form(drawn_where(draw, rows, wanted), form=form)
 
     def __repr__(self) -> str:
         """The guarantee, the privacy unit, and what is generated."""
@@ -98,6 +99,10 @@ class Fitted:
     def domain(self) -> Json:
         """The domain document of what is generated, with everything that was learnt."""
         return unpack(self.bundle).domain
+
+    @cached_property
+    def _declared(self) -> TableDomain:
+        return TableDomain.from_json(self.domain)
 
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `understudy.ask`."""

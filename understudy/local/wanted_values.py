@@ -1,0 +1,124 @@
+"""Values of conditions as programs write them: numbers of any kind, dates and times, sets and arrays of several libraries."""
+
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, time
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Final
+
+import numpy as np
+
+from core.artifacts.errors import InvalidCondition
+from core.plan.domain.columns import LabelColumn, NumericColumn, TimeColumn
+from understudy.table_facts import is_number
+
+_LISTING: Final = ("tolist", "to_list", "to_pylist")
+"""What arrays of numpy, Series of pandas and polars, and arrays of Arrow call their values in a list."""
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - synthetic times have no zone
+_LAST_SECOND: Final = 86399
+
+Interval = tuple[float, float]
+"""Both ends belong to it."""
+
+
+def listed(value: Any) -> list[Any] | None:  # noqa: ANN401 - of any library
+    """The values of a set, list, array or Series, missing ones as None; None where it is one value, or a pair.
+
+    Args:
+        value: as a program wrote it.
+    """
+    if value is None or isinstance(value, str | bytes | tuple | Mapping | np.generic | date):
+        return None
+    if isinstance(value, np.ndarray) and value.dtype.kind == "M":
+        value = value.astype("datetime64[us]")
+    if isinstance(value, AbstractSet | list | range):
+        items: Collection[Any] = value
+    elif isinstance(value, Collection) or hasattr(value, "to_pylist"):
+        way = next((name for name in _LISTING if hasattr(value, name)), None)
+        items = list(value) if way is None else getattr(value, way)()
+    else:
+        return None
+    return [_one(item) for item in items]
+
+
+def _one(item: Any) -> Any:  # noqa: ANN401 - a value of any library
+    """A value with the missing ones of all libraries as None."""
+    is_nothing = type(item).__name__ in {"NaTType", "NAType"} or (isinstance(item, float) and item != item)  # noqa: PLR0124 - a NaN
+    return None if is_nothing else item
+
+
+def word_of(column: LabelColumn, value: object) -> str | None:
+    """The word that a value stands for: a truth value that of a boolean, a whole number its digits; None for anything else.
+
+    Args:
+        column: of words.
+        value: as a program wrote it.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool):
+        return column.labels[int(value)] if column.kind == "boolean" else None
+    if isinstance(value, int):
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
+def number_of(column: NumericColumn, value: object) -> float:
+    """A number.
+
+    Args:
+        column: of numbers.
+        value: as a program wrote it: an int, a float, a Decimal, or a number of numpy.
+
+    Raises:
+        InvalidCondition: it is no finite number.
+    """
+    if isinstance(value, str) and is_number(value):
+        raise _impossible(column.name, f"it holds numbers; write {value.strip()}, not {value!r}")
+    is_real = isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+    if not is_real or not np.isfinite(float(value)):  # type: ignore[arg-type]
+        raise _impossible(column.name, f"it holds numbers, and {value!r} is none")
+    return float(value)  # type: ignore[arg-type]
+
+
+def moments_of(column: TimeColumn, value: object) -> Interval:
+    """The first and the last second since 1970 of a date or a time.
+
+    Args:
+        column: of dates or times.
+        value: as a program wrote it: a date, a datetime, a moment of numpy or pandas, or text of ISO 8601. A date is all its day.
+
+    Raises:
+        InvalidCondition: it is neither, or has a zone.
+    """
+    example = "'2024-05-31'" if column.kind == "date" else "'2024-05-31T17:30'"
+    if isinstance(value, np.datetime64):
+        is_day = np.datetime_data(value)[0] in {"Y", "M", "W", "D"}
+        value = value.astype("datetime64[D]" if is_day else "datetime64[us]").item()
+    if isinstance(value, str):
+        value = _read(value)
+    if isinstance(value, datetime):
+        if value.tzinfo is not None:
+            raise _impossible(column.name, "its times have no zone; write them without one")
+        second = (value - _EPOCH).total_seconds()
+        return second, second
+    if isinstance(value, date):
+        second = (datetime.combine(value, time()) - _EPOCH).total_seconds()
+        return second, second + _LAST_SECOND
+    raise _impossible(
+        column.name, f"it holds {column.kind}s; write a date, a datetime, or a text such as {example}"
+    )
+
+
+def _read(text: str) -> date | datetime | None:
+    """A date, or a time of one, in text of ISO 8601; None for other text."""
+    for kind in (date, datetime):
+        try:
+            return kind.fromisoformat(text.strip())
+        except ValueError:
+            continue
+    return None
+
+
+def _impossible(name: str, why: str) -> InvalidCondition:
+    return InvalidCondition(f"The column {name!r} cannot have such values: {why}.")
