@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from core.artifacts.bundle import Bundle, unpack
 from core.artifacts.reports.columns import columns_of, target_note, target_of
@@ -22,6 +23,8 @@ from understudy.local.accounts import answered
 from understudy.local.frames import clean_frame
 from understudy.local.intake import taken_in
 from understudy.local.pictures import clean_images
+
+_WHY_FREE: Final = "nothing of it is released: it is a file that only your user can read, and nothing seals it once you pass it on"
 
 
 def owner_records(frame: object, domain: TableDomain) -> PrivateTable:
@@ -86,7 +89,7 @@ def _of_images(opened: Bundle, blocks: Iterable[CleanBlock], domain: ImageDomain
     with answered():
         intake = taken_in(blocks, domain, declared_size=None)
     contents = measure_images(real_images(intake.batches, domain), ImageSampler(opened))
-    subject = Subject(title="your images and this generator", facts=(_guarantee(opened),))
+    subject = Subject(title="your images and this generator", facts=(_guarantee(opened),), why_free=_WHY_FREE)
     return render_images(subject, contents, domain)
 
 
@@ -103,7 +106,8 @@ def _of_rows(opened: Bundle, frame: object, domain: TableDomain, target: str | N
         target_note=target_note(domain, chosen),
     )
     facts = (_guarantee(opened), ("Predicted column", chosen))
-    return render(Subject(title="your rows and this generator", facts=facts), contents)
+    subject = Subject(title="your rows and this generator", facts=facts, why_free=_WHY_FREE)
+    return render(subject, contents)
 
 
 def _guarantee(opened: Bundle) -> tuple[str, str]:

@@ -42,10 +42,12 @@ class Subject:
     Attributes:
         title: display name of the dataset.
         facts: names and values that identify the release, in display order; all public.
+        why_free: why the report cost no budget, as the end of a sentence.
     """
 
     title: str
     facts: tuple[tuple[str, str], ...]
+    why_free: str = "it is sealed: the service shows it only to the owner"
 
 
 def render(subject: Subject, contents: OwnerReportContents) -> str:

@@ -84,6 +84,8 @@ def test_the_owner_of_the_rows_has_an_owner_report(fitted: Fitted, tmp_path: Pat
     html = file.read_text()
     assert "do not share" in html
     assert "Privacy attacks" in html
+    assert "it is a file that only your user can read" in html
+    assert "the service" not in html, "there is none"
     assert "<dd>ward</dd>" in html
     assert file.stat().st_mode & 0o777 == 0o600
     with pytest.raises(InvalidInput):

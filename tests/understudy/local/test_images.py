@@ -89,6 +89,7 @@ def test_the_owner_sees_real_images_beside_synthetic_ones(fitted: Fitted, tmp_pa
     file = fitted.report(pictures(), tmp_path / "report.html", labels=LABELS)
     text = file.read_text()
     assert "your images and this generator" in text
+    assert "it is a file that only your user can read" in text
     assert f"{COUNT}" in text
     assert all(label in text for label in ("dark", "light"))
     assert text.count("data:image/png;base64,") > 6
