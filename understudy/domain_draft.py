@@ -18,8 +18,8 @@ from typing import Any
 
 from understudy.dependency_search import DependencySearch
 from understudy.draft_advice import NUMBERS_LEFT_OUT, WARNINGS, few_rows, leave_constants_and_free_text_out
-from understudy.draft_bounds import BINS
 from understudy.draft_categories import NOTE, words
+from understudy.draft_costs import BINS
 from understudy.draft_dependencies import ELSE, RULES, leave_copies_out, narrow_determinants, propose_rules
 from understudy.draft_differences import DIFFERENCE, propose_differences
 from understudy.draft_numbers import (

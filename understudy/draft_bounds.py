@@ -1,18 +1,27 @@
 """Bounds and bins of a number or time in a draft, and by simulation what they cost.
 
 Bounds are those of a natural scale that the name says and that holds the rows, such as 1 to 31 for a day. Otherwise they are the 0.1 % and 99.9 % quantiles, widened to round numbers; a bound that lies close takes in the rest too. So one
-extreme value moves no bound. Bins are even, else of equal ratio, else learnt: the first under which rows that are drawn
-evenly inside their bins keep the quantiles of the rows.
+extreme value moves no bound. Bins are even, else of equal ratio, both also beside frequent values with codes of their own, else learnt: the first under which rows that are drawn
+evenly inside their bins keep the quartiles, the ends and the frequent values of the rows, else those that lose least.
 """
 
 import math
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-BINS = 32
+from understudy.draft_costs import (
+    BINS,
+    TOLERATED_SHIFT,
+    Cost,
+    Spread,
+    cost_of,
+    cumulated,
+    edges_of,
+    heaps,
+    learnt_edges,
+    quantile,
+)
+
 _TAIL = 0.001
 _CLOSE = 0.5
 """Share of the range between the quantiles up to which a bound is moved out to the last value."""
@@ -23,30 +32,19 @@ _MOST_SPECIALS = 3
 _MOST_FEW = 10
 """Values up to which a column has few. Each is a group of its own in counts of pairs, so more would cost precision."""
 _SHARE_OF_FEW = 0.99
-TOLERATED_SHIFT = 0.15
+_WIDER_TAILS = (0.002, 0.005, 0.01)
+_STRETCH, _LOG_STRETCH = 3.0, 2.0
+_SHARE_OF_HEAPS = 0.4
+_UNROUNDED = 0.9
+"""Share of the rows of a rounded number that have one unrounded one, from which it is a frequent value."""
+_WORTH_A_RATIO = 0.7
+"""What bins of equal ratio may cost beside even ones."""
+_WORTH_LEARNING = 2.0
+"""How much less learnt bins must cost where others keep the quartiles, because they take budget."""
+FEWEST_FOR_ENDS = 1000
+"""Rows below which too few lie in the ends, and too few share a value, to choose bins by them."""
 FEWEST_TO_LEARN = 2000
 """Rows below which so few stand out of the noise that learnt bins are worse than declared ones."""
-_PROBES = (0.1, 0.25, 0.5, 0.75, 0.9)
-
-Spread = Mapping[float, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What bounds and bins do to a column, before any noise.
-
-    Attributes:
-        clamped: Share of rows beyond the bounds.
-        shift: Largest move of the quartiles, as a share of the distance between the quantiles around each: of the median,
-            between the other two quartiles.
-        median: Median of the rows.
-        drawn_median: Median of rows that are drawn evenly inside their bins.
-    """
-
-    clamped: float
-    shift: float
-    median: float
-    drawn_median: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +56,12 @@ class Bounds:
         upper: Largest ordinary value.
         specials: Values with a code of their own.
         bins: "linear", "log" or "learn".
-        cost: What this costs; of learnt bins, what even ones would.
+        cost: What this costs; of times and distances with learnt bins, what even ones would.
         is_natural: Whether the bounds are those of a natural scale.
+        even: Of numbers in enough rows, what even bins without these special values would cost; else None.
+        is_narrowed: Whether values far beyond the rest are left out.
+        heaped: Special values that are there because bins would lose them.
+        share_heaped: Share of the rows that have one of these.
     """
 
     lower: float
@@ -68,12 +70,16 @@ class Bounds:
     bins: str
     cost: Cost
     is_natural: bool = False
+    even: Cost | None = None
+    is_narrowed: bool = False
+    heaped: tuple[float, ...] = ()
+    share_heaped: float = 0.0
 
 
 def robust_range(spread: Spread) -> tuple[float, float]:
     """The range from the 0.1 % to the 99.9 % quantile, or to the last value where that is close."""
-    values, sums = _cumulated(spread)
-    low, high = _quantile(values, sums, _TAIL), _quantile(values, sums, 1 - _TAIL)
+    values, sums = cumulated(spread)
+    low, high = quantile(values, sums, _TAIL), quantile(values, sums, 1 - _TAIL)
     near = _CLOSE * (high - low)
     return (values[0] if low - values[0] <= near else low), (
         values[-1] if values[-1] - high <= near else high
@@ -133,6 +139,7 @@ def choose_bounds(
     spread: Spread,
     *,
     unit: float | None,
+    exact: Spread | None = None,
     round_numbers: bool = True,
     inside: Sequence[float] = (),
     beyond: Sequence[float] = (),
@@ -143,6 +150,8 @@ def choose_bounds(
     Args:
         spread: Counts of the values.
         unit: Distance between possible values, such as 0.01; None for continuous ones.
+        exact: Counts of unrounded numbers, of which frequent ones may be special values and extreme ones lie beyond the bounds; None for
+            times and distances, whose bins keep the quartiles alone.
         round_numbers: Whether bounds are widened to round numbers; of days they are not.
         inside: Values with a code of their own inside the bounds.
         beyond: The same, outside the bounds.
@@ -154,21 +163,115 @@ def choose_bounds(
     specials = tuple(sorted((*inside, *beyond)))
     for lower, upper in natural:
         if lower <= low and high <= upper:
-            cost = cost_of(ordinary, _edges(lower, upper, unit, "linear"), unit)
+            cost = cost_of(ordinary, edges_of(lower, upper, unit, "linear"), unit)
             if cost.shift <= TOLERATED_SHIFT:
                 return Bounds(
                     lower=lower, upper=upper, specials=specials, bins="linear", cost=cost, is_natural=True
                 )
     # Whole numbers that have a bin each need no round bounds: these would add values that no row has.
     is_short = unit == 1.0 and 0 < high - low < BINS
-    lower, upper = nice_bounds(low, high) if round_numbers and not is_short else (low, high)
-    bins, cost = _bins(ordinary, lower, upper, unit)
-    return Bounds(lower=lower, upper=upper, specials=specials, bins=bins, cost=cost)
+    ends = nice_bounds(low, high) if round_numbers and not is_short else (low, high)
+    if exact is None or is_short or sum(ordinary.values()) < FEWEST_FOR_ENDS:
+        bins, cost = _bins(ordinary, *ends, unit)
+        return Bounds(lower=ends[0], upper=ends[1], specials=specials, bins=bins, cost=cost)
+    found = _least(ordinary, exact, *ends, unit)
+    inner = _unstretched(ordinary, low, high)
+    is_narrowed = not found.cost.is_tolerated and inner != (low, high)
+    if is_narrowed:
+        ends = nice_bounds(*inner)
+        found = _least(ordinary, exact, *ends, unit)
+    return Bounds(
+        lower=ends[0],
+        upper=ends[1],
+        specials=tuple(sorted({*specials, *found.heaped})),
+        bins=found.bins,
+        cost=found.cost,
+        even=cost_of(ordinary, edges_of(*ends, unit, "linear"), unit),
+        is_narrowed=is_narrowed,
+        heaped=found.heaped,
+        share_heaped=sum(exact[value] for value in found.heaped) / sum(spread.values()),
+    )
+
+
+def _unstretched(ordinary: Spread, low: float, high: float) -> tuple[float, float]:
+    """The bounds without a few values far beyond the rest, such as typing errors.
+
+    The outermost thousandth of a skewed quantity lies at most about three times as far from the median as its outermost hundredth, and on a scale of
+    ratios less than twice as far; further out than both are errors, or values that spoil the bins of all others.
+    """
+    values, sums = cumulated(ordinary)
+    middle = quantile(values, sums, 0.5)
+    ends = []
+    for end, side in ((low, 0), (high, 1)):
+        for tail in _WIDER_TAILS:
+            inner = quantile(values, sums, abs(side - tail))
+            far = abs(end - middle) > _STRETCH * abs(inner - middle) > 0
+            ratio = _log_ratio(end, middle) > _LOG_STRETCH * _log_ratio(inner, middle)
+            if far and ratio:
+                end = inner  # noqa: PLW2901 - the bound without the tail
+                break
+        ends.append(end)
+    if ends == [low, high]:
+        return low, high
+    near = _CLOSE * (ends[1] - ends[0])
+    within = [value for value in values if ends[0] - near <= value <= ends[1] + near]
+    return max(low, within[0]), min(high, within[-1])
+
+
+def _log_ratio(one: float, other: float) -> float:
+    """How far apart two numbers are on a scale of ratios; infinite where they have none."""
+    return abs(math.log(one / other)) if one > 0 and other > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """Bins, the frequent values beside them, and what both cost."""
+
+    bins: str
+    heaped: tuple[float, ...]
+    cost: Cost
+
+
+def _least(ordinary: Spread, exact: Spread, lower: float, upper: float, unit: float | None) -> _Choice:
+    """The first bins that cost no more than is tolerated, else those that cost least: even ones, of equal ratio, both beside frequent values, learnt ones."""
+    heaped = _heaped(ordinary, exact, edges_of(lower, upper, unit, "linear"), unit)
+    tried: list[_Choice] = []
+    for taken in ((), heaped) if heaped else ((),):
+        rest = {value: count for value, count in ordinary.items() if value not in taken}
+        linear, log = (
+            _Choice(bins=kind, heaped=taken, cost=cost_of(rest, edges_of(lower, upper, unit, kind), unit))
+            for kind in ("linear", "log")
+        )
+        tried.append(linear)
+        if linear.cost.is_tolerated:
+            return linear
+        if lower >= 0 and log.cost.badness < _WORTH_A_RATIO * linear.cost.badness:
+            tried.append(log)
+            if log.cost.is_tolerated:
+                return log
+    best = min(tried, key=lambda choice: choice.cost.badness)
+    rest = {value: count for value, count in ordinary.items() if value not in best.heaped}
+    if sum(rest.values()) < FEWEST_TO_LEARN:
+        return best
+    learnt = cost_of(rest, learnt_edges(rest, lower, upper, unit), unit)
+    if best.cost.shift > TOLERATED_SHIFT or _WORTH_LEARNING * learnt.badness < best.cost.badness:
+        return _Choice(bins="learn", heaped=best.heaped, cost=learnt)
+    return best
+
+
+def _heaped(ordinary: Spread, exact: Spread, edges: Sequence[float], unit: float | None) -> tuple[float, ...]:
+    """Frequent values that bins lose, if they hold about half of the rows or more."""
+    total = sum(ordinary.values())
+    found = tuple(
+        value for value in heaps(ordinary, edges, unit) if exact.get(value, 0) >= _UNROUNDED * ordinary[value]
+    )
+    held = sum(ordinary[value] for value in found)
+    return found if _SHARE_OF_HEAPS * total <= held < total else ()
 
 
 def _bins(ordinary: Spread, lower: float, upper: float, unit: float | None) -> tuple[str, Cost]:
-    """The bins between two bounds, and what they cost."""
-    cost = {kind: cost_of(ordinary, _edges(lower, upper, unit, kind), unit) for kind in ("linear", "log")}
+    """The bins between two bounds that keep the quartiles, and what they cost."""
+    cost = {kind: cost_of(ordinary, edges_of(lower, upper, unit, kind), unit) for kind in ("linear", "log")}
     bins = "linear"
     if cost["linear"].shift > TOLERATED_SHIFT:
         skewed = lower >= 0 and cost["log"].shift < cost["linear"].shift
@@ -181,34 +284,6 @@ def _bins(ordinary: Spread, lower: float, upper: float, unit: float | None) -> t
     return bins, cost["log" if bins == "log" else "linear"]
 
 
-def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
-    """Simulate what bounds and bins do: clamp, count by bin, draw evenly inside each bin.
-
-    Args:
-        spread: Counts of the values.
-        edges: Of the bins, increasing.
-        unit: Distance between possible values; None for continuous ones.
-    """
-    values, sums = _cumulated(spread)
-    total = sums[-1]
-    clamped = sum(count for value, count in spread.items() if not edges[0] <= value <= edges[-1]) / total
-    counts: Counter[int] = Counter()
-    for value, count in spread.items():
-        counts[min(max(bisect_right(edges, value) - 1, 0), len(edges) - 2)] += count
-    drawn = list(accumulate(counts[place] for place in range(len(edges) - 1)))
-    real = [_quantile(values, sums, share) for share in _PROBES]
-    made = [_drawn_quantile(edges, drawn, share) for share in _PROBES]
-    if unit is not None:
-        made = [edges[0] + math.floor((value - edges[0]) / unit) * unit for value in made]
-    least = (edges[-1] - edges[0]) / BINS
-    shift = max(
-        abs(real[place] - made[place]) / max(real[place + 1] - real[place - 1], least)
-        for place in range(1, len(_PROBES) - 1)
-    )
-    middle = len(_PROBES) // 2
-    return Cost(clamped=clamped, shift=shift, median=real[middle], drawn_median=made[middle])
-
-
 def nice_bounds(lower: float, upper: float) -> tuple[float, float]:
     """Bounds widened to multiples of 1, 2 or 5 times a power of ten, about a twentieth of the range."""
     span = (upper - lower) or max(abs(upper), 1.0)
@@ -217,37 +292,3 @@ def nice_bounds(lower: float, upper: float) -> tuple[float, float]:
     step = max(step, 1.0) if float(lower).is_integer() and float(upper).is_integer() else step
     low, high = math.floor(lower / step) * step, math.ceil(upper / step) * step
     return float(f"{low:.12g}"), float(f"{high if high > low else low + step:.12g}")
-
-
-def _edges(lower: float, upper: float, unit: float | None, kind: str) -> list[float]:
-    """Edges of the public default rule (`core.plan.domain.bins.default_edges`), about."""
-    span = upper - lower
-    if unit is not None and span / unit < BINS:
-        count = round(span / unit) + 1
-        return [lower + place * unit for place in range(count + 1)]
-    steps = [place / BINS for place in range(BINS + 1)]
-    if kind == "log":
-        ratio = span / (span / 1000 if unit is None else unit)
-        steps = [math.expm1(step * math.log1p(ratio)) / ratio for step in steps]
-    edges = [lower + step * span for step in steps]
-    if unit is not None:
-        edges = [lower + math.floor((edge - lower) / unit + 1e-6) * unit for edge in edges]
-        edges[-1] += unit
-    return sorted(set(edges))
-
-
-def _cumulated(spread: Spread) -> tuple[list[float], list[int]]:
-    values = sorted(spread)
-    return values, list(accumulate(spread[value] for value in values))
-
-
-def _quantile(values: Sequence[float], sums: Sequence[int], share: float) -> float:
-    return values[min(bisect_right(sums, share * sums[-1]), len(values) - 1)]
-
-
-def _drawn_quantile(edges: Sequence[float], sums: Sequence[int], share: float) -> float:
-    rank = share * sums[-1]
-    place = min(bisect_right(sums, rank), len(sums) - 1)
-    before = sums[place - 1] if place else 0
-    inside = (rank - before) / ((sums[place] - before) or 1)
-    return edges[place] + inside * (edges[place + 1] - edges[place])

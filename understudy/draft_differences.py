@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.draft_bounds import BINS, choose_bounds, special_values
+from understudy.draft_bounds import choose_bounds, special_values
 from understudy.draft_categories import NOTE
+from understudy.draft_costs import BINS
 from understudy.row_sample import RowSample
 from understudy.table_files import MARK
 

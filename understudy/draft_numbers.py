@@ -9,7 +9,8 @@ from itertools import pairwise
 from math import floor
 from typing import Any, Final
 
-from understudy.draft_bounds import TOLERATED_SHIFT, Bounds, choose_bounds, few_values, special_values
+from understudy.draft_bounds import Bounds, choose_bounds, few_values, special_values
+from understudy.draft_costs import TOLERATED_SHIFT, TOLERATED_TAIL, Cost
 from understudy.draft_words import (
     code_book,
     code_form,
@@ -84,7 +85,12 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
     few = few_values(_exact(fact), fact.spread, fewest=fewest, beyond=beyond)
     found = choose_bounds(
-        fact.spread, unit=unit, inside=few or inside, beyond=beyond, natural=natural_scale(name)
+        fact.spread,
+        unit=unit,
+        exact=None if few else _exact(fact),
+        inside=few or inside,
+        beyond=beyond,
+        natural=natural_scale(name),
     )
     column: dict[str, Any] = {
         "kind": "numeric",
@@ -109,30 +115,58 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
 
 
 def bounds_note(found: Bounds) -> str:
-    """One line on bounds and bins, and what they cost by simulation."""
+    """What bounds, bins and special values cost by simulation, in a few sentences."""
     notes = []
     if found.is_natural:
         notes.append(NATURAL_BOUNDS)
     if found.cost.clamped > 0:
+        beyond = " Those lie far beyond the rest, as typing errors do." if found.is_narrowed else ""
         notes.append(
-            f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound."
+            f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound.{beyond}"
         )
-    if found.specials:
+    if found.heaped:
+        notes.append(
+            f"{len(found.heaped)} values that {100 * found.share_heaped:.0f} % of the rows have would be lost in bins: they have codes of their own, and become"
+            " public."
+        )
+    if len(found.specials) > len(found.heaped):
         notes.append(
             "Values that many rows share, or that stand for something else, have codes of their own."
         )
+    even = found.even or found.cost
     match found.bins:
         case "log":
             notes.append("Bins of equal ratio, because most values are small.")
-        case "learn":
+        case "learn" if even.shift > TOLERATED_SHIFT:
             notes.append(
-                f"Bins are learnt with noise: even ones would move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours."
+                f"Bins are learnt with noise: even ones would move a quartile by {100 * even.shift:.0f} % of the distance between its neighbours."
             )
+        case "learn":
+            notes.append("Bins are learnt with noise, because even ones lose the ends.")
         case _ if found.cost.shift > TOLERATED_SHIFT:
             notes.append(
                 f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
             )
+    if found.even is not None and (found.bins != "linear" or found.heaped or not found.even.is_tolerated):
+        notes.append(_on_ends(found, found.even))
     return " ".join(notes) or "Bounds hold all rows, rounded; even bins keep the quartiles."
+
+
+def _on_ends(found: Bounds, even: Cost) -> str:
+    """Where the ends of the values come out: of the rows, by what is drafted, and by even bins where these are not drafted."""
+    real, made = (
+        ", ".join(f"{end:.4g}" for end in ends) for ends in (found.cost.ends, found.cost.drawn_ends)
+    )
+    instead = ""
+    if found.bins != "linear":
+        instead = f", with even bins {', '.join(f'{end:.4g}' for end in even.drawn_ends)}"
+    warning = (
+        ""
+        if found.cost.tail <= 2 * TOLERATED_TAIL or found.bins == "learn"
+        else "WARNING: declare edges or narrower bounds. "
+    )
+    rest = " of the other rows" if found.specials else " of the rows"
+    return f"{warning}5, 95 and 99 %{rest} lie below {real}; simulated rows below {made}{instead}."
 
 
 def are_codes(name: str, fact: Facts) -> bool:

@@ -4,8 +4,9 @@ from calendar import monthrange
 from datetime import date
 from typing import Any
 
-from understudy.draft_bounds import BINS, choose_bounds
+from understudy.draft_bounds import choose_bounds
 from understudy.draft_categories import NOTE
+from understudy.draft_costs import BINS
 from understudy.draft_numbers import bounds_note
 from understudy.draft_words import names_moment
 from understudy.table_facts import MONTHS, SHORT_YEARS, Facts

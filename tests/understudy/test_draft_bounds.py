@@ -1,0 +1,82 @@
+"""Bounds, bins and special values of a draft keep the ends and the heaps of numbers, and the note says what they cost."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.understudy.test_domain_draft import column
+from understudy.domain_draft import MARK, draft_frame
+from understudy.draft_categories import NOTE
+
+ROWS = 6000
+
+
+def _drafted(numbers: np.ndarray) -> dict:
+    ward = np.arange(len(numbers)) % 7 + 0.5
+    return column(draft_frame(pa.table({"measured": numbers, "ward": ward})), "measured")
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(6)
+
+
+def test_skewed_numbers_have_bins_of_equal_ratio_because_noise_fills_the_end_of_even_ones() -> None:
+    pay = np.round(np.exp(_rng().normal(7.6, 0.6, ROWS)), 2)
+    found = _drafted(pay)
+    assert found["spacing"] == "log"
+    assert "5, 95 and 99 % of the rows lie below " in found[NOTE]
+    assert ", with even bins " in found[NOTE]
+
+
+def test_a_few_frequent_values_of_many_are_special_and_the_note_says_that_they_become_public() -> None:
+    rng = _rng()
+    tags = np.array([9.95, 14.5, 19.95, 24.5])
+    paid = np.where(rng.random(ROWS) < 0.6, rng.choice(tags, ROWS), np.round(rng.gamma(3, 7, ROWS) + 1, 2))
+    found = _drafted(paid)
+    assert found["specials"] == list(tags)
+    assert "specials" in found[MARK]
+    assert "4 values that 60 % of the rows have would be lost in bins" in found[NOTE]
+    assert "become public" in found[NOTE]
+
+
+@pytest.mark.parametrize("errors", [[1240, 13], [9999], [5, 7000]])
+def test_a_few_typing_errors_set_no_bound(errors: list[int]) -> None:
+    rng = _rng()
+    pressure = np.clip(rng.normal(130, 15, ROWS), 80, 210).astype(int)
+    wrong = rng.random(ROWS) < 0.006
+    found = _drafted(np.where(wrong, rng.choice(errors, ROWS), pressure))
+    assert 60 <= found["lower"] <= 100
+    assert 170 <= found["upper"] <= 250
+    assert "bins" not in found
+    assert "Bounds hold all but 0." in found[NOTE]
+    assert "far beyond the rest, as typing errors do" in found[NOTE]
+
+
+def test_a_long_tail_is_no_error() -> None:
+    found = _drafted(np.round(np.exp(_rng().normal(5, 1.1, ROWS)), 1))
+    assert found["upper"] > 3000
+    assert found["spacing"] == "log"
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.round(_rng().normal(27, 4, ROWS), 1),
+        np.clip(_rng().normal(50, 18, ROWS), 18, 95).astype(int),
+        np.round(_rng().uniform(0, 500, ROWS), 2),
+    ],
+    ids=["bell", "ages", "even"],
+)
+def test_numbers_without_tails_or_heaps_keep_even_bins(numbers: np.ndarray) -> None:
+    found = _drafted(numbers)
+    assert not found.keys() & {"spacing", "bins", "specials"}
+
+
+def test_small_counts_are_no_heaps() -> None:
+    found = _drafted(_rng().geometric(0.15, ROWS) - 1)
+    assert "specials" not in found
+    assert found.get("spacing") == "log" or found["upper"] < 32
+
+
+def test_a_short_table_has_too_few_rows_in_its_ends_to_choose_bins_by_them() -> None:
+    assert "spacing" not in _drafted(np.round(np.exp(_rng().normal(7.6, 0.6, 400)), 2))

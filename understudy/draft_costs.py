@@ -1,0 +1,188 @@
+"""What bounds, bins and special values do to a column, by simulation: clamp, count by bin, add a little noise, draw evenly inside each bin.
+
+Quartiles say whether the bulk survives. The 5 %, 95 % and 99 % points say whether the ends do: wide bounds leave many bins nearly empty, and the noise
+of a release fills them. Values that many rows share say whether heaps do.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+BINS: Final = 32
+TOLERATED_SHIFT: Final = 0.15
+TOLERATED_TAIL: Final = 0.3
+TOLERATED_LOSS: Final = 0.25
+"""Share of the rows that may lose a value that many rows have."""
+_PROBES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
+_ENDS: Final = (0.05, 0.95, 0.99)
+_NOISE: Final = 10.0
+"""Rows that noise adds to a bin on average: half of what it moves at epsilon 1 in a table of twenty columns, because counts below zero are cut off."""
+_MOST_NOISE: Final = 0.003
+"""The same as a share of the rows, in small tables: more would hide what bins do."""
+_FREQUENT: Final = 0.02
+"""Share of the rows that a heap has at least."""
+_MOST_FREQUENT: Final = 10
+_ROUNDING: Final = 1e-6
+_BESIDE: Final = 3
+_HEAP: Final = 3.0
+"""Rows of a heap, beside the mean of the values next to it."""
+
+Spread = Mapping[float, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What bounds and bins do to a column.
+
+    Attributes:
+        clamped: Share of rows beyond the bounds.
+        shift: Largest move of the quartiles before any noise, as a share of the distance between the quantiles around each: of the median,
+            between the other two quartiles.
+        tail: Largest move of the 5 %, 95 % and 99 % points with noise, as a share of their distance from the median.
+        lost: Share of the rows that lose a frequent value, because others of its bin are drawn in its place.
+        ends: The 5 %, 95 % and 99 % points.
+        drawn_ends: Those of a draw.
+    """
+
+    clamped: float
+    shift: float
+    tail: float
+    lost: float
+    ends: tuple[float, ...]
+    drawn_ends: tuple[float, ...]
+
+    @property
+    def is_tolerated(self) -> bool:
+        """Whether bulk, ends and heaps survive."""
+        return self.shift <= TOLERATED_SHIFT and self.tail <= TOLERATED_TAIL and self.lost <= TOLERATED_LOSS
+
+    @property
+    def badness(self) -> float:
+        """How far the worst of the three is beyond what is tolerated."""
+        return max(self.shift / TOLERATED_SHIFT, self.tail / TOLERATED_TAIL, self.lost / TOLERATED_LOSS)
+
+
+def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
+    """Simulate what bounds and bins do.
+
+    Args:
+        spread: Counts of the values.
+        edges: Of the bins, increasing.
+        unit: Distance between possible values; None for continuous ones.
+    """
+    values, sums = cumulated(spread)
+    total = sums[-1]
+    clamped = sum(count for value, count in spread.items() if not edges[0] <= value <= edges[-1]) / total
+    counts = _counts(spread, edges)
+    drawn = list(accumulate(counts))
+    noise = min(_NOISE, _MOST_NOISE * total)
+    noisy = list(accumulate(count + noise for count in counts))
+
+    def made(sums: Sequence[float], share: float) -> float:
+        value = _drawn_quantile(edges, sums, share)
+        return value if unit is None else edges[0] + math.floor((value - edges[0]) / unit + _ROUNDING) * unit
+
+    real = [quantile(values, sums, share) for share in _PROBES]
+    least = (edges[-1] - edges[0]) / BINS
+    shift = max(
+        abs(real[place] - made(drawn, _PROBES[place])) / max(real[place + 1] - real[place - 1], least)
+        for place in range(1, len(_PROBES) - 1)
+    )
+    ends = tuple(quantile(values, sums, share) for share in _ENDS)
+    drawn_ends = tuple(made(noisy, share) for share in _ENDS)
+    middle = real[len(_PROBES) // 2]
+    narrow = max((ends[1] - ends[0]) / BINS, unit or 0.0, 1e-12)
+    tail = max(
+        max(0.0, abs(one - other) - narrow) / max(abs(one - middle), narrow)
+        for one, other in zip(ends, drawn_ends, strict=True)
+    )
+    lost = sum(share for _, share in _losses(spread, edges, counts, unit))
+    return Cost(clamped=clamped, shift=shift, tail=tail, lost=lost, ends=ends, drawn_ends=drawn_ends)
+
+
+def heaps(spread: Spread, edges: Sequence[float], unit: float | None) -> list[float]:
+    """Frequent values of which bins lose more than half of the rows, at most ten."""
+    total = sum(spread.values())
+    return sorted(
+        value
+        for value, share in _losses(spread, edges, _counts(spread, edges), unit)
+        if share > spread[value] / total / 2
+    )
+
+
+def _losses(
+    spread: Spread, edges: Sequence[float], counts: Sequence[int], unit: float | None
+) -> Iterator[tuple[float, float]]:
+    """Heaps, and the share of all rows that has each and not the value drawn for it."""
+    total = sum(spread.values())
+    values = sorted(spread)
+    for value in sorted(spread, key=lambda value: -spread[value])[:_MOST_FREQUENT]:
+        if spread[value] < _FREQUENT * total or not edges[0] <= value <= edges[-1]:
+            continue
+        at = bisect_left(values, value)
+        beside = [*values[max(0, at - _BESIDE) : at], *values[at + 1 : at + 1 + _BESIDE]]
+        if spread[value] * len(beside) < _HEAP * sum(spread[one] for one in beside):
+            continue
+        place = _place(value, edges)
+        width = edges[place + 1] - edges[place]
+        drawn = counts[place] * min(1.0, (unit or 0.0) / width)
+        yield value, max(0.0, spread[value] - drawn) / total
+
+
+def _place(value: float, edges: Sequence[float]) -> int:
+    return min(max(bisect_right(edges, value) - 1, 0), len(edges) - 2)
+
+
+def _counts(spread: Spread, edges: Sequence[float]) -> list[int]:
+    counts: Counter[int] = Counter()
+    for value, count in spread.items():
+        counts[_place(value, edges)] += count
+    return [counts[place] for place in range(len(edges) - 1)]
+
+
+def edges_of(lower: float, upper: float, unit: float | None, kind: str) -> list[float]:
+    """Edges of the public default rule (`core.plan.domain.bins.default_edges`), about."""
+    span = upper - lower
+    if unit is not None and span / unit < BINS:
+        count = round(span / unit) + 1
+        return [lower + place * unit for place in range(count + 1)]
+    steps = [place / BINS for place in range(BINS + 1)]
+    if kind == "log":
+        ratio = span / (span / 1000 if unit is None else unit)
+        steps = [math.expm1(step * math.log1p(ratio)) / ratio for step in steps]
+    edges = [lower + step * span for step in steps]
+    if unit is not None:
+        edges = [lower + math.floor((edge - lower) / unit + _ROUNDING) * unit for edge in edges]
+        edges[-1] += unit
+    return sorted(set(edges))
+
+
+def learnt_edges(spread: Spread, lower: float, upper: float, unit: float | None) -> list[float]:
+    """Edges with equally many rows in each bin, about those that a training learns."""
+    values, sums = cumulated(spread)
+    cuts = {quantile(values, sums, place / BINS) for place in range(1, BINS)}
+    last = upper if unit is None else upper + unit
+    return sorted({lower, last, *(cut for cut in cuts if lower < cut < upper)})
+
+
+def cumulated(spread: Spread) -> tuple[list[float], list[int]]:
+    """The values in their order, and how many rows have each or a smaller one."""
+    values = sorted(spread)
+    return values, list(accumulate(spread[value] for value in values))
+
+
+def quantile(values: Sequence[float], sums: Sequence[int], share: float) -> float:
+    """The value below which a share of the rows lies."""
+    return values[min(bisect_right(sums, share * sums[-1]), len(values) - 1)]
+
+
+def _drawn_quantile(edges: Sequence[float], sums: Sequence[float], share: float) -> float:
+    rank = share * sums[-1]
+    place = min(bisect_right(sums, rank), len(sums) - 1)
+    before = sums[place - 1] if place else 0
+    inside = (rank - before) / ((sums[place] - before) or 1)
+    return edges[place] + inside * (edges[place + 1] - edges[place])
