@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,20 @@ EVERYTHING: dict[str, Any] = {
         {"name": "on", "kind": "date", "edges": ["2020-01-01", "2020-02-01", "2020-03-01"]},
     ],
 }  # fmt: skip
+STAYS: dict[str, Any] = {
+    "schema": "understudy.domain/1",
+    "target": None,
+    "privacy_unit": None,
+    "columns": [
+        {"name": "paid", "kind": "date", "lower": "2020-01-01", "upper": "2021-03-31", "difference": {"from": "left", "upper": 20}},
+        {"name": "sent", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-12-31T23:59:00", "resolution": "minute"},
+        {"name": "came", "kind": "date", "lower": "2020-01-01", "upper": "2021-01-31", "difference": {"from": "sent", "lower": 0, "upper": 3, "bins": 4}},
+        {"name": "left", "kind": "date", "lower": "2020-01-01", "upper": "2021-03-31", "null": "category", "difference": {"from": "came", "upper": 30}},
+        {"name": "net", "kind": "numeric", "type": "real", "decimals": 2, "lower": 0, "upper": 100},
+        {"name": "gross", "kind": "numeric", "type": "real", "decimals": 2, "lower": 0, "upper": 130, "difference": {"from": "net", "upper": 20, "specials": [0]}},
+    ],
+}  # fmt: skip
+STAYS["columns"][0]["null"] = "category"
 IMAGES = {
     "schema": "understudy.images/1", "height": 4, "width": 5, "channels": 3, "labels": ["cat", "dog"], "privacy_unit": None,
 }  # fmt: skip
@@ -104,7 +119,7 @@ def test_the_asynchronous_client_is_answered_alike(tmp_path: Path) -> None:
     assert zipfile.is_zipfile(tmp_path / "b.zip")
 
 
-@pytest.mark.parametrize("document", [DOMAIN, EVERYTHING], ids=["small", "everything"])
+@pytest.mark.parametrize("document", [DOMAIN, EVERYTHING, STAYS], ids=["small", "everything", "stays"])
 def test_every_fake_value_is_one_that_the_declared_rules_accept_unchanged(document: dict[str, Any]) -> None:
     domain = TableDomain.from_json(document)
     table = released(document).sample(3000, form="arrow")
@@ -113,6 +128,26 @@ def test_every_fake_value_is_one_that_the_declared_rules_accept_unchanged(docume
         columns[domain.privacy_unit] = pa.array(["x"] * 3000)
     block = clean_rows(domain, columns, 3000, None)
     assert (block.rows_refused, dict(block.changes)) == (0, {})
+
+
+def test_fakes_lie_as_far_apart_as_their_difference_declares() -> None:
+    TableDomain.from_json(STAYS)
+    rows = fake_rows(fake_columns(STAYS), 3000, {})
+    assert list(rows[0]) == ["paid", "sent", "came", "left", "net", "gross"]
+    assert {(row["came"] - row["sent"].date()).days for row in rows} == {0, 1, 2, 3}
+    stays = [(row["left"] - row["came"]).days for row in rows if row["left"] is not None]
+    assert (min(stays), max(stays)) == (0, 30)
+    assert 2400 < len(stays) < 2950, "some are missing"
+    assert all(row["paid"] is None for row in rows if row["left"] is None)
+    assert all((row["paid"] - row["left"]).days >= 0 for row in rows if row["paid"] is not None)
+    assert all(-0.005 < row["gross"] - row["net"] < 20.005 for row in rows)
+
+
+def test_a_fixed_end_of_a_difference_has_a_start_that_fits() -> None:
+    rows = fake_rows(fake_columns(STAYS), 500, {"came": "2020-06-15", "gross": 50.0})
+    assert {row["sent"].date().isoformat() for row in rows} == {f"2020-06-{day}" for day in (12, 13, 14, 15)}
+    assert all(30 <= row["net"] <= 50 for row in rows)
+    assert all((row["left"] - date(2020, 6, 15)).days >= 0 for row in rows if row["left"] is not None)
 
 
 def test_values_are_uniform_and_rare_ones_come_too() -> None:

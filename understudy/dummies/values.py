@@ -1,9 +1,12 @@
-"""Fake values of a declared domain: uniform draws, column by column, from the declaration and nothing else."""
+"""Fake values of a declared domain: uniform draws, column by column, from the declaration and nothing else.
+
+A column with a declared difference is the column from which it starts plus a uniform draw of the distance. Rules between columns are not kept.
+"""
 
 import math
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -20,6 +23,7 @@ _LEARNT_WORDS: Final = 5
 _LEFT_OUT: Final = frozenset({"ignored", "unit"})
 
 Draw = Callable[[], Any]
+Move = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,18 @@ class FakeColumn:
         kind: "integer", "real", "text", "boolean", "date" or "datetime": what its values are.
         words: all values of a column of text.
         draw: draws one value; None is a missing one.
+        start: the column from which its declared difference is counted, or None.
+        end: of a column with a difference: draws one value for that of `start`, inside its own bounds.
+        begin: the same the other way round: draws a value of `start` for one of this column.
     """
 
     name: str
     kind: str
     words: tuple[str, ...]
     draw: Draw
+    start: str | None = None
+    end: Move | None = None
+    begin: Move | None = None
 
 
 def fake_columns(domain: Json) -> tuple[FakeColumn, ...]:
@@ -52,19 +62,19 @@ def fake_columns(domain: Json) -> tuple[FakeColumn, ...]:
     if not isinstance(columns, list):
         message = "the domain has no list of columns"
         raise InputUnusable(message)
-    return tuple(
-        _readable(column, place) for place, column in enumerate(columns, start=1) if not _is_left_out(column)
-    )
+    modelled = {place: column for place, column in enumerate(columns, start=1) if not _is_left_out(column)}
+    by_name = {column.get("name"): column for column in modelled.values() if isinstance(column, dict)}
+    return tuple(_readable(column, place, by_name) for place, column in modelled.items())
 
 
 def _is_left_out(column: object) -> bool:
     return isinstance(column, dict) and column.get("kind") in _LEFT_OUT
 
 
-def _readable(column: Json, place: int) -> FakeColumn:
+def _readable(column: Json, place: int, by_name: Mapping[Any, Json]) -> FakeColumn:
     """Read a column; an error names it, and the key where one is missing."""
     try:
-        return _column(column)
+        return _column(column, by_name)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         named = column.get("name") if isinstance(column, dict) else None
         where = f"column {place} of the domain" if named is None else f"the column {named!r} of the domain"
@@ -78,16 +88,65 @@ def _readable(column: Json, place: int) -> FakeColumn:
         raise InputUnusable(message) from None
 
 
-def _column(column: Json) -> FakeColumn:
+def _column(column: Json, by_name: Mapping[Any, Json]) -> FakeColumn:
     kind, words, draw = _READERS[column["kind"]](column)
-    if column.get("null") == "category":
-        whole = draw
+    may_miss = column.get("null") == "category"
+    fake = FakeColumn(column["name"], kind, words, _or_missing(draw) if may_miss else draw)
+    if (difference := column.get("difference")) is None:
+        return fake
+    start = by_name[difference["from"]]
+    apart = _distance(column, difference)
+    unit = _UNITS.get(column.get("resolution", "second"), 1)
+    begun, ended = _mover(start, unit), _mover(column, unit)
 
-        def draw_or_miss() -> object:
-            return None if _COINS.random() < _RARE else whole()
+    def end(value: Any) -> Any:  # noqa: ANN401 - a value of the column
+        missed = may_miss and start.get("null") != "category" and _COINS.random() < _RARE
+        return None if value is None or missed else ended(value, apart())
 
-        draw = draw_or_miss
-    return FakeColumn(column["name"], kind, words, draw)
+    return replace(fake, start=start["name"], end=end, begin=lambda value: begun(value, -apart()))
+
+
+def _or_missing(draw: Draw) -> Draw:
+    return lambda: None if _COINS.random() < _RARE else draw()
+
+
+def _distance(column: Json, difference: Json) -> Draw:
+    """Draws the distance of two values, in whole units unless they are real numbers."""
+    is_real = column.get("type") == "real"
+    ends = difference.get("edges") or (difference.get("lower", 0), difference["upper"])
+    as_number = {"type": "real" if is_real else "integer", "decimals": column.get("decimals")}
+    return _numeric(
+        {**as_number, "lower": ends[0], "upper": ends[-1], "specials": difference.get("specials")}
+    )[2]
+
+
+def _mover(column: Json, unit: int) -> Callable[[Any, float], Any]:
+    """A value of a column so far from another one, moved to the bounds of the column where it lies beyond; times are so many times `unit` seconds apart."""
+    edges = column.get("edges") or (column["lower"], column["upper"])
+    if column["kind"] == "numeric":
+        digits = column.get("decimals")
+
+        def add(value: Any, apart: float) -> Any:  # noqa: ANN401
+            found = min(max(float(value) + apart, float(edges[0])), float(edges[-1]))
+            return (
+                int(found)
+                if column["type"] == "integer"
+                else found
+                if digits is None
+                else round(found, digits)
+            )
+
+        return add
+    if column["kind"] == "date":
+        first, last = date.fromisoformat(edges[0]), date.fromisoformat(edges[-1])
+
+        def on_day(value: Any, apart: float) -> date:  # noqa: ANN401
+            day = date.fromisoformat(str(value)[:_DAY])
+            return min(max(day + timedelta(days=apart), first), last)
+
+        return on_day
+    begin, end = _moment(edges[0]), _moment(edges[-1])
+    return lambda value, apart: min(max(_moment(str(value)) + timedelta(seconds=unit * apart), begin), end)
 
 
 Read = tuple[str, tuple[str, ...], Draw]
@@ -154,6 +213,7 @@ def _time(column: Json) -> Read:
     return "datetime", (), lambda: begin + timedelta(seconds=unit * _COINS.randint(0, units))
 
 
+_DAY: Final = len("2024-05-31")
 _UNITS: Final = {"minute": 60, "hour": 3600, "day": 86400}
 """Seconds of the resolutions that fakes keep, from the lower bound on; coarser ones are drawn to the second."""
 
@@ -193,14 +253,36 @@ def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | Non
 
 
 def fake_rows(columns: tuple[FakeColumn, ...], rows: int, where: Json) -> list[dict[str, Any]]:
-    """Draw fake rows; fixed columns have their value.
+    """Draw fake rows; fixed columns have their value, and columns with a difference lie so far apart.
 
     Args:
         columns: the modelled columns.
         rows: how many.
         where: values by name of column.
     """
-    return [
-        {column.name: where[column.name] if column.name in where else column.draw() for column in columns}
-        for _ in range(rows)
-    ]
+    ordered = _starts_first(columns)
+    return [_fake_row(columns, ordered, where) for _ in range(rows)]
+
+
+def _fake_row(columns: tuple[FakeColumn, ...], ordered: list[FakeColumn], where: Json) -> dict[str, Any]:
+    row = dict(where)
+    if where:
+        for column in reversed(ordered):
+            # The start of a difference whose end is fixed.
+            if row.get(column.name) is not None and column.start not in {None, *row}:
+                row[str(column.start)] = None if column.begin is None else column.begin(row[column.name])
+    for column in ordered:
+        if column.name not in row:
+            row[column.name] = column.draw() if column.end is None else column.end(row[str(column.start)])
+    return {column.name: row[column.name] for column in columns}
+
+
+def _starts_first(columns: tuple[FakeColumn, ...]) -> list[FakeColumn]:
+    """The columns, those from which differences start before the others."""
+    by_name = {column.name: column for column in columns}
+    depth = dict.fromkeys(by_name, 0)
+    for name, column in by_name.items():
+        start = column.start
+        while start in by_name and depth[name] < len(columns):
+            start, depth[name] = by_name[start].start, depth[name] + 1
+    return sorted(columns, key=lambda column: depth[column.name])
