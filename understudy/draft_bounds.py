@@ -180,13 +180,16 @@ def choose_bounds(
     if is_narrowed:
         ends = nice_bounds(*inner)
         found = _least(ordinary, exact, *ends, unit)
+    even = cost_of(ordinary, edges_of(*ends, unit, "linear"), unit)
+    if found.bins == "log" and inner[0] > 0:
+        ends, found = _raised(ordinary, found, ends, _round_below(inner[0] if is_narrowed else low), unit)
     return Bounds(
         lower=ends[0],
         upper=ends[1],
         specials=tuple(sorted({*specials, *found.heaped})),
         bins=found.bins,
         cost=found.cost,
-        even=cost_of(ordinary, edges_of(*ends, unit, "linear"), unit),
+        even=even,
         is_narrowed=is_narrowed,
         heaped=found.heaped,
         share_heaped=sum(exact[value] for value in found.heaped) / sum(spread.values()),
@@ -257,6 +260,27 @@ def _least(ordinary: Spread, exact: Spread, lower: float, upper: float, unit: fl
     if best.cost.shift > TOLERATED_SHIFT or _WORTH_LEARNING * learnt.badness < best.cost.badness:
         return _Choice(bins="learn", heaped=best.heaped, cost=learnt)
     return best
+
+
+def _raised(
+    ordinary: Spread, found: _Choice, ends: tuple[float, float], lower: float, unit: float | None
+) -> tuple[tuple[float, float], _Choice]:
+    """Bins of equal ratio from a higher lower bound on, if they cost less: from 0 on half of them lie below the smallest values, and noise fills them."""
+    if lower <= ends[0]:
+        return ends, found
+    rest = {value: count for value, count in ordinary.items() if value not in found.heaped}
+    cost = cost_of(rest, edges_of(lower, ends[1], unit, "log"), unit)
+    if cost.badness >= found.cost.badness:
+        return ends, found
+    return (lower, ends[1]), _Choice(bins="log", heaped=found.heaped, cost=cost)
+
+
+def _round_below(value: float) -> float:
+    """The largest number of the form 1, 2 or 5 times a power of ten that is not above a positive number."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return float(
+        f"{max(factor * power for factor in (1, 2, 5) if factor * power <= value * (1 + 1e-9)):.12g}"
+    )
 
 
 def _heaped(ordinary: Spread, exact: Spread, edges: Sequence[float], unit: float | None) -> tuple[float, ...]:

@@ -56,7 +56,7 @@ LIMITS = {
         "5 %": "core.plan.learning:LARGEST_SHARE",
     },
     "domain.md": {
-        "15 %": "understudy.draft_bounds:TOLERATED_SHIFT",
+        "15 %": "understudy.draft_costs:TOLERATED_SHIFT",
         "99 %": "understudy.draft_differences:IN_ORDER",
         "16 times": "core.plan.domain.keeping:PASSES",
         "95 %": "core.artifacts.asking.estimates:CONFIDENCE",

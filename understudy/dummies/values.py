@@ -96,7 +96,7 @@ def _column(column: Json, by_name: Mapping[Any, Json]) -> FakeColumn:
         return fake
     start = by_name[difference["from"]]
     apart = _distance(column, difference)
-    unit = _UNITS.get(column.get("resolution", "second"), 1)
+    unit = _UNITS.get("day" if column["kind"] == "date" else str(column.get("resolution")), 1)
     begun, ended = _mover(start, unit), _mover(column, unit)
 
     def end(value: Any) -> Any:  # noqa: ANN401 - a value of the column
