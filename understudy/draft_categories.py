@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from understudy.code_forms import CodeForm, PublicBook
+from understudy.countries import BOOKS as COUNTRIES
 from understudy.draft_bounds import FEWEST_TO_LEARN
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD, MOST_INTEGER_CODES
 from understudy.draft_words import code_book, code_form, ordered
@@ -69,7 +70,7 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
     if form is not None:
         reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
         reasons += _on_lost_zeros(name, form, counts, frame)
-    elif len(kept) > _SHORT_LIST:
+    elif len(kept) > _SHORT_LIST or label in COUNTRIES:
         reasons.append(
             f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
         )

@@ -422,6 +422,21 @@ def test_skewed_amounts_get_bins_that_keep_their_quartiles(tmp_path: Path):
     assert found.get("spacing") == "log" or found.get("bins") == "learn"
 
 
+@pytest.mark.parametrize(
+    ("words", "book"),
+    [
+        (["DEU", "TUR", "POL", "ITA", "AUT", "RUS"], "ISO 3166 alpha-3 codes"),
+        (["Germany", "Italy", "Poland", "Austria"], "English names of countries"),
+        (["DE", "FR"], "ISO 3166 alpha-2 codes"),
+    ],
+)
+def test_few_countries_too_are_told_to_be_of_a_public_book(words: list[str], book: str):
+    rows = pa.table({"country": words * 50, "x": [n % 9 + 0.5 for n in range(50 * len(words))]})
+    found = column(draft_frame(rows), "country")
+    assert found["categories"] == sorted(words)
+    assert f"If these are {book}, list all of it" in found[NOTE]
+
+
 def test_many_codes_are_learnt_and_free_text_is_dropped(tmp_path: Path):
     codes = [f"{'ABCDEFG'[n % 7]}{n % 90 + 10}.{n % 9}" for n in range(630)]
     rows = "".join(f"{codes[n % 630]},text {n}\n" for n in range(6300))
