@@ -17,11 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from understudy.dependency_search import DependencySearch
-from understudy.draft_advice import NUMBERS_LEFT_OUT, WARNINGS, few_rows, leave_constants_and_free_text_out
+from understudy.draft_advice import (
+    NUMBERS_LEFT_OUT,
+    WARNINGS,
+    few_rows,
+    leave_constants_and_free_text_out,
+    say_what_is_missing,
+)
 from understudy.draft_categories import NOTE, words
 from understudy.draft_costs import BINS
 from understudy.draft_dependencies import ELSE, RULES, leave_copies_out, narrow_determinants, propose_rules
 from understudy.draft_differences import DIFFERENCE, propose_differences
+from understudy.draft_frames import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.draft_numbers import (
     LARGEST,
     MOST_INTEGER_CODES,
@@ -178,9 +185,10 @@ def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # no
     if table.num_rows == 0:
         message = "the table has no rows"
         raise InputUnusable(message)
+    table, types = read_types(table)
     seen = _look_at_frame(table, {})
     written = written_columns(seen.facts, decimal_mark=None)
-    return _document(_look_at_frame(table, written) if written else seen, None, words, written)
+    return _document(_look_at_frame(table, written) if written else seen, None, words, written, types)
 
 
 def _look_at_frame(table: Any, written: Mapping[str, Writing]) -> _Seen:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
@@ -245,12 +253,17 @@ def _render(value: dict[str, Any], indent: int) -> str:
 
 
 def _document(
-    seen: _Seen, dialect: Dialect | None, words: FrameWords, written: Mapping[str, Writing]
+    seen: _Seen,
+    dialect: Dialect | None,
+    words: FrameWords,
+    written: Mapping[str, Writing],
+    types: FrameTypes | None = None,
 ) -> dict[str, Any]:
+    types = types or FrameTypes()
     facts, search, rows = seen.facts, seen.search, seen.rows
     unit, why, others = propose_unit(facts)
     columns = _columns(
-        facts, words, written, unit=unit, mark="." if dialect is None else dialect.decimal_mark
+        facts, words, written, types, unit=unit, mark="." if dialect is None else dialect.decimal_mark
     )
     point_at_keys(columns, others)
     target = _target(columns)
@@ -291,7 +304,8 @@ def _document(
         ):
             _unreadable_to_null(column)
     for column in columns:
-        _say_what_is_missing(column, facts[column["name"]])
+        say_what_is_missing(column, facts[column["name"]])
+    say_what_types_say(columns, types)
     leave_constants_and_free_text_out(columns, facts, target=target)
     leave_copies_out(columns, facts, search, target=target, words=words)
     if rules := propose_rules(columns, facts, search, target=target):
@@ -307,6 +321,7 @@ def _columns(
     facts: Mapping[str, Facts],
     words: FrameWords,
     written: Mapping[str, Writing],
+    types: FrameTypes,
     *,
     unit: str | None,
     mark: str,
@@ -317,6 +332,8 @@ def _columns(
         has_format = name in written and bool(written[name].number_format(decimal_mark=mark))
         if name == unit:
             kind = unit_kind(fact)
+        elif (levels := levels_of(types, name)) is not None and fact.present:
+            kind = levels
         elif has_format:
             kind = written_kind(name, fact, written[name], decimal_mark=mark)
         else:
@@ -344,17 +361,6 @@ def _odd_words(facts: dict[str, Facts]) -> set[str]:
     odd = {word for fact in facts.values() if fact.numeric for word in fact.odd or ()}
     meant = {word for fact in facts.values() if not fact.numeric for word in odd if word in fact.values}
     return odd - meant
-
-
-def _say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
-    """Add to the note of a column which of its words are taken as missing; an empty text goes without saying."""
-    if column["kind"] in {"ignored", "unit"}:
-        return
-    among_numbers = set(fact.odd or ()) - set(fact.censored) if fact.numeric else set()
-    found = sorted((fact.null_texts | among_numbers) - {""})
-    if found:
-        listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in found)
-        column[NOTE] = f"{column[NOTE]} Taken as missing: {listed}."
 
 
 def _unreadable_to_null(column: dict[str, Any]) -> None:

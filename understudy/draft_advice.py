@@ -1,5 +1,6 @@
 """What a person knows and a draft cannot, and what they should not miss in it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -174,3 +175,19 @@ def _are_sentences(fact: Facts) -> bool:
     """Whether most texts have several words."""
     long = sum(count for text, count in fact.values.items() if len(text.split()) >= _WORDS_OF_A_SENTENCE)
     return 2 * long > sum(fact.values.values())
+
+
+def say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
+    """Add to the note of a column which of its words are taken as missing; an empty text goes without saying.
+
+    Args:
+        column: Of the draft; changed.
+        fact: What its rows hold.
+    """
+    if column["kind"] in _NOT_MODELLED:
+        return
+    among_numbers = set(fact.odd or ()) - set(fact.censored) if fact.numeric else set()
+    found = sorted((fact.null_texts | among_numbers) - {""})
+    if found:
+        listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in found)
+        column[NOTE] = f"{column[NOTE]} Taken as missing: {listed}."

@@ -17,6 +17,7 @@ from core.data.intake.clean_rows import CleanBlock, clean_rows
 from core.data.intake.header import check_header, used_names
 from core.plan.domain.columns import LabelColumn, NumericColumn
 from core.plan.domain.table import TableDomain
+from understudy.draft_frames import plain_times
 from understudy.errors import InputUnusable
 
 _BROKEN: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -30,7 +31,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "time of the day": (time,),
 }
 """The first kind that fits applies."""
-_READ_ALIKE: Final = frozenset({"text", "truth", "number"})
+_READ_ALIKE: Final = frozenset({"text", "truth", "number", "time of the day"})
 """Kinds whose text does not depend on the other values of a column, unlike decimals and times."""
 
 
@@ -54,7 +55,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
     try:
         table = _used(frame, domain).combine_chunks()
         table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
-        columns = {name: _one(table.column(name)) for name in table.column_names}
+        columns = {name: plain_times(_one(table.column(name))) for name in table.column_names}
         return clean_rows(domain, columns, table.num_rows, domain.csv.text_rules())
     except _BROKEN:
         message = (

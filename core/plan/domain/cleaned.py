@@ -77,7 +77,7 @@ def as_text(name: str, raw: pa.Array) -> pa.Array:
         raw = raw.cast(raw.type.value_type)
     if pa.types.is_floating(raw.type):
         whole = raw.cast(pa.int64(), safe=False)
-        exact = pc.equal(whole.cast(pa.float64()), raw.cast(pa.float64()))
+        exact = pc.equal(whole.cast(pa.float64(), safe=False), raw.cast(pa.float64()))
         return pc.if_else(exact, whole.cast(pa.string()), raw.cast(pa.string()))
     try:
         return raw.cast(pa.string())
