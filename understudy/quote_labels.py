@@ -130,13 +130,18 @@ def expected_error_lines(document: Json) -> list[str]:
         f"at most about {measured['most_groups']} groups per column"
     )
     return [
-        f"  expected error of counts (rows in a wrong cell), about: {_errors(found)}",
-        f"  if columns were independent: {_errors(alone)}; dependence finer than groups of codes adds to the error",
+        f"  expected error of counts (rows in a wrong cell), about: {errors_in_words(found)}",
+        f"  if columns were independent: {errors_in_words(alone)}; dependence finer than groups of codes adds to the error",
         counted,
     ]
 
 
-def _errors(found: Mapping[str, Any]) -> str:
+def errors_in_words(found: Mapping[str, Any]) -> str:
+    """Expected errors of columns, pairs and triples in percent.
+
+    Args:
+        found: As a quote states them, as shares.
+    """
     kinds = {"one_way": "columns", "two_way": "pairs", "three_way": "triples"}
     return ", ".join(
         f"{kind} {float(f'{100 * found[name]:.2g}'):g} %"

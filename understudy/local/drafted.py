@@ -71,6 +71,9 @@ class Draft:
 def _change(document: dict[str, Any], name: str, wanted: object) -> None:
     columns = {str(column["name"]): column for column in document["columns"]}
     if name in _OF_THE_TABLE and name not in columns:
+        if name == DECLARED_SIZE and (not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1):
+            message = f"{name} is a whole number, 1 or more, such as 4000; not {wanted!r}"
+            raise InputUnusable(message)
         if name in {"rules", DECLARED_SIZE}:
             document[name] = wanted
         elif name == _NULL_VALUES:

@@ -1,11 +1,14 @@
 """The result of a training on this machine: a generator to draw from, save and share, with its certificate."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
@@ -18,10 +21,17 @@ from understudy.local.asking import answered_from, checked_rules
 from understudy.local.conditions import drawn_where, wanted_of
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
-from understudy.tables import drawn, in_form, require_form
+from understudy.tables import Form, drawn, in_form, require_form
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from understudy.local.plots import Plot, Plots
+
+Where = Mapping[str, Any]
+"""Conditions by column, see `Fitted.sample`."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -33,18 +43,32 @@ class Fitted:
         certificate: what was spent, by which mechanism; unsigned.
         rows_refused: rows that the declared rules refused. For the owner only: not differentially private.
         refusals: why, with counts. For the owner only.
+        expected_error: what a quote expects of the errors of columns, pairs and triples, as shares; None where it is not known in advance.
     """
 
     bundle: bytes
     certificate: Json
     rows_refused: int
     refusals: Json
+    expected_error: Json | None = None
 
     @cached_property
     def _samples(self) -> Samples:
         return open_samples(self.bundle)
 
-    def sample(self, rows: int, *, form: str | None = None, where: Json | None = None) -> Any:  # noqa: ANN401 - see Returns
+    @overload
+    def sample(self, rows: int, *, form: Literal["pandas"], where: Where | None = None) -> "pd.DataFrame": ...
+    @overload
+    def sample(self, rows: int, *, form: Literal["polars"], where: Where | None = None) -> "pl.DataFrame": ...
+    @overload
+    def sample(self, rows: int, *, form: Literal["arrow"], where: Where | None = None) -> "pa.Table": ...
+    @overload
+    def sample(
+        self, rows: int, *, form: Literal["numpy"], where: Where | None = None
+    ) -> dict[str, NDArray[Any]]: ...
+    @overload
+    def sample(self, rows: int, *, form: Form | None = None, where: Where | None = None) -> Any: ...  # noqa: ANN401 - rows or images
+    def sample(self, rows: int, *, form: Form | None = None, where: Where | None = None) -> Any:
         """Draw synthetic rows or images.
 
         Args:
@@ -62,14 +86,15 @@ class Fitted:
             InvalidInput: there is no such column or value.
             Conflict: too few rows meet the condition, or what is generated has no such form.
             NotInstalled: pandas is asked for and not installed.
-            InputUnusable: the form is unknown, or fewer than one row is asked for.
+            InputUnusable: the form is unknown, or the number of rows is no whole number of at least one.
         """
+        rows = _whole(rows)
         if rows < 1:
             raise InputUnusable("ask for at least one row")
-        form = form or ("numpy" if self._of_images else "pandas")
+        form = form or ("numpy" if self.of_images else "pandas")
         file_format = require_form(form)
         with answered():
-            if self._of_images:
+            if self.of_images:
                 return drawn(b"".join(self._samples.write(rows, file_format, where or {})), form=form)
             wanted = wanted_of({} if where is None else where, self._declared)
 
@@ -93,7 +118,7 @@ class Fitted:
             ("synthesizer", self.certificate["plan"]["synthesizer"]),
             ("declared size", str(self.certificate["declared_size"])),
         ]
-        return facts if self._of_images else [*facts, ("columns", str(found["columns"]))]
+        return facts if self.of_images else [*facts, ("columns", str(found["columns"]))]
 
     @cached_property
     def domain(self) -> Json:
@@ -118,7 +143,8 @@ class Fitted:
         return RulesCheck.from_json(checked_rules(self.bundle))
 
     @property
-    def _of_images(self) -> bool:
+    def of_images(self) -> bool:
+        """Whether images are generated, and no rows."""
         return isinstance(self._samples, ImageSamples)
 
     def __getstate__(self) -> NoReturn:
@@ -160,11 +186,13 @@ class Fitted:
         write_report(self.bundle, frame, file, target=target, labels=labels, units=units)
         return file
 
-    def plot_marginals(self, columns: Sequence[str] | None = None, *, real: object | None = None) -> "Plot":
+    def plot_marginals(
+        self, columns: Sequence[str] | str | None = None, *, real: object | None = None
+    ) -> "Plot":
         """Plot the share of each bin or word of synthetic rows, one panel for a column.
 
         Args:
-            columns: which ones; None for the first 24.
+            columns: which ones, or the name of one; None for the first 24.
             real: the rows that it was trained on, to show beside: NOT differentially private, for their owner alone.
 
         Returns:
@@ -175,7 +203,7 @@ class Fitted:
             InvalidInput: the generator is one of images.
             NotInstalled: matplotlib is not installed.
         """
-        return self._plots(real).marginals(columns)
+        return self._plots(real).marginals([columns] if isinstance(columns, str) else columns)
 
     def plot_pair(self, first: str, second: str, *, real: object | None = None) -> "Plot":
         """Plot the joint shares of two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
@@ -203,6 +231,13 @@ class Fitted:
         partial.write_bytes(self.bundle)
         partial.replace(file)
         return file
+
+
+def _whole(rows: object) -> int:
+    """A number of rows, of Python or numpy."""
+    if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+        return int(rows)
+    raise InputUnusable(f"the number of rows is a whole number, such as sample(1000), and not {rows!r}")
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = "") -> str:

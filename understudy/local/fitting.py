@@ -33,8 +33,10 @@ from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.expected_error import ExpectedError
 from core.plan.installed import require_installed
 from core.plan.plan import Plan, make_plan
+from core.plan.quote import expected_error_in
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.counting.units import UNIT_KEY_BYTES
@@ -123,7 +125,7 @@ def fit(
     path = ledger_path(ledgers or default_ledgers(), dataset)
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
-        declared = _read(document)
+        declared = read_declared(document)
         plan = make_plan(
             spec=SynthesisSpec(synthesizer=synthesizer, options=options or {}),
             guarantee=guarantee_of(guarantee),
@@ -133,6 +135,7 @@ def fit(
             privacy_unit=PrivacyUnit(column=declared.privacy_unit, records=declared.records_per_unit),
         )
         require_installed(plan.synthesizer)
+        expected = expected_error_in(plan, declared)
         blocks = cleaned(frame, labels, units, declared)
         intake = taken_in(blocks, declared, declared_size=size)
     intake.require_few_refused(max_refused)
@@ -173,6 +176,7 @@ def fit(
     return Fitted(
         bundle=bundle,
         certificate=certificate,
+        expected_error=expected.to_json() if isinstance(expected, ExpectedError) else None,
         rows_refused=intake.rows_refused,
         refusals=intake.refusals,
     )
@@ -241,8 +245,12 @@ def declaration_of(domain: Json | Path | str, declared_size: int | None) -> tupl
     return document, size
 
 
-def _read(document: Mapping[str, Any]) -> Domain:
-    """Read a domain document; a refusal names the column."""
+def read_declared(document: Mapping[str, Any]) -> Domain:
+    """Read a domain document; a refusal names the column.
+
+    Raises:
+        DomainInvalid: it breaks a rule.
+    """
     try:
         return domain_from_json(document)
     except DomainInvalid as error:

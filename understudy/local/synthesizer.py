@@ -12,9 +12,10 @@ import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, overload
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
@@ -22,20 +23,25 @@ from understudy.documents import Json
 from understudy.domain_draft import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.frame_words import words_of
-from understudy.local.accounts import Account, read_account
+from understudy.local.accounts import Account, answered, read_account
 from understudy.local.drafted import Draft
-from understudy.local.fitted import Fitted, html_table
-from understudy.local.fitting import Watch, fit
+from understudy.local.fitted import Fitted, Where, html_table
+from understudy.local.fitting import Watch, declaration_of, fit, read_declared
+from understudy.local.frame_kinds import FrameKinds, where_in_utc
 from understudy.near_names import suggestion
+from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck
 from understudy.table_facts import require_different
 from understudy.table_files import DECLARED_SIZE
+from understudy.tables import Form, in_form, require_form
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from understudy.local.plots import Plot
 
 DRAFT: Final = "draft"
-_FORMS: Final = ("pandas", "polars")
 
 
 class Synthesizer:
@@ -110,6 +116,8 @@ class Synthesizer:
     def draft(self, frame: object) -> Draft:
         """Draft the domain from rows, on this machine. Nothing is charged and nothing is released.
 
+        A draft that was accepted before is accepted no longer.
+
         Args:
             frame: a DataFrame of pandas or polars, or an Arrow table.
 
@@ -117,6 +125,8 @@ class Synthesizer:
             InputUnusable: it is no frame, or has no rows.
         """
         self.draft_ = Draft(draft_frame(_arrow(frame), words_of(frame)))
+        # What was accepted was another draft, perhaps of other rows.
+        self.__dict__.pop("domain_", None)
         return self.draft_
 
     def accept_draft(self, **changes: object) -> Self:
@@ -128,11 +138,15 @@ class Synthesizer:
 
         Raises:
             InputUnusable: there is no draft, or a change cannot be made; the message names the column.
+            InvalidInput: with the changes it breaks a rule of domains.
         """
         if (drafted := getattr(self, "draft_", None)) is None:
             message = "there is no draft to accept: call draft(frame) first, and read it"
             raise InputUnusable(message)
-        self.domain_: Json = drafted.accepted(changes)
+        accepted = drafted.accepted(changes)
+        with answered():
+            read_declared(declaration_of(accepted, self.declared_size)[0])
+        self.domain_: Json = accepted
         return self
 
     def fit(self, frame: object, *, labels: object = None, units: object = None) -> Self:
@@ -174,27 +188,45 @@ class Synthesizer:
                 watch=watch,
             )
         self.account_: Account = read_account(self.dataset, ledgers=self.ledgers)
-        self._form = next((form for form in _FORMS if type(frame).__module__.startswith(form)), None)
-        self._form = "arrow" if self._form is None and isinstance(frame, pa.Table) else self._form
+        self._kinds = FrameKinds.of(frame, _modelled(self.fitted_.domain))
         return self
 
-    def sample(self, rows: int, *, where: Json | None = None, form: str | None = None) -> Any:  # noqa: ANN401 - see Returns
+    @overload
+    def sample(self, rows: int, *, form: Literal["pandas"], where: Where | None = None) -> "pd.DataFrame": ...
+    @overload
+    def sample(self, rows: int, *, form: Literal["polars"], where: Where | None = None) -> "pl.DataFrame": ...
+    @overload
+    def sample(self, rows: int, *, form: Literal["arrow"], where: Where | None = None) -> "pa.Table": ...
+    @overload
+    def sample(
+        self, rows: int, *, form: Literal["numpy"], where: Where | None = None
+    ) -> dict[str, NDArray[Any]]: ...
+    @overload
+    def sample(self, rows: int, *, form: None = None, where: Where | None = None) -> Any: ...  # noqa: ANN401 - the frame's own kind
+    def sample(self, rows: int, *, form: Form | None = None, where: Where | None = None) -> Any:
         """Draw synthetic rows; it costs nothing.
 
         Args:
             rows: how many.
-            where: conditions by column: a value, a set of values, or a pair (low, high), None for an open end.
             form: "pandas", "polars" or "arrow"; None for the kind of frame that was fitted.
+            where: conditions by column: a value, a set of values, or a pair (low, high), None for an open end.
 
         Returns:
-            A frame; of images arrays by name.
+            A frame in the types of the fitted one, as far as every declared value has them; of images arrays by name.
 
         Raises:
             InputUnusable: nothing is fitted, or fewer than one row is asked for.
             InvalidInput: there is no such column or value.
             Conflict: too few rows meet the condition.
         """
-        return self._trained().sample(rows, form=form or self._form, where=where)
+        fitted, kinds = self._trained(), self._kinds
+        if fitted.of_images or form == "numpy":
+            return fitted.sample(rows, form=form, where=where)
+        chosen: Form = form or kinds.library or "pandas"
+        require_form(chosen)
+        table = fitted.sample(rows, form="arrow", where=cast("Where", where_in_utc(where, kinds.zones())))
+        drawn = in_form(kinds.given_back(table), form=chosen)
+        return kinds.in_own(drawn) if chosen == kinds.library else drawn
 
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals; see `understudy.ask`."""
@@ -204,7 +236,9 @@ class Synthesizer:
         """Compare the declared rules with the noisy counts; see `understudy.check_rules`."""
         return self._trained().check_rules()
 
-    def plot_marginals(self, columns: Sequence[str] | None = None, *, real: object | None = None) -> "Plot":
+    def plot_marginals(
+        self, columns: Sequence[str] | str | None = None, *, real: object | None = None
+    ) -> "Plot":
         """Plot the columns of synthetic rows, beside the owner's `real` rows if given; see `Fitted.plot_marginals`."""
         return self._trained().plot_marginals(columns, real=real)
 
@@ -253,24 +287,34 @@ class Synthesizer:
         return html_table(("Synthesizer", ""), self._facts())
 
     def _facts(self) -> list[tuple[str, ...]]:
+        fitted: Fitted | None = getattr(self, "fitted_", None)
         facts = [
             ("dataset", str(self.dataset)),
             ("guarantee", f"epsilon {_shown(self.epsilon)}, delta {_shown(self.delta)}"),
         ]
         domain = getattr(self, "domain_", None if isinstance(self.domain, str | Path) else self.domain)
+        if domain is None and fitted is not None:
+            domain = {**fitted.domain, DECLARED_SIZE: fitted.certificate["declared_size"]}
         if domain is not None and "columns" in domain:
-            modelled = [column for column in domain["columns"] if column["kind"] not in {"ignored", "unit"}]
-            facts.append(("columns", f"{len(modelled)} of {len(domain['columns'])} modelled"))
+            facts.append(("columns", f"{len(_modelled(domain))} of {len(domain['columns'])} modelled"))
             facts.append(("declared size", str(self.declared_size or domain.get(DECLARED_SIZE))))
+            facts.append(("privacy unit", str(domain.get("privacy_unit") or "each row")))
+            facts.append(("target", str(domain.get("target") or "none")))
+        if fitted is not None and fitted.expected_error is not None:
+            facts.append(("expected error of counts, about", errors_in_words(fitted.expected_error)))
         if (account := getattr(self, "account_", None)) is not None and account.cap is not None:
             facts.append(
                 ("spent", f"epsilon {float(account.spent['epsilon']):.4g} of {account.cap['epsilon']:g}")
             )
             facts.append(("left for one more training", f"epsilon {account.remaining_epsilon:.3g}"))
-        state = (
-            "draft not accepted" if hasattr(self, "draft_") and not hasattr(self, "domain_") else "not fitted"
-        )
-        return [*facts, ("state", "fitted" if hasattr(self, "fitted_") else state)]
+            facts.append(("ledger", str(account.path)))
+        return [*facts, ("state", self._state())]
+
+    def _state(self) -> str:
+        waits = self.domain == DRAFT and hasattr(self, "draft_") and not hasattr(self, "domain_")
+        if hasattr(self, "fitted_"):
+            return "fitted; a newer draft is not accepted" if waits else "fitted"
+        return "draft not accepted" if waits else "not fitted"
 
     def _trained(self) -> Fitted:
         fitted: Fitted | None = getattr(self, "fitted_", None)
@@ -300,6 +344,12 @@ def _shown(given: object) -> str:
 
 def _parameters() -> list[str]:
     return [name for name in inspect.signature(Synthesizer.__init__).parameters if name != "self"]
+
+
+def _modelled(domain: Json) -> list[str]:
+    """Names of the modelled columns of a table's domain; none of images."""
+    columns = domain.get("columns", ())
+    return [str(column["name"]) for column in columns if column["kind"] not in {"ignored", "unit"}]
 
 
 def _arrow(frame: object) -> pa.Table:

@@ -92,11 +92,7 @@ def moments_of(column: TimeColumn, value: object) -> Interval:
         InvalidCondition: it is neither, or has a zone.
     """
     example = "'2024-05-31'" if column.kind == "date" else "'2024-05-31T17:30'"
-    if isinstance(value, np.datetime64):
-        is_day = np.datetime_data(value)[0] in {"Y", "M", "W", "D"}
-        value = value.astype("datetime64[D]" if is_day else "datetime64[us]").item()
-    if isinstance(value, str):
-        value = _read(value)
+    value = read_moment(value)
     if isinstance(value, datetime):
         if value.tzinfo is not None:
             raise _impossible(column.name, "its times have no zone; write them without one")
@@ -110,14 +106,22 @@ def moments_of(column: TimeColumn, value: object) -> Interval:
     )
 
 
-def _read(text: str) -> date | datetime | None:
-    """A date, or a time of one, in text of ISO 8601; None for other text."""
-    for kind in (date, datetime):
-        try:
-            return kind.fromisoformat(text.strip())
-        except ValueError:
-            continue
-    return None
+def read_moment(value: object) -> date | datetime | None:
+    """A date or a time of one, whatever wrote it; None for anything else.
+
+    Args:
+        value: a date, a datetime, a moment of numpy or pandas, or text of ISO 8601.
+    """
+    if isinstance(value, np.datetime64):
+        is_day = np.datetime_data(value)[0] in {"Y", "M", "W", "D"}
+        value = value.astype("datetime64[D]" if is_day else "datetime64[us]").item()
+    if isinstance(value, str):
+        for kind in (date, datetime):
+            try:
+                return kind.fromisoformat(value.strip())
+            except ValueError:
+                continue
+    return value if isinstance(value, date) else None
 
 
 def _impossible(name: str, why: str) -> InvalidCondition:

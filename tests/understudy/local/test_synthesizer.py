@@ -1,5 +1,8 @@
 """The front door of Python: parameters, a draft that is accepted, a training, rows in the caller's own kind of frame."""
 
+import copy
+import re
+import subprocess
 import sys
 from datetime import date, datetime
 from decimal import Decimal
@@ -233,6 +236,9 @@ def test_it_shows_what_was_spent_and_what_is_left(fitted: Synthesizer) -> None:
         "state: fitted",
     ):
         assert said in text
+    for said in ("privacy unit: each row", "target: died", "ledger: ", "wards.jsonl"):
+        assert said in text
+    assert re.search(r"expected error of counts, about: columns \S+ %, pairs \S+ %", text)
     assert "<td>wards</td>" in html(fitted)
     assert "<td>epsilon 1 of 2</td>" in html(fitted)
     assert "guarantee: epsilon 1, delta 1e-06" in repr(fitted.fitted_)
@@ -407,6 +413,65 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         made(tmp_path).draft(pd.DataFrame({"a": [1, 2], "b": pd.Series(["canary", 2], dtype=object)}))
     assert "canary" not in str(caught.value)
     assert understudy.Synthesizer is synthesizer.Synthesizer
+
+
+@pytest.mark.parametrize("rows", ["10", 2.5, True, None])
+def test_what_is_no_number_of_rows_is_refused(fitted: Synthesizer, rows: Any) -> None:
+    with pytest.raises(InputUnusable, match=r"the number of rows is a whole number, such as sample\(1000\)"):
+        fitted.sample(rows)
+    assert len(fitted.sample(np.int64(3))) == 3
+
+
+def test_the_name_of_one_column_plots_that_column(fitted: Synthesizer) -> None:
+    assert [axes.get_title("left") for axes in fitted.plot_marginals("age").axes] == ["age"]
+
+
+def test_a_draft_that_is_not_accepted_is_not_trained_on_after_another_was(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    found.draft(table())
+    found.accept_draft()
+    found.draft(table().select(["age", "died"]))
+    assert "draft not accepted" in repr(found)
+    with pytest.raises(DraftNotAccepted):
+        found.fit(table())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_newer_draft_leaves_what_is_fitted_and_says_that_it_waits(fitted: Synthesizer) -> None:
+    other = copy.copy(fitted)
+    other.draft(table().select(["age", "died"]))
+    assert "fitted; a newer draft is not accepted" in repr(other)
+    assert "5 of 5 modelled" in repr(other), "of what is fitted"
+    assert list(other.sample(3).columns) == table().column_names
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"age": {"lowerr": 0}}, "column 'age'.*lowerr"),
+        ({"age": {"lower": 110, "upper": 0}}, "column 'age', (lower|upper)"),
+        ({"declared_size": "many"}, "declared_size is a whole number, 1 or more"),
+        ({"declared_size": -5}, "declared_size is a whole number, 1 or more"),
+        ({"declared_size": True}, "declared_size is a whole number, 1 or more"),
+        ({"rules": ["seen<died"]}, "rules"),
+        ({"null_values": "?"}, "csv"),
+    ],
+)
+def test_a_change_that_no_domain_has_is_refused_when_it_is_accepted(
+    changes: dict[str, Any], said: str
+) -> None:
+    found = Synthesizer()
+    found.draft(table())
+    with pytest.raises((InputUnusable, InvalidInput), match=said):
+        found.accept_draft(**changes)
+    assert not hasattr(found, "domain_")
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "understudy", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "Usage: " in done.stdout
 
 
 def test_a_bar_is_shown_in_a_terminal(

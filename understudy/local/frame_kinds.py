@@ -1,0 +1,220 @@
+"""Synthetic rows in the types of the frame that was fitted: whole numbers for words such as "0" and "1", its own zone, its own levels.
+
+Only types are taken from the frame, and a type is given back where every declared value of a column has it: it depends on the domain and on no
+row, so two samples have the same types.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.artifacts.errors import InvalidCondition
+from understudy.local.accounts import answered
+from understudy.local.wanted_values import read_moment
+
+_NULLABLE: Final = ("Int", "UInt", "Float", "boolean")
+"""How the names of pandas' types begin that have a missing value of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameKinds:
+    """The types of a frame.
+
+    Attributes:
+        library: "pandas", "polars" or "arrow"; None of anything else.
+        schema: its types in Arrow.
+        own: types that the library alone has, by column.
+    """
+
+    library: Literal["pandas", "polars", "arrow"] | None
+    schema: pa.Schema
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, frame: Any, names: Collection[str]) -> "FrameKinds":  # noqa: ANN401 - a frame of any library
+        """Take the types of a frame.
+
+        Args:
+            frame: what was fitted.
+            names: of the columns that are modelled.
+        """
+        home = type(frame).__module__.partition(".")[0]
+        if home == "pandas":
+            places = {str(name): place for place, name in enumerate(frame.columns) if str(name) in names}
+            # Of each column by itself: columns that are not modelled may hold what Arrow cannot.
+            schema = pa.schema(
+                [
+                    (name, pa.array(frame.iloc[:, place], from_pandas=True).type)
+                    for name, place in places.items()
+                ]
+            )
+            dtypes = {name: frame.dtypes.iloc[place] for name, place in places.items()}
+            return cls(
+                library="pandas",
+                schema=schema,
+                own={name: one for name, one in dtypes.items() if _is_own(one)},
+            )
+        if home == "polars":
+            kinds = {name: kind for name, kind in frame.schema.items() if type(kind).__name__ == "Enum"}
+            return cls(library="polars", schema=pa.table(frame).schema, own=kinds)
+        schema = getattr(frame, "schema", None)
+        schema = schema if isinstance(schema, pa.Schema) else pa.schema([])
+        return cls(library="arrow" if isinstance(frame, pa.Table) else None, schema=schema)
+
+    def given_back(self, table: pa.Table) -> pa.Table:
+        """Synthetic rows in the frame's types, as far as every value that they may have has it.
+
+        Args:
+            table: of a sample.
+        """
+        for place, name in enumerate(table.column_names):
+            if name not in self.schema.names:
+                continue
+            with suppress(pa.ArrowException, ValueError):
+                values = _in_kind(table.column(name), self.schema.field(name).type)
+                table = table.set_column(place, name, values)
+        return table
+
+    def in_own(self, rows: Any) -> Any:  # noqa: ANN401 - a frame of any library
+        """A sample in the types that its library alone has.
+
+        Args:
+            rows: the sample in the frame's library.
+        """
+        for name, kind in self.own.items():
+            if name not in rows.columns:
+                continue
+            if self.library == "polars":
+                import polars as pl
+
+                with suppress(pl.exceptions.PolarsError):  # a word beyond its levels, such as "other"
+                    rows = rows.with_columns(pl.col(name).cast(pl.String).cast(kind))
+            elif _holds(rows[name], kind):
+                rows[name] = rows[name].astype(kind)
+        return rows
+
+    def zones(self) -> dict[str, str]:
+        """The zones of columns of times that have one."""
+        return {
+            one.name: one.type.tz
+            for one in self.schema
+            if pa.types.is_timestamp(one.type) and one.type.tz is not None
+        }
+
+
+def _is_own(dtype: Any) -> bool:  # noqa: ANN401 - pandas may be absent
+    return (str(dtype) == "category" and bool(dtype.ordered)) or (
+        str(dtype).startswith(_NULLABLE) and hasattr(dtype, "na_value")
+    )
+
+
+def _holds(values: Any, kind: Any) -> bool:  # noqa: ANN401 - a Series and a type of pandas
+    """Whether a type of pandas holds all that a column may have."""
+    is_words = str(values.dtype) in {"category", "str", "string"}
+    if str(kind) == "category":
+        return is_words and set(values.cat.categories) <= set(kind.categories)
+    return not is_words
+
+
+def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Values of a sample in a type of Arrow.
+
+    Raises:
+        ArrowException: some value cannot have it.
+        ValueError: likewise.
+    """
+    if pa.types.is_dictionary(values.type):
+        return _words_in_kind(values, kind)
+    if pa.types.is_timestamp(kind) and pa.types.is_temporal(values.type):
+        if kind.tz is None:
+            return values.cast(kind)
+        return pc.assume_timezone(values.cast(pa.timestamp(kind.unit)), "UTC").cast(kind)
+    return values
+
+
+def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Words in the type that a frame had them in."""
+    if values.num_chunks == 0:
+        return values
+    declared = values.combine_chunks()
+    declared = declared.chunk(0) if isinstance(declared, pa.ChunkedArray) else declared
+    words = declared.dictionary
+    if pa.types.is_dictionary(kind):
+        inner = kind.value_type
+        typed = words.cast(inner) if pa.types.is_integer(inner) or pa.types.is_floating(inner) else words
+        found = pa.DictionaryArray.from_arrays(declared.indices, typed, ordered=kind.ordered)
+        return pa.chunked_array([found])
+    if pa.types.is_time(kind):
+        times = pa.array([time.fromisoformat(word) for word in words.to_pylist()], kind)
+        return pa.chunked_array([times.take(declared.indices)])
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return values
+    typed = words.cast(kind)
+    if pa.types.is_integer(kind) and typed.cast(pa.string()).to_pylist() != words.to_pylist():
+        return values  # "007" is a code, and no number
+    return pa.chunked_array([typed.take(declared.indices)])
+
+
+def where_in_utc(where: object, zones: Mapping[str, str]) -> object:
+    """Conditions on times that have a zone, as they are declared: without it, in UTC.
+
+    Times without a zone are taken to be of the frame's own, and a date is its day there.
+
+    Args:
+        where: conditions by column.
+        zones: the zone of each column of times that has one.
+
+    Raises:
+        InvalidInput: a set holds dates, which are ranges there.
+    """
+    if not isinstance(where, Mapping) or zones.keys().isdisjoint(where):
+        return where
+    with answered():
+        return {
+            name: wanted if name not in zones else _wanted_in_utc(name, wanted, zones[name])
+            for name, wanted in where.items()
+        }
+
+
+def _wanted_in_utc(name: str, wanted: Any, zone: str) -> Any:  # noqa: ANN401 - whatever a program writes
+    if isinstance(wanted, tuple):
+        ends = [_span(one, zone) for one in wanted]
+        return tuple(span[min(place, 1)] for place, span in enumerate(ends))
+    if not isinstance(wanted, str | np.generic | date) and isinstance(wanted, Iterable):
+        spans = [_span(one, zone) for one in wanted]
+        if any(first != last for first, last in spans):
+            raise InvalidCondition(
+                f"The column {name!r} has times of a zone: give a day as a date or a range, and no set of dates."
+            )
+        return [first for first, _ in spans]
+    first, last = _span(wanted, zone)
+    return first if first == last else (first, last)
+
+
+def _span(value: Any, zone: str) -> tuple[Any, Any]:  # noqa: ANN401
+    """The first and last time in UTC, without a zone, that a value stands for; any other value twice."""
+    moment = read_moment(value)
+    if isinstance(moment, datetime):
+        found = _of_zone(moment, zone)
+        return found, found
+    if isinstance(moment, date):
+        first = _of_zone(datetime.combine(moment, time()), zone)
+        next_day = _of_zone(datetime.combine(moment + timedelta(days=1), time()), zone)
+        return first, next_day - timedelta(seconds=1)
+    return value, value
+
+
+def _of_zone(moment: datetime, zone: str) -> datetime:
+    if moment.tzinfo is not None:
+        return moment.astimezone(UTC).replace(tzinfo=None)
+    local = pc.assume_timezone(
+        pa.array([moment], pa.timestamp("us")), zone, ambiguous="earliest", nonexistent="latest"
+    )
+    found: datetime = local.cast(pa.timestamp("us"))[0].as_py()
+    return found
