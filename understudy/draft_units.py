@@ -18,6 +18,7 @@ from understudy.draft_words import (
     names_contact,
     names_moment,
     names_quantity,
+    names_span_of_time,
     natural_scale,
 )
 from understudy.table_facts import Facts
@@ -122,7 +123,13 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
     """
     if not (may_be_key(fact) and fact.numeric and not fact.odd) or fact.lower < 0:
         return False
-    if names_quantity(name) or names_amount(name) or natural_scale(name) or names_moment(name):
+    if (
+        names_quantity(name)
+        or names_amount(name)
+        or natural_scale(name)
+        or names_moment(name)
+        or names_span_of_time(name)
+    ):
         return False
     found = sorted((float(text), count) for text, count in fact.values.items())
     values, counts = [value for value, _ in found], [count for _, count in found]

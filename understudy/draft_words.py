@@ -90,6 +90,10 @@ _NATURAL = (
 )
 """Words of a name, and bounds of what they measure."""
 _CLOCK = frozenset({"time", "hhmm", "hourmin", "clock"})
+_SPANS = (
+    "day", "days", "time", "year", "years", "week", "weeks", "month", "months", "hour", "hours", "minute", "minutes", "second", "seconds", "doy",
+    "tag", "tage", "jahr", "jahre", "monat", "woche", "stunde", "jour", "mois", "heure", "dia", "mes", "hora",
+)  # fmt: skip
 _MOMENTS = frozenset({
     "ts", "time", "timestamp", "epoch", "unix", "utc", "date", "datetime", "at", "start", "end", "begin", "created", "updated", "modified", "seen",
     "zeit", "zeitpunkt", "datum", "heure", "fecha",
@@ -214,6 +218,12 @@ def names_clock(name: str) -> bool:
 def names_moment(name: str) -> bool:
     """Whether a name is that of a moment, such as "created_at" or "ts"."""
     return not _MOMENTS.isdisjoint(words_of(name))
+
+
+def names_span_of_time(name: str) -> bool:
+    """Whether a name ends in that of a unit of time, such as "julday" or "week_no"."""
+    words = [word for word in words_of(name) if word not in _KEYS]
+    return bool(words) and words[-1].endswith(_SPANS)
 
 
 def names_amount(name: str) -> bool:
