@@ -35,6 +35,7 @@ from understudy.draft_numbers import (
     are_codes,
     numbers,
 )
+from understudy.draft_sums import point_at_sums
 from understudy.draft_times import has_unclear_years, is_time, moments_note, times
 from understudy.draft_units import (
     FEWEST_IDS,
@@ -313,6 +314,7 @@ def _document(
         narrow_determinants(columns, rules)
     fixed = [name for rule in rules for name in rule["columns"]]
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
+    point_at_sums(columns, seen.sample)
     draft["columns"] = columns
     return draft
 

@@ -10,7 +10,7 @@ from math import floor
 from typing import Any, Final
 
 from understudy.draft_bounds import Bounds, choose_bounds, few_values, special_values
-from understudy.draft_costs import TOLERATED_SHIFT, TOLERATED_TAIL, Cost
+from understudy.draft_costs import BINS, TOLERATED_SHIFT, TOLERATED_TAIL, Cost
 from understudy.draft_words import (
     code_book,
     code_form,
@@ -18,6 +18,7 @@ from understudy.draft_words import (
     names_clock,
     names_codes,
     names_quantity,
+    names_span_of_time,
     natural_scale,
 )
 from understudy.table_facts import Facts
@@ -43,6 +44,8 @@ _MOST_ANSWERS = 11
 _FEWEST_NO_ANSWERS = 2
 _VALLEY = 1 / 3
 _SHARE_OF_A_PEAK = 0.02
+_MOST_FEW_CODES = 10
+_ROUND = 5
 _FEWEST_HOLES = 3
 _FEWEST_ROWS_BESIDE_A_HOLE = 10
 
@@ -193,17 +196,19 @@ def are_codes(name: str, fact: Facts) -> bool:
         low <= fact.lower and fact.upper <= high for low, high in natural_scale(name)
     ):
         return False
-    return _are_spread_like_codes(fact, amount=names_amount(name))
+    return _are_spread_like_codes(name, fact)
 
 
-def _are_spread_like_codes(fact: Facts, *, amount: bool) -> bool:
+def _are_spread_like_codes(name: str, fact: Facts) -> bool:
     """Whether numbers have a shape that no quantity has; of what is called an amount, whether they are three codes."""
+    amount = names_amount(name)
     _, beyond = special_values(_exact(fact), fact.spread)
     spread = {value: count for value, count in fact.spread.items() if value not in beyond}
     return _are_three(spread) or (
         not amount
         and (
             _are_answers_and_refusals(fact.spread)
+            or (not names_span_of_time(name) and _are_few_off_a_grid(fact))
             or _have_valleys(spread)
             or _are_numbered_with_holes(spread)
             or _are_of_a_catalogue(fact)
@@ -236,6 +241,28 @@ def _are_answers_and_refusals(spread: Mapping[float, int]) -> bool:
         and answers[-1] - answers[0] == len(answers) - 1
         and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
     )
+
+
+def _are_few_off_a_grid(fact: Facts) -> bool:
+    """Whether numbers are few, far apart and neither mostly rounded nor in even steps or ratios, such as 101, 104, 207 and 310.
+
+    As numbers each would have a code of its own, and synthetic rows would also hold codes between them that nobody has.
+    """
+    exact = _exact(fact)
+    values = sorted(exact)
+    if (
+        not _THREE <= len(values) <= _MOST_FEW_CODES
+        or values[0] < 0
+        or values[-1] - values[0] < BINS
+        or sum(exact.values()) < _FEWEST_ROWS_OF_UNNAMED_CODES
+        or min(exact.values()) < FEWEST_ROWS_OF_A_WORD
+    ):
+        return False
+    ordinary = [value for value in values if value not in _NO_ANSWER]
+    gaps = {high - low for low, high in pairwise(ordinary)}
+    ratios = {round(high / low, 6) for low, high in pairwise(ordinary) if low > 0}
+    is_rounded = 2 * sum(value % _ROUND == 0 for value in values) > len(values)
+    return len(ordinary) >= _THREE and not is_rounded and len(gaps) > 1 and len(ratios) > 1
 
 
 def _have_valleys(spread: Mapping[float, int]) -> bool:

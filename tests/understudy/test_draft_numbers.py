@@ -172,3 +172,27 @@ def test_numbers_of_known_classifications_are_codes(tmp_path: Path, name: str):
     codes = (4111, 5411, 5541, 5812, 6011)
     rows = "".join(f"{codes[n % 5]},{n}\n" for n in range(3000))
     assert column(draft_domain(write(tmp_path, f"{name},x\n{rows}".encode())), name)["kind"] == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("kasse", [101, 104, 108, 205, 207, 310, 999], "categorical"),
+        ("medium", [10, 20, 30, 41, 52, 77], "categorical"),
+        ("dose", [0, 50, 100, 200, 400], "numeric"),
+        ("mhz", [25, 33, 50, 66, 75, 100], "numeric"),
+        ("size_kb", [64, 128, 256, 512, 1024], "numeric"),
+        ("price", [101, 104, 108, 205, 207, 310], "numeric"),
+        ("visits", [101, 104, 108, 205, 207, 310], "numeric"),
+        ("time", [152, 174, 201, 227, 258], "numeric"),
+    ],
+)
+def test_few_numbers_off_any_grid_are_codes_so_that_no_row_has_one_that_does_not_exist(
+    name: str, values: list[int], kind: str
+):
+    numbers = [values[n * n % len(values)] for n in range(700)] + values * 20
+    rows = pa.table({name: numbers, "x": [n % 9 + 0.5 for n in range(len(numbers))]})
+    found = column(draft_frame(rows), name)
+    assert found["kind"] == kind
+    if kind == "categorical":
+        assert (found["categories"], found["other"]) == ([str(value) for value in values], False)
