@@ -33,6 +33,7 @@ from understudy.draft_numbers import (
     LARGEST,
     MOST_INTEGER_CODES,
     are_codes,
+    censored_note,
     numbers,
 )
 from understudy.draft_sums import point_at_sums
@@ -414,20 +415,9 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
 
 def _numbers(name: str, fact: Facts) -> dict[str, Any]:
     column = numbers(name, fact)
-    notes = [column[NOTE], moments_note(name, fact), _censored_note(fact)]
+    notes = [column[NOTE], moments_note(name, fact), censored_note(fact)]
     column[NOTE] = " ".join(note for note in notes if note)
     return column
-
-
-def _censored_note(fact: Facts) -> str:
-    """What becomes of values below or above a detection limit; empty where there are none."""
-    if not (censored := fact.censored):
-        return ""
-    share = 100 * sum(censored.values()) / fact.present
-    return (
-        f"{', '.join(sorted(censored))} ({share:.2g} % of the values) count as missing: to keep that they lie beyond what was measured, write a number for "
-        "them beforehand, such as half the limit."
-    )
 
 
 def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:

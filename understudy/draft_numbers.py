@@ -172,6 +172,17 @@ def _on_ends(found: Bounds, even: Cost) -> str:
     return f"{warning}5, 95 and 99 %{rest} lie below {real}; simulated rows below {made}{instead}."
 
 
+def censored_note(fact: Facts) -> str:
+    """What becomes of values below or above a detection limit; empty where there are none."""
+    if not (censored := fact.censored):
+        return ""
+    share = 100 * sum(censored.values()) / fact.present
+    return (
+        f"{', '.join(sorted(censored))} ({share:.2g} % of the values) count as missing: to keep that they lie beyond what was measured, write a number for "
+        "them beforehand, such as half the limit."
+    )
+
+
 def are_codes(name: str, fact: Facts) -> bool:
     """Whether numbers are codes: a public form under its name, zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
     has_form = code_form(name, fact.values) is not None

@@ -161,8 +161,10 @@ def number_of(given: object, name: str) -> float:
     Raises:
         InputUnusable: it is no finite number.
     """
-    if isinstance(given, bool) or not isinstance(given, numbers.Real) or not math.isfinite(given):
+    if isinstance(given, bool) or not isinstance(given, numbers.Real):
         raise InputUnusable(f"{name} must be a number, not {type(given).__name__}")
+    if not math.isfinite(given):
+        raise InputUnusable(f"{name} must be a finite number, not {float(given)}")
     return float(given)
 
 

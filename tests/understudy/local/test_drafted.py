@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from operator import methodcaller
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from tests.understudy.test_domain_draft import column
 from understudy import Synthesizer
+from understudy.cli import app
 from understudy.draft_shown import MOST_SHOWN, WIDTH
 from understudy.local.drafted import Draft
 
@@ -115,6 +118,16 @@ def test_a_draft_of_few_rows_warns_that_it_shows_them(rows: int) -> None:
     )
     for shown in forms(draft).values():
         assert f"WARNING: there are {rows} rows. Below 200 a word of a single row is drafted" in shown
+
+
+def test_the_command_warns_of_few_rows_as_well(tmp_path: Path) -> None:
+    rows, out = tmp_path / "rows.csv", tmp_path / "draft.json"
+    rows.write_text("salary,boss\n21000,no\n412345,yes\n")
+    done = CliRunner().invoke(app, ["domain", "draft", str(rows), "--out", str(out)])
+    assert "WARNING: there are 2 rows. Below 200 a word of a single row is drafted" in done.output
+    done = CliRunner().invoke(app, ["domain", "confirm", str(out), "--accept", "all"])
+    assert done.exit_code == 0
+    assert "WARNING" not in out.read_text(), "a note of the draft, and no part of the domain"
 
 
 def test_the_warning_of_few_rows_counts_privacy_units() -> None:

@@ -310,6 +310,7 @@ def test_counts_rules_and_the_bundle_are_those_of_the_training(fitted: Synthesiz
         ({"cap": (2.0,)}, "cap is a pair of numbers"),
         ({"epsilon": "1"}, "epsilon of the guarantee must be a number, not str"),
         ({"epsilon": True}, "epsilon of the guarantee must be a number, not bool"),
+        ({"epsilon": float("nan")}, "epsilon of the guarantee must be a finite number, not nan"),
     ],
 )
 def test_a_training_that_is_refused_sets_no_cap(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
