@@ -204,6 +204,9 @@ LEDGER_CHECK: Final[Fields] = {**CHECK, "population_id": F, "witnessed": L, "wit
 AUDIT_CHECK: Final[Fields] = {
     **CHECK, "waiting": W, "head": F, **under("head.", SIGNED), "head.at": W, "head.hash": F, "head.position": W,
 }  # fmt: skip
+BOUND: Final[Fields] = {
+    "epsilon": W, "delta": W, "fits": L, "carried_by": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
+}  # fmt: skip
 QUOTE: Final[Fields] = {
     "groups[].units": C, "groups[].epsilon": P,
     "synthesizer": W, "adjacency": D, "privacy_unit.**": D, "declared_size": D, "guarantee.**": W, "steps": P, "sampling_rate": P,
@@ -212,12 +215,9 @@ QUOTE: Final[Fields] = {
     "plan_digest": M, "reused.epsilon_as_if": P, "reused.epsilon_alone": P, "reused.releases[].release_id": F,
     "reused.releases[].holds": E, "reused.releases[].counts": P,
     "fits": L, "refusal": L, "carried_by": L, "filters.**": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
-    "grant": L,
+    "grant": L, "grant.id": F, **under("grant.", BOUND),
 }  # fmt: skip
 MEMBER: Final[Fields] = {"principal_id": F, "added_by": F, "added_at": W}
-BOUND: Final[Fields] = {
-    "epsilon": W, "delta": W, "fits": L, "carried_by": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
-}  # fmt: skip
 WHAT_IF: Final[Fields] = {
     "epsilon": W, "delta": W, "fits": L, "refusal": L, "cap": L, **under("cap.", BOUND), "grant": L, "grant.id": F,
     **under("grant.", BOUND),
