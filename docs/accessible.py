@@ -1,4 +1,4 @@
-"""A hook of the site's builder: what the theme leaves without a name gets one, for people who hear the pages."""
+"""A hook of the site's builder: accessible names that the theme omits."""
 
 import re
 from typing import Any

@@ -199,8 +199,8 @@ def choose_bounds(
 def _unstretched(ordinary: Spread, low: float, high: float) -> tuple[float, float]:
     """The bounds without a few values far beyond the rest, such as typing errors.
 
-    The outermost thousandth of a skewed quantity lies at most about three times as far from the median as its outermost hundredth, and on a scale of
-    ratios less than twice as far; further out than both are errors, or values that spoil the bins of all others.
+    The outermost thousandth of a lognormal quantity lies 1.3 times as far from the median as its outermost hundredth on a scale of ratios. What lies
+    more than twice as far, and three times as far in units, are errors, or values that spoil the bins of all others.
     """
     values, sums = cumulated(ordinary)
     middle = quantile(values, sums, 0.5)
@@ -284,7 +284,7 @@ def _round_below(value: float) -> float:
 
 
 def _heaped(ordinary: Spread, exact: Spread, edges: Sequence[float], unit: float | None) -> tuple[float, ...]:
-    """Frequent values that bins lose, if they hold about half of the rows or more."""
+    """Frequent values that bins lose, if they hold two fifths of the rows or more."""
     total = sum(ordinary.values())
     found = tuple(
         value for value in heaps(ordinary, edges, unit) if exact.get(value, 0) >= _UNROUNDED * ordinary[value]

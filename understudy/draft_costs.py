@@ -20,7 +20,8 @@ TOLERATED_LOSS: Final = 0.25
 _PROBES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
 _ENDS: Final = (0.05, 0.95, 0.99)
 _NOISE: Final = 10.0
-"""Rows that noise adds to a bin on average: half of what it moves at epsilon 1 in a table of twenty columns, because counts below zero are cut off."""
+"""Rows that noise adds to an empty bin on average, because counts below zero are cut off: 0.4 standard errors of 27 rows, those of a count in a table
+of 21 columns at epsilon 1."""
 _MOST_NOISE: Final = 0.003
 """The same as a share of the rows, in small tables: more would hide what bins do."""
 _FREQUENT: Final = 0.02

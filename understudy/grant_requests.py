@@ -84,7 +84,7 @@ def obtain_grant(
         JobDoesNotFit: if no grant would help.
         ApprovalPending: if a request was filed and no key here can approve it.
     """
-    require_hope(ask(None), dataset)
+    require_admissible(ask(None), dataset)
     me = analyst.governance.who_am_i().principal_id
     for grant in analyst.governance.list_grants(dataset.id):
         if grant.state == "open" and grant.holder_id == me and ask(grant.id).fits:
@@ -96,7 +96,7 @@ def obtain_grant(
     return approve(connection, request, say)
 
 
-def require_hope(quote: Quote, dataset: Dataset) -> None:
+def require_admissible(quote: Quote, dataset: Dataset) -> None:
     """Refuse a job that no grant would help, with what it costs and what is left.
 
     Args:

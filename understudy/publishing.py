@@ -13,7 +13,7 @@ from understudy.client.handles import Job
 from understudy.connection import Connection
 from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
-from understudy.grant_requests import introduce, obtain_grant, require_hope, settle_pending
+from understudy.grant_requests import introduce, obtain_grant, require_admissible, settle_pending
 from understudy.intake import upload
 from understudy.near_names import suggestion
 from understudy.publication import (
@@ -62,7 +62,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
             )
             settle_earlier(connection, owner, analyst, same, order, screen)
             if order.budget is None:
-                require_room(owner, analyst, same, order)
+                require_room(analyst, same, order)
         dataset = declare(owner, order, same, screen)
         introduce(owner, analyst, dataset)
         amounts = quoted(analyst, dataset, order)
@@ -135,11 +135,12 @@ def settle_earlier(
     settle_pending(connection, analyst, same.population_id, amounts, screen.say)
 
 
-def require_room(owner: Client, analyst: Client, same: Dataset, order: Order) -> None:
+def require_room(analyst: Client, same: Dataset, order: Order) -> None:
     """Refuse an order that the population's cap does not admit, before a new version is declared.
 
+    An analyst who is not a member of the earlier version is not made one for this: then the new version's quote decides.
+
     Args:
-        owner: a client of the owner.
         analyst: a client of the analyst.
         same: the newest dataset of the same population.
         order: what to publish.
@@ -147,12 +148,11 @@ def require_room(owner: Client, analyst: Client, same: Dataset, order: Order) ->
     Raises:
         JobDoesNotFit: if it does not fit.
     """
-    introduce(owner, analyst, same)
     try:
         quote = analyst.ask_quote(same.id, **order.terms)
-    except InvalidInput:  # the earlier version has another domain, on which this order is impossible
+    except (InvalidInput, NotFound):  # another domain, on which this order is impossible; or no member
         return
-    require_hope(quote, same)
+    require_admissible(quote, same)
 
 
 def same_population(owner: Client, order: Order) -> Dataset | None:

@@ -1,5 +1,5 @@
 "use strict";
-// What the theme adds while a page is shown, made right for keyboards and for people who hear the page.
+// Corrects what the theme's script adds to a page, for keyboards and screen readers.
 window.addEventListener("load", () => {
   // A table that is wider than the page scrolls in a box of its own, which the keyboard has to reach.
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) {

@@ -22,7 +22,7 @@ from core.ledger.ledger_queries import Summary
 from core.ledger.reservation import Balance
 from core.platform.access.roles import Principal, Role
 from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
-from service.grants.choosing import choose, newest
+from service.grants.choosing import choose, grant_without_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +126,7 @@ def look_at_sizes(
         return []
     usable = ledger_queries.open_grants(session, population_id, holder=principal.id, at=at)
     drawn = ledger_queries.drawn_on(session, usable)
-    last = newest(usable).id if usable else None
-    return [(epsilon, _of_size(epsilon, summary, usable, drawn, last)) for epsilon in epsilons]
+    return [(epsilon, _of_size(epsilon, summary, usable, drawn)) for epsilon in epsilons]
 
 
 def _of_size(
@@ -135,7 +134,6 @@ def _of_size(
     summary: Summary,
     usable: Sequence[Grant],
     drawn: Mapping[UUID, Balance],
-    last: UUID | None,
 ) -> Outlook:
     assert summary.cap is not None, "sizes are looked at under a cap"
     charge = gaussian_charge(epsilon, summary.cap.default_job_delta())
@@ -149,22 +147,22 @@ def _of_size(
         standing_of_grant = drawn[grant.id].in_force
         after = admit(cap, [standing_of_grant, charge])
         under_grants[grant.id] = Bound(cap=cap, standing=standing_of_grant, charge=charge, after=after)
-    fitting = [grant_id for grant_id, bound in under_grants.items() if bound.after.admitted]
-    chosen = fitting[0] if len(fitting) == 1 else None if fitting else last
+    fitting = [grant for grant in usable if under_grants[grant.id].after.admitted]
+    chosen = grant_without_name(usable, fitting) if usable else None
     refusal = None
     if summary.frozen_at is not None:
         refusal = PopulationFrozen.code
     elif not under_cap.after.admitted:
         refusal = BudgetRefused.code
     elif chosen is None:
-        refusal = GrantAmbiguous.code if under_grants else NoGrant.code
-    elif chosen not in fitting:
+        refusal = GrantAmbiguous.code if usable else NoGrant.code
+    elif not fitting:
         refusal = GrantRefused.code
     return Outlook(
         refusal=refusal,
         cap=under_cap,
-        grant=None if chosen is None else under_grants[chosen],
-        grant_id=chosen,
+        grant=None if chosen is None else under_grants[chosen.id],
+        grant_id=None if chosen is None else chosen.id,
     )
 
 

@@ -16,7 +16,7 @@ from service.dashboard.visit import CurrentVisit, Visit
 from service.grants.endpoints import list_all_grants, read_grant, revoke_grant
 from service.grants.repository import GrantFilter, governed, granted_datasets, holders
 from service.wire import Before
-from service.wording.labels import newest, told_apart
+from service.wording.labels import disambiguated, newest
 
 GRANTS: Final = 25
 CHOICES: Final = 200
@@ -56,7 +56,7 @@ def grants_page(
         grants=found.items,
         names=dataset_names(visit, [one for grant in found.items for one in newest(grant.dataset_ids)]),
         people=visit.names_of([*holding, *(grant.holder_id for grant in found.items)]),
-        datasets=told_apart(dict(datasets)).items(),
+        datasets=disambiguated(dict(datasets)).items(),
         holders=holding,
         states=[known.value for known in GrantState],
         asked=asked,

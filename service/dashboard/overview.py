@@ -20,7 +20,7 @@ from service.principals.people_endpoints import create_person
 from service.principals.people_schemas import EnrolmentView
 from service.requests.endpoints import approve_budget_request, file_budget_request
 from service.wire import Before
-from service.wording.labels import newest, principal_in, told_apart
+from service.wording.labels import disambiguated, newest, principal_in
 
 DATASETS: Final = 25
 
@@ -98,7 +98,7 @@ def own_recoveries(visit: Visit) -> Sequence[EnrolmentView]:
 
 
 def dataset_names(visit: Visit, dataset_ids: Sequence[UUID]) -> Mapping[UUID, str]:
-    """The names of those given datasets that the visitor may see, told apart where they are equal."""
+    """The names of those given datasets that the visitor may see, disambiguated where they are equal."""
     if not dataset_ids or not visit.may(list_datasets):
         return {}
-    return told_apart(visit.read(lambda session: names_of(session, dataset_ids, visit.principal)))
+    return disambiguated(visit.read(lambda session: names_of(session, dataset_ids, visit.principal)))

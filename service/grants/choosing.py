@@ -48,17 +48,25 @@ def choose(
                 remedy="Ask an admin to set one.",
             )
         raise NoGrant
-    if len(usable) > 1:
-        fitting = ledger_queries.grants_with_room(session, usable, charge) or [newest(usable)]
-        if len(fitting) > 1:
-            raise GrantAmbiguous([grant.id for grant in fitting])
-        return fitting[0]
-    return usable[0]
+    if len(usable) == 1:
+        return usable[0]
+    fitting = ledger_queries.grants_with_room(session, usable, charge)
+    chosen = grant_without_name(usable, fitting)
+    if chosen is None:
+        raise GrantAmbiguous([grant.id for grant in fitting])
+    return chosen
 
 
-def newest(grants: Sequence[Grant]) -> Grant:
-    """The grant that was given last."""
-    return max(grants, key=lambda grant: grant.created_at)
+def grant_without_name(usable: Sequence[Grant], fitting: Sequence[Grant]) -> Grant | None:
+    """The grant of an order that names none: the only one in which it fits, the newest if it fits in none, None if in several.
+
+    Args:
+        usable: All open grants of the holder, one at least.
+        fitting: Those in which the order fits.
+    """
+    if len(fitting) > 1:
+        return None
+    return fitting[0] if fitting else max(usable, key=lambda grant: grant.created_at)
 
 
 def _refuse(session: Session, population_id: UUID, holder: UUID, grant_id: UUID) -> Grant:

@@ -298,7 +298,7 @@ def newest(dataset_ids: Sequence[UUID]) -> Sequence[UUID]:
     return dataset_ids[-_NAMED:]
 
 
-def told_apart(names: Mapping[UUID, str]) -> Mapping[UUID, str]:
+def disambiguated(names: Mapping[UUID, str]) -> Mapping[UUID, str]:
     """Names of datasets by id; where several have one name, as versions of a dataset do, each with the start of its id."""
     repeated = {name for name, times in Counter(names.values()).items() if times > 1}
     return {each: f"{name} ({short(each)})" if name in repeated else name for each, name in names.items()}

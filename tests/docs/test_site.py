@@ -121,7 +121,7 @@ def test_a_long_name_in_a_table_breaks_between_its_words(site: Path) -> None:
     assert "<wbr>" not in (site / "start.html").read_text().split("<table")[0]
 
 
-def test_people_who_hear_a_page_are_told_what_is_a_dialog_and_what_a_list_of_pages(site: Path) -> None:
+def test_the_search_dialog_and_lists_of_pages_have_accessible_names(site: Path) -> None:
     page = (site / "faq.html").read_text()
     assert 'role="dialog" aria-label="Search"' in page
     lists = re.findall(r'<nav class="md-nav" data-md-level="\d+" ([^>]*)>', page)

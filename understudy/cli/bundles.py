@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson
+from understudy.cli.options import AsJson, KeysFile, TrustedKeys
 from understudy.errors import InputUnusable, library_missing
 from understudy.offline import ask as answered
 from understudy.offline import check_rules as checked
-from understudy.verifying.signatures import key_of_text, keys_of_file
+from understudy.verifying.signatures import trusted_keys
 
 
 def ask(
@@ -53,14 +53,8 @@ def check_rules(
 
 def verify(
     bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
-    key: Annotated[
-        list[str] | None,
-        typer.Option("--key", help="Trusted public signing key, hexadecimal. Repeatable."),
-    ] = None,
-    keys: Annotated[
-        Path | None,
-        typer.Option("--keys", help="File of trusted keys, from `understudy signing-keys` or in PEM."),
-    ] = None,
+    key: TrustedKeys = None,
+    keys: KeysFile = None,
     allow_unsigned: Annotated[
         bool,
         typer.Option(
@@ -82,10 +76,7 @@ def verify(
         from understudy.verifying.verification import report_json, verify_bundle
     except ImportError as error:
         raise library_missing("verifying", error.name, extra="audit") from None
-    trusted = [key_of_text(text) for text in key or []]
-    if keys is not None:
-        trusted += keys_of_file(keys)
-    report = verify_bundle(bundle, public_keys=trusted, allow_unsigned=allow_unsigned)
+    report = verify_bundle(bundle, public_keys=trusted_keys(key or (), keys), allow_unsigned=allow_unsigned)
     if as_json:
         print(report_json(report))
     else:

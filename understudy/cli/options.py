@@ -135,3 +135,11 @@ ChoiceEpsilon = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the whole answer as JSON.")]
 AlreadyJson = Annotated[bool, typer.Option("--json", help="No effect: the output is always JSON.")]
+TrustedKeys = Annotated[
+    list[str] | None,
+    typer.Option("--key", help="Trusted public signing key, hexadecimal. Repeatable."),
+]
+KeysFile = Annotated[
+    Path | None,
+    typer.Option("--keys", help="File of trusted keys, from `understudy signing-keys` or in PEM."),
+]

@@ -8,12 +8,12 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson, Epsilon, delta_option
+from understudy.cli.options import AsJson, Epsilon, KeysFile, TrustedKeys, delta_option
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
 from understudy.cli.utility_report_labels import quote_lines, report_lines
 from understudy.errors import InputUnusable, library_missing
-from understudy.verifying.signatures import key_of_text, keys_of_file
+from understudy.verifying.signatures import trusted_keys
 from understudy.verifying.strict_json import read_object
 
 app = Commands(
@@ -127,14 +127,8 @@ def show(
 @app.command("verify")
 def verify(
     file: Annotated[Path, typer.Argument(help="Report that `understudy quality show --out` wrote.")],
-    key: Annotated[
-        list[str] | None,
-        typer.Option("--key", help="Trusted public signing key, hexadecimal. Repeatable."),
-    ] = None,
-    keys: Annotated[
-        Path | None,
-        typer.Option("--keys", help="File of trusted keys, from `understudy signing-keys` or in PEM."),
-    ] = None,
+    key: TrustedKeys = None,
+    keys: KeysFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify a report offline: form, signature, recomputed price, and that every interval follows from its noise.
@@ -148,15 +142,12 @@ def verify(
         from understudy.verifying.utility import verify_report
     except ImportError as error:
         raise library_missing("verifying", error.name, extra="audit") from None
-    trusted = [key_of_text(text) for text in key or []]
-    if keys is not None:
-        trusted += keys_of_file(keys)
     try:
         content = file.read_bytes()
     except OSError:
         message = f"there is no readable file {file}"
         raise InputUnusable(message) from None
-    checked = verify_report(read_object(content, str(file)), public_keys=trusted)
+    checked = verify_report(read_object(content, str(file)), public_keys=trusted_keys(key or (), keys))
     checks = [{"name": check.name, "holds": check.holds, "detail": check.detail} for check in checked.checks]
     words = {True: "holds", False: "REFUSED", None: "open"}
     lines = [f"{words[check.holds]:>8}  {check.name:<11} {check.detail}" for check in checked.checks]

@@ -29,6 +29,7 @@ from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
 from understudy.near_names import suggestion
 
 OWNER = "the owner of the file"
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ def set_first_cap(path: Path, dataset: str, cap: tuple[float, float], plan: Plan
         InvalidInput: it is out of range.
         VerificationFailed: the ledger is not what was written.
     """
-    epsilon, delta = numbers_of(cap, "cap")
+    epsilon, delta = pair_of_numbers(cap, "cap")
     with answered(), opened_ledger(path, dataset) as ledger:
         wanted, present = Cap(epsilon=epsilon, delta=delta, rule=ledger.state.rule), ledger.state.cap
         if present is not None:
@@ -136,7 +137,7 @@ def set_first_cap(path: Path, dataset: str, cap: tuple[float, float], plan: Plan
         ledger.append(cap_set(epsilon=epsilon, delta=delta, by=OWNER, reason=None), clock=SystemClock())
 
 
-def numbers_of(pair: object, name: str) -> tuple[float, float]:
+def pair_of_numbers(pair: object, name: str) -> tuple[float, float]:
     """Return epsilon and delta as floats.
 
     Args:
@@ -146,21 +147,12 @@ def numbers_of(pair: object, name: str) -> tuple[float, float]:
     Raises:
         InputUnusable: it is no pair of numbers.
     """
-    if not isinstance(pair, tuple | list) or len(pair) != len(("epsilon", "delta")):
+    if not isinstance(pair, tuple | list) or len(pair) != _PAIR:
         raise InputUnusable(f"{name} is a pair of numbers, (epsilon, delta), such as (4.0, 1e-5)")
-    return number_of(pair[0], f"epsilon of {name}"), number_of(pair[1], f"delta of {name}")
+    return _finite(pair[0], f"epsilon of {name}"), _finite(pair[1], f"delta of {name}")
 
 
-def number_of(given: object, name: str) -> float:
-    """Return a number as a float.
-
-    Args:
-        given: what was given.
-        name: of the argument.
-
-    Raises:
-        InputUnusable: it is no finite number.
-    """
+def _finite(given: object, name: str) -> float:
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
         raise InputUnusable(f"{name} must be a number, not {type(given).__name__}")
     if not math.isfinite(given):

@@ -2,8 +2,8 @@
 
     fitted.sample(1000, where={"ward": {"surgery", "oncology"}, "age": (65, None), "sex": "f"})
 
-A word is fixed by the sampler. A number, a date or a time is not: its code is a bin, and whoever writes 40 means 40 and no neighbour. So rows are
-drawn and the others left out, which gives the generator's own conditional distribution. It is post-processing and costs nothing.
+The sampler fixes words. It cannot fix one number, date or time, because their codes are bins. So rows are drawn, and those that do not meet the
+condition are left out (rejection sampling), which gives the generator's own conditional distribution. It is post-processing and costs nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,15 +16,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.artifacts.errors import ConditionTooRare, InvalidCondition
-from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, table_condition
+from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, possible_values, table_condition
 from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
-from understudy.local.wanted_values import Interval, listed, moments_of, number_of, word_of
+from understudy.local.condition_values import Interval, listed, number_of, seconds_of, word_of
 from understudy.near_names import suggestion
 
 _PAIR: Final = 2
 _DAY_SECONDS: Final = 86400
-_MOST_SHOWN: Final = 10
 
 Draw = Callable[[int, Mapping[str, Any]], pa.Table]
 """Draws so many rows in which columns are fixed to values."""
@@ -32,7 +31,7 @@ Ordered = NumericColumn | TimeColumn
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class Conditions:
     """What rows must hold.
 
     Attributes:
@@ -48,7 +47,7 @@ class Wanted:
     bins: dict[str, Any] = field(default_factory=dict)
 
 
-def wanted_of(where: object, domain: TableDomain) -> Wanted:
+def read_conditions(where: object, domain: TableDomain) -> Conditions:
     """Read conditions, and refuse those that no row can meet.
 
     Args:
@@ -63,7 +62,7 @@ def wanted_of(where: object, domain: TableDomain) -> Wanted:
         raise InvalidCondition('Give conditions by column, such as {"age": (65, None), "sex": "f"}.')
     columns = {column.name: column for column in domain.modelled}
     coded = {column.name for column in domain.coded}
-    found = Wanted()
+    found = Conditions()
     for name, value in where.items():
         if not isinstance(name, str) or (name not in columns and name not in coded):
             raise InvalidCondition(
@@ -74,13 +73,13 @@ def wanted_of(where: object, domain: TableDomain) -> Wanted:
                 raise InvalidCondition(f"The column {name!r} takes one value, not a set or a range.")
             found.fixed[name] = value
         elif isinstance(column := columns[name], LabelColumn):
-            _want_words(found, column, value)
+            _add_words(found, column, value)
         else:
-            _want_span(found, column, value, domain)
+            _add_intervals(found, column, value, domain)
     return found
 
 
-def _want_words(found: Wanted, column: LabelColumn, value: object) -> None:
+def _add_words(found: Conditions, column: LabelColumn, value: object) -> None:
     """Add a condition on words: one is fixed, several are compared."""
     values = listed(value)
     if isinstance(value, tuple):
@@ -111,16 +110,13 @@ def _known_word(column: LabelColumn, value: object) -> str:
     word = word_of(column, value)
     if word is None or word not in column.words:
         near = suggestion(str(value), column.words)
-        raise InvalidCondition(f"The column {column.name!r} has no such word{near or _its_words(column)}")
+        raise InvalidCondition(
+            f"The column {column.name!r} has no such word{near or f'; {possible_values(column)}.'}"
+        )
     return word
 
 
-def _its_words(column: LabelColumn) -> str:
-    shown = ", ".join(map(repr, column.words[:_MOST_SHOWN]))
-    return f"; it has {shown}{' and others' if len(column.words) > _MOST_SHOWN else ''}."
-
-
-def _want_span(found: Wanted, column: Ordered, value: object, domain: TableDomain) -> None:
+def _add_intervals(found: Conditions, column: Ordered, value: object, domain: TableDomain) -> None:
     """Add a condition on numbers or times."""
     values = listed(value)
     is_missing = value is None
@@ -173,7 +169,7 @@ def _interval(column: Ordered, value: object) -> Interval:
     if isinstance(column, NumericColumn):
         number = number_of(column, value)
         return number, number
-    return moments_of(column, value)
+    return seconds_of(column, value)
 
 
 def _exact(column: Ordered, value: object) -> Interval:
@@ -184,8 +180,8 @@ def _exact(column: Ordered, value: object) -> Interval:
         if scale is None or low in column.specials:
             return low, high
         if abs(low * scale - round(low * scale)) > 1e-6 * max(1.0, abs(low * scale)):
-            decimals = "whole numbers" if column.integer else f"numbers of {column.decimals} decimals"
-            raise _impossible(column, f"it holds {decimals}, and {value!r} is none")
+            held = "whole numbers" if column.integer else f"numbers of {column.decimals} decimals"
+            raise _impossible(column, f"it holds {held} alone")
         return low - 0.25 / scale, high + 0.25 / scale
     if column.kind == "date" and low == high and low % _DAY_SECONDS:
         raise _impossible(column, "it holds dates, which have no time of the day; write a date")
@@ -200,19 +196,8 @@ def _require_within(column: Ordered, span: Interval, *, is_range: bool = False) 
         return
     if any(span[0] <= special <= span[1] for special in column.specials):
         return
-    first, last = _plain(column, column.lower), _plain(column, column.upper)
-    if is_range:
-        raise InvalidCondition(
-            f"The range of column {column.name!r} misses all its values, which lie between {first} and {last}."
-        )
-    raise _impossible(column, f"its values lie between {first} and {last}")
-
-
-def _plain(column: Ordered, value: float) -> object:
-    """A bound as a person writes it."""
-    if isinstance(column, TimeColumn):
-        return _moment(column, value)
-    return int(value) if float(value).is_integer() else value
+    what = "The range of column" if is_range else "The value of column"
+    raise InvalidCondition(f"{what} {column.name!r} is beyond its bounds: {possible_values(column)}.")
 
 
 def _moment(column: TimeColumn, value: float) -> str:
@@ -266,13 +251,13 @@ def _impossible(column: Modelled, why: str) -> InvalidCondition:
     return InvalidCondition(f"The column {column.name!r} cannot have such values: {why.rstrip('.')}.")
 
 
-def drawn_where(draw: Draw, rows: int, wanted: Wanted) -> pa.Table:
+def drawn_where(draw: Draw, rows: int, wanted: Conditions) -> pa.Table:
     """Draw rows until enough of them meet the conditions.
 
     Args:
         draw: see `Draw`.
         rows: number of rows.
-        wanted: see `wanted_of`.
+        wanted: see `read_conditions`.
 
     Raises:
         ConditionTooRare: fewer than about one row in a thousand meets them.
@@ -292,10 +277,10 @@ def drawn_where(draw: Draw, rows: int, wanted: Wanted) -> pa.Table:
     return pa.concat_tables(kept, promote_options="permissive").slice(0, rows)
 
 
-def _first_met(draw: Draw, wanted: Wanted) -> tuple[Mapping[str, Any], pa.Table]:
+def _first_met(draw: Draw, wanted: Conditions) -> tuple[Mapping[str, Any], pa.Table]:
     """Fixed values under which enough rows meet the conditions, and the first of those rows."""
     for fixed in (wanted.fixed, {**wanted.fixed, **wanted.bins}):
-        # Rows of the right bins alone come second: whoever asks for one day of four years asks for a few rows in ten thousand.
+        # Bins are fixed only in the second try: one day of four years is a few rows in ten thousand.
         if (first := _met(draw(TRIED_ROWS, fixed), wanted)).num_rows >= FEWEST_ROWS:
             return fixed, first
         if not wanted.bins:
@@ -303,7 +288,7 @@ def _first_met(draw: Draw, wanted: Wanted) -> tuple[Mapping[str, Any], pa.Table]
     raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
 
 
-def _met(table: pa.Table, wanted: Wanted) -> pa.Table:
+def _met(table: pa.Table, wanted: Conditions) -> pa.Table:
     mask = np.ones(table.num_rows, dtype=np.bool_)
     for name, words in wanted.words.items():
         mask &= _among(table.column(name).combine_chunks(), words)

@@ -10,7 +10,7 @@ from understudy.draft_advice import order_of_times, rules_of, warnings_of
 from understudy.draft_categories import NOTE
 from understudy.draft_changes import change
 from understudy.draft_marks import Mark, accept_kinds
-from understudy.draft_shown import column_rows, rule_lines, table_lines, text_of
+from understudy.draft_text import column_rows, rule_lines, table_lines, text_of
 from understudy.errors import InputUnusable
 from understudy.local.fitted import html_table
 from understudy.near_names import suggestion
@@ -72,7 +72,7 @@ def _change(document: dict[str, Any], name: str, wanted: object) -> None:
     columns = {str(column["name"]): column for column in document["columns"]}
     if name in _OF_THE_TABLE and name not in columns:
         if name == DECLARED_SIZE and (not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1):
-            message = f"{name} is a whole number, 1 or more, such as 4000; not {wanted!r}"
+            message = f"{name} is a whole number, 1 or more, such as 4000"
             raise InputUnusable(message)
         if name in {"rules", DECLARED_SIZE}:
             document[name] = wanted

@@ -18,7 +18,7 @@ from understudy.documents import Json
 from understudy.errors import InputUnusable, library_missing
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
-from understudy.local.conditions import drawn_where, wanted_of
+from understudy.local.conditions import drawn_where, read_conditions
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
 from understudy.tables import Form, drawn, in_form, require_form
@@ -96,7 +96,7 @@ class Fitted:
         with answered():
             if self.of_images:
                 return drawn(b"".join(self._samples.write(rows, file_format, where or {})), form=form)
-            wanted = wanted_of({} if where is None else where, self._declared)
+            wanted = read_conditions({} if where is None else where, self._declared)
 
             def draw(number: int, fixed: Json) -> Any:  # noqa: ANN401 - an Arrow table
                 return drawn(b"".join(self._samples.write(number, file_format, fixed)), form="arrow")
@@ -237,7 +237,9 @@ def _whole(rows: object) -> int:
     """A number of rows, of Python or numpy."""
     if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
         return int(rows)
-    raise InputUnusable(f"the number of rows is a whole number, such as sample(1000), and not {rows!r}")
+    raise InputUnusable(
+        f"the number of rows is a whole number, such as sample(1000), and no {type(rows).__name__}"
+    )
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = "") -> str:

@@ -54,7 +54,7 @@ from understudy.local.accounts import (
     Payment,
     answered,
     default_ledgers,
-    numbers_of,
+    pair_of_numbers,
     pay,
     set_first_cap,
     settle,
@@ -280,7 +280,7 @@ def guarantee_of(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuaran
     """
     if isinstance(asked, PrivacyGuarantee):
         return asked
-    epsilon, delta = numbers_of(asked, "the guarantee")
+    epsilon, delta = pair_of_numbers(asked, "the guarantee")
     try:
         return PrivacyGuarantee(epsilon=epsilon, delta=delta)
     except (TypeError, ValueError):

@@ -27,7 +27,7 @@ from understudy.local.accounts import Account, answered, read_account
 from understudy.local.drafted import Draft
 from understudy.local.fitted import Fitted, Where, html_table
 from understudy.local.fitting import Watch, declaration_of, fit, read_declared
-from understudy.local.frame_kinds import FrameKinds, where_in_utc
+from understudy.local.frame_dtypes import FrameDtypes, where_in_utc
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck
@@ -188,7 +188,7 @@ class Synthesizer:
                 watch=watch,
             )
         self.account_: Account = read_account(self.dataset, ledgers=self.ledgers)
-        self._kinds = FrameKinds.of(frame, _modelled(self.fitted_.domain))
+        self._kinds = FrameDtypes.of(frame, _modelled(self.fitted_.domain))
         return self
 
     @overload

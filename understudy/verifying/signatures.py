@@ -8,7 +8,7 @@ cannot be passed off under the id of another; the certificate itself never says 
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -100,3 +100,16 @@ def _key_of_pem(pem: bytes, file: Path) -> bytes:
         message = f"{file} holds no Ed25519 public key"
         raise InputUnusable(message)
     return key.public_bytes_raw()
+
+
+def trusted_keys(texts: Sequence[str], file: Path | None) -> list[bytes]:
+    """Read the keys that a person trusts, from texts of hexadecimal digits and a file.
+
+    Args:
+        texts: see `key_of_text`.
+        file: see `keys_of_file`; None for no file.
+
+    Raises:
+        InputUnusable: one is no key, or the file holds none.
+    """
+    return [key_of_text(text) for text in texts] + ([] if file is None else keys_of_file(file))

@@ -98,7 +98,9 @@ def image_label(domain: ImageDomain, where: Where) -> int | None:
 
 
 def _code(column: Modelled, value: object) -> int:
-    impossible = InvalidCondition(f"The column '{column.name}' cannot have this value; {_possible(column)}.")
+    impossible = InvalidCondition(
+        f"The column '{column.name}' cannot have this value; {possible_values(column)}."
+    )
     if value is None:
         if column.null_code is None:
             raise impossible
@@ -121,8 +123,8 @@ def _code(column: Modelled, value: object) -> int:
         raise impossible from None
 
 
-def _possible(column: Modelled) -> str:
-    """The values that a condition may name, which the domain makes public; of many words the first."""
+def possible_values(column: Modelled) -> str:
+    """The values that a condition may name, as the end of a sentence; of many words the first. All are public, by the domain."""
     if isinstance(column, LabelColumn):
         named = ", ".join(repr(word) for word in column.words[:_NAMED])
         further = f" and {len(column.words) - _NAMED} more" if len(column.words) > _NAMED else ""

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from tests.understudy.test_domain_draft import column
 from understudy import Synthesizer
 from understudy.cli import app
-from understudy.draft_shown import MOST_SHOWN, WIDTH
+from understudy.draft_text import MOST_SHOWN, WIDTH
 from understudy.local.drafted import Draft
 
 html = methodcaller("_repr_html_")

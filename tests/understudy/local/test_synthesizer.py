@@ -32,7 +32,6 @@ from understudy import (
     InvalidInput,
     NotInstalled,
     Synthesizer,
-    UnderstudyError,
 )
 from understudy.local import read_account, synthesizer
 from understudy.training_bar import shows_bars
@@ -159,17 +158,20 @@ def test_conditions_are_values_sets_and_ranges(fitted: Synthesizer) -> None:
         ({"age": (True, None)}, "ends of a range of column 'age' are numbers"),
         ({"age": (1, 2, 3)}, "range of column 'age' is a pair"),
         ({"age": (70, 30)}, "range of column 'age' ends before it begins"),
-        ({"age": (500, None)}, "range of column 'age' misses all its values, which lie between 0 and 110"),
-        ({"seen": ("2031-01-01", None)}, "range of column 'seen' misses all its values"),
+        (
+            {"age": (500, None)},
+            "range of column 'age' is beyond its bounds: its values lie between 0 and 110",
+        ),
+        ({"seen": ("2031-01-01", None)}, "range of column 'seen' is beyond its bounds"),
         ({"seen": ("soon", None)}, "ends of a range of column 'seen' are dates or times"),
         ("age>65", "Give conditions by column"),
-        ({"age": 40.5}, "it holds whole numbers, and 40.5 is none"),
-        ({"age": "40"}, "it holds numbers; write 40, not '40'"),
+        ({"age": 40.5}, "it holds whole numbers alone"),
+        ({"age": "40"}, "it holds numbers; write them without quotes"),
         ({"age": 500}, "its values lie between 0 and 110"),
         ({"age": {40, 500}}, "its values lie between 0 and 110"),
-        ({"age": True}, "it holds numbers, and True is none"),
+        ({"age": True}, "it holds finite numbers alone"),
         ({"age": None}, "none of its values is missing"),
-        ({"age": slice(40, 50)}, "it holds numbers"),
+        ({"age": slice(40, 50)}, "it holds finite numbers alone"),
         ({"seen": "soon"}, "write a date, a datetime, or a text such as '2024-05-31'"),
         (
             {"seen": datetime.fromisoformat("2020-01-05T12:00")},
@@ -186,8 +188,9 @@ def test_conditions_are_values_sets_and_ranges(fitted: Synthesizer) -> None:
 def test_a_condition_that_cannot_be_met_names_its_column(
     fitted: Synthesizer, where: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=said) as refusal:
         fitted.sample(10, where=where)
+    assert "40.5" not in str(refusal.value), "a condition may be made of private rows"
 
 
 def test_a_condition_that_hardly_a_row_meets_is_refused(fitted: Synthesizer) -> None:
@@ -297,30 +300,6 @@ def test_counts_rules_and_the_bundle_are_those_of_the_training(fitted: Synthesiz
     assert fitted.check_rules().contradicted == ()
     assert fitted.save(tmp_path / "bundle.zip").is_file()
     assert fitted.certificate["privacy_parameters"]["epsilon"] == 1
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"domain": "nofile.json"}, "nofile.json"),
-        ({"options": {"no_option": 1}}, "no_option"),
-        ({"cap": (0.5, 4e-6)}, "No cap was set"),
-        ({"cap": 2.0}, "cap is a pair of numbers"),
-        ({"cap": ("2", 4e-6)}, "epsilon of cap must be a number, not str"),
-        ({"cap": (2.0,)}, "cap is a pair of numbers"),
-        ({"epsilon": "1"}, "epsilon of the guarantee must be a number, not str"),
-        ({"epsilon": True}, "epsilon of the guarantee must be a number, not bool"),
-        ({"epsilon": float("nan")}, "epsilon of the guarantee must be a finite number, not nan"),
-    ],
-)
-def test_a_training_that_is_refused_sets_no_cap(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
-    found = made(tmp_path).set_params(**changed)
-    found.draft(table())
-    found.accept_draft()
-    repr(found)
-    with pytest.raises(UnderstudyError, match=said):
-        found.fit(table())
-    assert read_account("wards", ledgers=tmp_path).cap is None
 
 
 def test_the_cap_is_set_once_and_binds(tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 
 from core.artifacts.errors import InvalidCondition
 from understudy.local.accounts import answered
-from understudy.local.wanted_values import read_moment
+from understudy.local.condition_values import read_moment
 
 _NULLABLE: Final = ("Int", "UInt", "Float", "boolean")
 """How the names of pandas' types begin that have a missing value of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrameKinds:
+class FrameDtypes:
     """The types of a frame.
 
     Attributes:
@@ -37,7 +37,7 @@ class FrameKinds:
     own: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, frame: Any, names: Collection[str]) -> "FrameKinds":  # noqa: ANN401 - a frame of any library
+    def of(cls, frame: Any, names: Collection[str]) -> "FrameDtypes":  # noqa: ANN401 - a frame of any library
         """Take the types of a frame.
 
         Args:

@@ -74,14 +74,14 @@ def number_of(column: NumericColumn, value: object) -> float:
         InvalidCondition: it is no finite number.
     """
     if isinstance(value, str) and is_number(value):
-        raise _impossible(column.name, f"it holds numbers; write {value.strip()}, not {value!r}")
+        raise _impossible(column.name, "it holds numbers; write them without quotes")
     is_real = isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
     if not is_real or not np.isfinite(float(value)):  # type: ignore[arg-type]
-        raise _impossible(column.name, f"it holds numbers, and {value!r} is none")
+        raise _impossible(column.name, "it holds finite numbers alone")
     return float(value)  # type: ignore[arg-type]
 
 
-def moments_of(column: TimeColumn, value: object) -> Interval:
+def seconds_of(column: TimeColumn, value: object) -> Interval:
     """The first and the last second since 1970 of a date or a time.
 
     Args:
