@@ -72,7 +72,7 @@ test: export OMP_NUM_THREADS := 1
 test: $(DEV_INSTALLED) ## the daily tests, on real Postgres, Redis and Celery processes
 	$(BIN)/python -m pytest -n $(JOBS)
 
-check: $(DEV_INSTALLED) lint types contracts docs test ## everything a change must pass
+check: $(DEV_INSTALLED) lint types contracts docs site test ## everything a change must pass
 
 lint: $(DEV_INSTALLED) ## ruff with every rule on; the exceptions have reasons in pyproject.toml
 	$(BIN)/ruff check $(SOURCES)

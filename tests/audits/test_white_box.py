@@ -42,7 +42,7 @@ def both(game, count):
 @pytest.mark.parametrize(
     ("make", "count", "share"),
     [
-        pytest.param(flat_game, 60, 0.85, id="flat"),
+        pytest.param(flat_game, 60, 0.85, id="flat", marks=pytest.mark.long),
         pytest.param(thresholds_game, 50, 0.8, id="thresholds", marks=pytest.mark.long),
         pytest.param(anchor_game, 100, 0.9, id="anchor", marks=pytest.mark.long),
         # The anchor and the steps in one job.
@@ -89,6 +89,7 @@ def test_a_job_that_dies_and_resumes_gives_the_same_release_again():
     assert all(torch.equal(each[0], last[0][0]) for each in last)
 
 
+@pytest.mark.long
 def test_the_label_histogram_leaks_what_is_claimed_and_no_more():
     """At delta 0.2, where one threshold shows 99 % of the claim; discrete scores, so by threshold alone."""
     game = labels_game()

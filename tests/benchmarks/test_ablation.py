@@ -116,6 +116,7 @@ def test_a_seed_that_lacks_a_row_counts_for_no_effect_that_needs_it():
     ]
 
 
+@pytest.mark.long
 def test_the_page_and_its_plot_are_written_from_the_results_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(ablation_page, "RESULTS", tmp_path)
     assert "| row |" not in ablation_page.ablations_page()

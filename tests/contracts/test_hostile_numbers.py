@@ -129,6 +129,7 @@ def require_sound(answer: Response, place: Place, text: str) -> None:
         json.loads(answer.text, parse_constant=lambda name: pytest.fail(f"{name} in {told}"))
 
 
+@pytest.mark.long
 def test_every_number_of_every_operation(world: World) -> None:
     things = objects(world)
     found = [place for place in places(world.app) if place.operation.name not in OPEN and tried(place)]

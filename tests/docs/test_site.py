@@ -35,6 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_every_page_is_built_and_can_be_found(site: Path) -> None:
     index = (site / "search" / "search_index.json").read_text()
     written = [page.relative_to(ROOT / "docs") for page in sorted((ROOT / "docs").rglob("*.md"))]
@@ -49,6 +50,7 @@ def test_every_page_is_built_and_can_be_found(site: Path) -> None:
         assert f'"{place}"' in index, place
 
 
+@pytest.mark.long
 def test_a_browser_fetches_nothing_from_elsewhere(site: Path) -> None:
     built = list(site.rglob("*.html"))
     assert len(built) > 50
@@ -58,6 +60,7 @@ def test_a_browser_fetches_nothing_from_elsewhere(site: Path) -> None:
     assert FETCHED.search('<script src="https://unpkg.com/x">'), "it would be seen"
 
 
+@pytest.mark.long
 def test_the_search_works_from_the_disk(site: Path) -> None:
     path = browser_path()
     from playwright.sync_api import sync_playwright
@@ -79,6 +82,7 @@ def test_the_search_works_from_the_disk(site: Path) -> None:
     assert all(address.startswith(("file:", "data:", "blob:")) for address in fetched), fetched
 
 
+@pytest.mark.long
 def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
     documents = [name for name in REFERENCE if name.endswith(".json")]
     assert len(documents) == 10
@@ -86,12 +90,14 @@ def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
         assert (site / "reference" / name).read_text() == REFERENCE[name]()
 
 
+@pytest.mark.long
 def test_a_link_to_a_notebook_leads_to_its_page_which_offers_the_file(site: Path) -> None:
     assert 'href="notebooks/owner.html"' in (site / "start.html").read_text()
     assert '<a download href="owner.ipynb">' in (site / "notebooks" / "owner.html").read_text()
     assert (site / "notebooks" / "owner.ipynb").is_file()
 
 
+@pytest.mark.long
 def test_every_page_of_the_dashboard_is_explained_by_a_page_that_is_there(site: Path) -> None:
     pages = {
         path.name
@@ -105,6 +111,7 @@ def test_every_page_of_the_dashboard_is_explained_by_a_page_that_is_there(site: 
         assert (site / name).is_file(), target
 
 
+@pytest.mark.long
 def test_a_screenshot_is_shown_as_its_reader_would_have_it(site: Path) -> None:
     page = (site / "tutorials" / "owner.html").read_text()
     offered = re.findall(r'<source media="[^"]+" srcset="\.\./(screenshots/[\w-]+\.png)">', page)
@@ -114,6 +121,7 @@ def test_a_screenshot_is_shown_as_its_reader_would_have_it(site: Path) -> None:
     assert not [name for name in offered if not (site / name).exists()]
 
 
+@pytest.mark.long
 def test_a_long_name_in_a_table_breaks_between_its_words(site: Path) -> None:
     assert (
         "<code>UNDERSTUDY_<wbr>MASTER_<wbr>KEY</code>" in (site / "reference" / "settings.html").read_text()
@@ -121,6 +129,7 @@ def test_a_long_name_in_a_table_breaks_between_its_words(site: Path) -> None:
     assert "<wbr>" not in (site / "start.html").read_text().split("<table")[0]
 
 
+@pytest.mark.long
 def test_the_search_dialog_and_lists_of_pages_have_accessible_names(site: Path) -> None:
     page = (site / "faq.html").read_text()
     assert 'role="dialog" aria-label="Search"' in page

@@ -1,6 +1,6 @@
 """The first 22 rounds of the fault drill (tests.faults.drill), on one real stack; and that its checks can fail.
 
-Every fault has its turn in them. Three rounds are daily, the others long: killed workers and killed children are daily in
+Every fault has its turn in them. Two rounds are daily, the others long: killed workers and killed children are daily in
 `tests/workers/test_faults.py` and `tests/workers/test_training_child.py`. Faults that need no publication are also done
 by themselves every day.
 """
@@ -25,7 +25,6 @@ SEED = 2026
 ROUNDS = 22
 DAILY = {
     2: "kill everything",
-    8: "cancel",
     14: "frozen worker",
 }
 """Daily rounds, with a fault of each that no other of them has."""

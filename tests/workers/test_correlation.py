@@ -27,6 +27,7 @@ def events(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
+@pytest.mark.long
 def test_the_child_logs_under_the_request_of_its_order(workshop: Workshop, request_id):
     job_id = workshop.order()
     claim = workshop.claim(job_id)

@@ -293,6 +293,7 @@ def _require_no_other_certificate(certificate: dict[str, Any]) -> None:
     assert not [*private_models.plan_problems(plan, averaged=True, member=True)]
 
 
+@pytest.mark.long
 def test_a_member_that_freezes_in_a_round_is_refused_when_it_thaws(
     workshop: Workshop, federated: Federated
 ) -> None:

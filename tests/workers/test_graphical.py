@@ -62,6 +62,7 @@ def released(workshop: Workshop, plan, folder, capfd, *, in_child: bool = False)
     return release.certificate, bundle
 
 
+@pytest.mark.long
 def test_a_graphical_model_becomes_a_release(workshop, capfd, tmp_path):
     certificate, bundle = released(workshop, graphical_plan(), tmp_path, capfd, in_child=True)
     assert verify_certificate(certificate) == graphical_plan().epsilons

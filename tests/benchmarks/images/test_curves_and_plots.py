@@ -65,6 +65,7 @@ def test_a_curve_is_measured_on_what_was_held_out_and_its_own_time_is_not_counte
         Curve(small_set(), "squares")
 
 
+@pytest.mark.long
 def test_a_training_is_looked_at_on_its_way_and_at_its_end(quick, monkeypatch):
     monkeypatch.setattr(curves, "FIRST_LOOK", 0.0)
     monkeypatch.setattr(curves, "LATER", 0.0)
@@ -96,6 +97,7 @@ def test_looking_changes_nothing_in_a_training(quick):
     assert all(torch.equal(watched[name], alone[name]) for name in alone)
 
 
+@pytest.mark.long
 def test_the_anchor_and_the_mean_embedding_have_their_points(quick, monkeypatch):
     monkeypatch.setattr(curve_runs, "WATCHED", 40)
     monkeypatch.setattr(curve_runs, "MATCHING_STEPS", (1, 3))
@@ -108,6 +110,7 @@ def test_the_anchor_and_the_mean_embedding_have_their_points(quick, monkeypatch)
     assert [point["step"] for point in found["squares mean embedding epsilon 50 seed 0"]["points"]] == [1, 3]
 
 
+@pytest.mark.long
 def test_plots_have_the_same_bytes_for_the_same_results():
     result = {"curves": ENTRIES, "runs": RUNS}
     first, again = plots.plots(result), plots.plots(result)
