@@ -1,10 +1,10 @@
 """Real servers for every test: one Postgres and one redis per test process, one fresh database per test."""
 
 import gc
+import itertools
 import os
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +16,7 @@ import pytest
 from psycopg import sql
 from xdist.remote import Producer
 
+from core.db.session import Database
 from core.platform.settings import Settings
 from tests.distribution import Together, longest_first
 from tests.in_memory import in_memory
@@ -32,6 +33,8 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 TEMPLATE = "understudy_template"
+_IN_USE: set[str] = set()
+"""Names of databases that tests have now."""
 # A busy machine is slow now and then; how long an example takes proves nothing here.
 hypothesis.settings.register_profile("understudy", deadline=None)
 hypothesis.settings.load_profile("understudy")
@@ -194,11 +197,30 @@ def database_url(postgres_server: PostgresServer, migrated_template: str) -> Ite
 
 @contextmanager
 def fresh_database(server: PostgresServer, template: str) -> Iterator[str]:
-    """The address of a copy of a database, which is dropped afterwards."""
-    name = f"test_{uuid.uuid4().hex}"
+    """The address of a copy of a database, which is dropped afterwards. A later copy of the template has the same."""
+    name = next(name for number in itertools.count() if (name := f"{template}_{number}") not in _IN_USE)
+    _IN_USE.add(name)
     copy_database(server, template, name)
     yield server.url(name)
     execute(server, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    _IN_USE.remove(name)
+
+
+@contextmanager
+def connected(url: str, **pool: int) -> Iterator[Database]:
+    """Connections to a database.
+
+    What SQLAlchemy has compiled for a database is kept for later ones with the same address: a quarter of what a test of the API
+    takes in the processor.
+    """
+    database = _database_at(url, **pool)
+    yield database
+    database.close()
+
+
+@cache
+def _database_at(url: str, **pool: int) -> Database:
+    return Database(url, **pool)
 
 
 def copy_database(server: PostgresServer, template: str, name: str) -> None:

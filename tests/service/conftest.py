@@ -8,7 +8,7 @@ from core.data.objects import open_store
 from core.db.session import Database
 from core.logs import configure_logs
 from core.platform.settings import Settings
-from tests.conftest import checked_settings, copy_database, fresh_database
+from tests.conftest import checked_settings, connected, copy_database, fresh_database
 from tests.service.serving import Served, serving
 from tests.service.world import Keys, World, enrol_callers, open_world
 from understudy.embedded.postgres import PostgresServer
@@ -60,9 +60,8 @@ def database_url(
 
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
-    database = Database(settings.database_url, pool_size=4, max_overflow=20)
-    yield database
-    database.close()
+    with connected(settings.database_url, pool_size=4, max_overflow=20) as database:
+        yield database
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ import pytest
 from core.clock import FixedClock
 from core.db.session import Database
 from core.jobs.queue import MemoryQueue
+from tests.conftest import connected
 from tests.core.jobs.support import Desk
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url, pool_size=4, max_overflow=60)
-    yield database
-    database.close()
+    with connected(database_url, pool_size=4, max_overflow=60) as database:
+        yield database
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from core.clock import FixedClock
 from core.db.session import Database
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import pepper_from
+from tests.conftest import connected
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PEPPER = pepper_from(b"m" * 32)
@@ -15,9 +16,8 @@ PEPPER = pepper_from(b"m" * 32)
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.close()
+    with connected(database_url) as database:
+        yield database
 
 
 @pytest.fixture

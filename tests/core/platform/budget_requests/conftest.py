@@ -5,14 +5,14 @@ import pytest
 
 from core.clock import FixedClock
 from core.db.session import Database
+from tests.conftest import connected
 from tests.core.platform.budget_requests.support import Office
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url, pool_size=4, max_overflow=60)
-    yield database
-    database.close()
+    with connected(database_url, pool_size=4, max_overflow=60) as database:
+        yield database
 
 
 @pytest.fixture
