@@ -40,12 +40,14 @@ class ReportColumn:
         words: label of each code, in code order.
         places: (codes,) position of each code on a scale from 0 to 1, NaN for a code without one (a category, a
             special or missing value).
+        other: the code of all values that the domain does not list; None where it has none.
     """
 
     name: str
     kind: str
     words: tuple[str, ...]
     places: NDArray[np.float64] = field(repr=False, compare=False)
+    other: int | None = None
 
     @property
     def codes(self) -> int:
@@ -151,7 +153,8 @@ def _column(column: Modelled) -> ReportColumn:
         words.append(MISSING)
     whole = np.full(column.cardinality, np.nan)
     whole[: len(places)] = places
-    return ReportColumn(name=column.name, kind=kind, words=tuple(words), places=whole)
+    other = column.other_code if isinstance(column, LabelColumn) else None
+    return ReportColumn(name=column.name, kind=kind, words=tuple(words), places=whole, other=other)
 
 
 def _scale(codes: int) -> NDArray[np.float64]:

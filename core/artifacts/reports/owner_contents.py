@@ -43,6 +43,7 @@ class ColumnCompared:
         variation: their total variation distance.
         by_chance: expected distance between two samples of these sizes from one distribution.
         pairs: mean total variation of the pairs with every other column; None for a single column.
+        unlisted: share of the real rows whose value the release does not list; its distances count them as one value.
     """
 
     column: ReportColumn
@@ -51,6 +52,7 @@ class ColumnCompared:
     variation: float
     by_chance: float
     pairs: float | None
+    unlisted: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,4 +182,5 @@ def _compared(
         variation=float(np.abs(law - drawn).sum() / 2),
         by_chance=sampling_variation(law, first_rows=len(real), second_rows=len(synthetic)),
         pairs=float(pairs.mean()) if len(pairs) else None,
+        unlisted=0.0 if column.other is None else float(law[column.other]),
     )

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Final
 
 from core.artifacts.reports.learning import Learning
-from core.artifacts.reports.owner_contents import OwnerReportContents
+from core.artifacts.reports.owner_contents import ColumnCompared, OwnerReportContents
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.artifacts.reports.page import percent
 
@@ -14,6 +14,8 @@ NO_LEAK: Final = 0.03
 """Differences of attacks from their reference up to this share are put down to chance."""
 STANDS_OUT: Final = 3.0
 """A column or the farthest pair is worth a look if its distance is this many times the distance by chance."""
+UNLISTED: Final = 0.02
+"""A share of rows with values that the release does not list is worth a look from here on."""
 _LEAST: Final = 0.01
 _LEAST_OF_A_PAIR: Final = 0.1
 
@@ -24,7 +26,7 @@ def summarise(contents: OwnerReportContents) -> OwnerSummary:
 
 
 def _sentences(contents: OwnerReportContents) -> Iterator[str]:
-    columns = sorted(contents.columns, key=lambda each: each.variation)
+    columns = sorted(contents.columns, key=lambda each: each.variation + each.unlisted)
     nearest, farthest = columns[0], columns[-1]
     mean = fmean(each.variation for each in columns)
     by_chance = fmean(each.by_chance for each in columns)
@@ -34,7 +36,7 @@ def _sentences(contents: OwnerReportContents) -> Iterator[str]:
     if len(columns) > 1:
         yield (
             f"Nearest is “{nearest.column.name}” ({percent(nearest.variation)}), farthest “{farthest.column.name}” "
-            f"({percent(farthest.variation)}, by chance {percent(farthest.by_chance)})."
+            f"({percent(farthest.variation)}, by chance {percent(farthest.by_chance)}{_unlisted(farthest)})."
         )
     pair = contents.farthest
     if pair is not None:
@@ -55,6 +57,19 @@ def _sentences(contents: OwnerReportContents) -> Iterator[str]:
 
 
 def _look_at(contents: OwnerReportContents) -> Iterator[str]:
+    lost = sorted(
+        (each for each in contents.columns if each.unlisted > UNLISTED), key=lambda each: -each.unlisted
+    )
+    if lost:
+        worst = lost[:3]
+        named = ", ".join(
+            f"“{each.column.name}” ({percent(each.unlisted)} of the real rows)" for each in worst
+        )
+        more = f" and {len(lost) - len(worst)} more columns" if len(lost) > len(worst) else ""
+        yield (
+            f"The release does not list all values of {named}{more}: synthetic rows have one word for them, and the distances "
+            "count them as equal."
+        )
     far = [each for each in contents.columns if each.variation > max(STANDS_OUT * each.by_chance, _LEAST)]
     if far:
         worst = sorted(far, key=lambda each: -each.variation / max(each.by_chance, 1e-9))[:3]
@@ -81,6 +96,12 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
         yield "Synthetic rows are nearer to the records than other people's records are: check for memorised records."
     if attacks.copies.synthetic > attacks.copies.others + NO_LEAK:
         yield "More synthetic rows than records of other people equal a record: check for memorised records."
+
+
+def _unlisted(column: ColumnCompared) -> str:
+    return (
+        f", and {percent(column.unlisted)} of its values are not listed" if column.unlisted > UNLISTED else ""
+    )
 
 
 def _by_chance(learning: Learning) -> float:

@@ -16,7 +16,7 @@ from core.artifacts.reports.attacks import NEIGHBOURS
 from core.artifacts.reports.columns import ReportColumn
 from core.artifacts.reports.learning import Learning, Score
 from core.artifacts.reports.owner_contents import REAL_ROWS, SEED, OwnerReportContents
-from core.artifacts.reports.owner_findings import NO_LEAK, summarise
+from core.artifacts.reports.owner_findings import NO_LEAK, UNLISTED, summarise
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.artifacts.reports.page import environment, percent
 
@@ -105,6 +105,7 @@ def page(name: str, subject: Subject, contents: object, **facts: Any) -> str:  #
         "most_rows": REAL_ROWS,
         "neighbours": NEIGHBOURS,
         "no_leak": NO_LEAK,
+        "unlisted": UNLISTED,
         "in_percent": _in_percent,
         "in_hundredths": _in_hundredths,
         "points": _points,

@@ -185,6 +185,39 @@ def test_the_farthest_pair_is_that_of_columns_that_tell_each_other(monkeypatch):
     assert pair.by_chance == pytest.approx(np.sqrt(cells / (4000 * np.pi)), rel=0.05)
 
 
+def test_a_column_whose_values_the_release_does_not_list_is_not_called_the_nearest(monkeypatch):
+    monkeypatch.setattr(owner_contents, "SYNTHETIC_ROWS", 4000)
+    columns = columns_of(
+        TableDomain.from_json(
+            {
+                "schema": "understudy.domain/1",
+                "target": "sex",
+                "privacy_unit": None,
+                "columns": [
+                    {"name": "start", "kind": "categorical", "categories": ["2020-01-01"], "other": "other"},
+                    {"name": "sex", "kind": "categorical", "categories": ["f", "m"]},
+                ],
+            }
+        )
+    )
+
+    def draw(count: int, rng: np.random.Generator) -> np.ndarray:
+        return np.stack([np.ones(count, np.int16), rng.integers(0, 2, count)], axis=1)
+
+    real = draw(4000, np.random.default_rng(3))
+    contents = measure(real, np.arange(4000), draw, columns, target="sex")
+    assert contents.columns[0].variation == 0.0
+    assert contents.columns[0].unlisted == 1.0
+    told = summarise(contents)
+    assert any("Nearest is “sex”" in sentence for sentence in told.sentences)
+    assert "farthest “start”" in told.sentences[1]
+    assert told.look_at[0].startswith(
+        "The release does not list all values of “start” (100.0\u202f% of the real rows)"
+    )
+    html = render(Subject(title="t", facts=()), contents)
+    assert html.count("have a value that the release does not list") == 1
+
+
 def test_one_column_and_one_unit_are_reported_without_what_they_cannot_have():
     domain = TableDomain.from_json(
         {
