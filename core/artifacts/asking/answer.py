@@ -5,7 +5,8 @@ The noise is Gaussian with known variance, so the interval of a count is exact: 
 every t for which N - t D is within 1.96 of its standard deviations of zero (Fieller 1954), which is exact
 too. If D itself is within noise of zero, the interval is the whole range. Results are clipped to their range:
 counts at zero, shares at zero and one, means at the smallest and largest value. The true value lies in that
-range, so clipping loses no coverage.
+range, so clipping loses no coverage. An interval beyond its range would be clipped to a point, which would look certain, so every
+interval reaches at least one standard error into its range.
 
 Questions about two or three columns that were not counted together are answered under an assumption
 (`core.artifacts.asking.assumed`), and the answer says so. With two such columns the interval is what the counts of each
@@ -160,12 +161,21 @@ class _Asked:
             Row(
                 values=values,
                 estimate=max(estimate, 0.0),
-                low=max(estimate - DEVIATIONS * error, 0.0),
-                high=max(estimate + DEVIATIONS * error, 0.0),
+                low=low,
+                high=high,
                 standard_error=error,
                 unbiased=estimate,
             )
             for values, estimate in zip(self._labels(), estimates, strict=True)
+            for low, high in [
+                _possible(
+                    estimate - DEVIATIONS * error,
+                    estimate + DEVIATIONS * error,
+                    low=0.0,
+                    high=math.inf,
+                    error=error,
+                )
+            ]
         )
         largest, total = max(estimates, default=0.0), self._total()
         return rows, _drawn(largest * (total - largest), error) if total > largest else None
@@ -461,14 +471,22 @@ def _ratio(
     middle = part * whole - squared * both
     root = math.sqrt(max(middle**2 - leading * (part**2 - squared * above), 0.0))
     error = math.sqrt(max(above - 2 * ratio * both + ratio**2 * below, 0.0)) / whole
+    first, last = _possible(
+        (middle - root) / leading, (middle + root) / leading, low=low, high=high, error=error
+    )
     return Row(
         values=values,
         estimate=min(max(ratio, low), high),
-        low=min(max((middle - root) / leading, low), high),
-        high=min(max((middle + root) / leading, low), high),
+        low=first,
+        high=last,
         standard_error=error,
         unbiased=ratio,
     )
+
+
+def _possible(first: float, last: float, *, low: float, high: float, error: float) -> tuple[float, float]:
+    """The interval from `first` to `last`, clipped to what lies between `low` and `high`, but not to a point at either."""
+    return max(min(first, high - error), low), min(max(last, low + error), high)
 
 
 def _drawn(variance: float, error: float) -> int | None:

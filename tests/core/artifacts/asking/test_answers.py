@@ -261,6 +261,24 @@ def test_what_is_shown_is_possible_and_what_adds_up_is_there_too():
         assert {(row.low, row.high, row.estimate) for row in lost} == {(low, high, None)}
 
 
+def test_no_interval_beyond_what_is_possible_shrinks_to_a_point():
+    asked = (
+        ("region by age by sick", 0.0, np.inf),
+        ("share of sick = no by region", 0.0, 1.0),
+        ("mean of visits by region", 0.0, 3.0),
+    )
+    beyond = 0
+    for number in range(12):
+        noisy = opened(released(PRIVATE, noise_multiplier=200.0, number=number))
+        for question, low, high in asked:
+            for row in noisy.answer(question).rows:
+                if row.standard_error is None:
+                    continue
+                assert row.high - row.low > 0.999 * min(row.standard_error, high - low), question
+                beyond += row.unbiased + 1.96 * row.standard_error < low
+    assert beyond > 2
+
+
 def test_an_answer_says_how_many_drawn_rows_would_be_worse():
     answer = opened(released(PRIVATE)).answer("region")
     largest = max(answer.rows, key=lambda row: row.estimate)
