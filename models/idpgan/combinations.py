@@ -84,6 +84,7 @@ def combination_targets(
         pair_std=pair_std,
         ones=np.concatenate(laws)[None, :],
         one_std=np.repeat(own, whole.shape)[None, :] / size,
+        margin_std=np.repeat(own, whole.shape) / size,
         law=np.ones(1),
         columns=laws,
         impossible=None if zeros is None else zeros.impossible(layout),

@@ -64,7 +64,8 @@ class MomentTargets:
         pairs: (slices, cells, cells), shrunk, not negative, zero inside the diagonal blocks.
         pair_std: (cells, cells), of every slice of the noisy shares.
         ones: (slices, cells) shares of the groups, not negative; every block sums to its slice's share.
-        one_std: (slices, cells).
+        one_std: (slices, cells), of what the second round says of `ones`.
+        margin_std: (cells,) of the shares of the groups in all slices together, by both rounds.
         law: (slices,) shares of the slices, positive, with sum one.
         columns: of every column (codes,) shares, positive, with sum one.
         impossible: (slices, cells, cells) the cells that declared rules leave empty, or None where they empty none.
@@ -76,6 +77,7 @@ class MomentTargets:
     pair_std: Floats
     ones: Floats
     one_std: Floats
+    margin_std: Floats
     law: Floats
     columns: tuple[Floats, ...]
     impossible: Flags | None = None
@@ -115,6 +117,7 @@ def moment_targets(
             votes, weights = votes + ones[:, block].sum(axis=1) / variance, weights + 1.0 / variance
         law = positive_law(project_to_simplex(votes / weights / size, total=1.0))
     columns = [positive_law(project_to_simplex(c / size, total=1.0)) for c in counted.columns]
+    margin_std = np.zeros(layout.cells)
     for column, block in zip(layout.features, blocks, strict=True):
         groups = counted.groups[column]
         direct = sums_of_groups(counted.columns[column], groups)
@@ -123,9 +126,11 @@ def moment_targets(
         total, of_total = ones[:, block].sum(axis=0), (1.0 / precision[:, block]).sum(axis=0)
         whole = (direct / of_direct + total / of_total) / (1.0 / of_direct + 1.0 / of_total)
         ones[:, block] += (whole - total) / layout.slices
+        of_whole = 1.0 / (1.0 / of_direct + 1.0 / of_total)
+        margin_std[block] = np.sqrt(of_whole) / size
         columns[column] = _column_law(
             counted.columns[column], whole, groups, variances[column],
-            1.0 / (1.0 / of_direct + 1.0 / of_total), size, column=column, smoother=smoother,
+            of_whole, size, column=column, smoother=smoother,
         )  # fmt: skip
     ones /= size
     for column, block in zip(layout.features, blocks, strict=True):
@@ -149,6 +154,7 @@ def moment_targets(
         pair_std=pair_std / size,
         ones=ones,
         one_std=1.0 / np.sqrt(precision) / size,
+        margin_std=margin_std,
         law=law,
         columns=tuple(columns),
         impossible=None if zeros is None else zeros.impossible(layout),

@@ -25,7 +25,7 @@ def noisy_variety(targets: MomentTargets, layout: MomentLayout) -> NoisyVariety:
     """
     columns = len(layout.cardinalities)
     spread, is_open = np.zeros(columns), np.zeros(columns, dtype=np.bool_)
-    shares, stds = targets.ones.sum(axis=0), np.sqrt((targets.one_std**2).sum(axis=0))
+    shares, stds = targets.ones.sum(axis=0), targets.margin_std
     for column, block in zip(layout.features, layout.blocks, strict=True):
         most = int(np.argmax(shares[block]))
         spread[column] = _sure(1.0 - shares[block][most], stds[block][most])

@@ -213,6 +213,19 @@ def test_true_constants_and_true_dependence_are_not_flagged(epsilon: float):
         assert not trained(functions, (20, 20, 20), target, epsilon).degenerate
 
 
+@pytest.mark.parametrize("target", [None, 1])
+def test_a_true_constant_that_is_in_no_pair_is_not_flagged(target: int | None):
+    rng = np.random.default_rng(3)
+    cause = rng.integers(0, 6, 12000)
+    columns, cardinalities = [rng.random(12000) < 0.0002], [3]
+    for number in range(14):
+        codes = (2, 3, 5, 8, 12)[number % 5]
+        follows = (cause + (rng.random(12000) < 0.3) * rng.integers(0, 6, 12000)) % codes
+        columns.append(rng.integers(0, codes, 12000) if number % 3 else follows)
+        cardinalities.append(codes)
+    assert not trained(np.column_stack(columns), tuple(cardinalities), target, 1.0).degenerate
+
+
 def test_a_table_of_two_binary_columns_is_not_flagged():
     rng = np.random.default_rng(RNG_SEED)
     assert not trained(rng.integers(0, 2, (500, 2)), (2, 2), 1, 1.0).degenerate
