@@ -28,7 +28,7 @@ from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
-from understudy.local.reporting import owner_records
+from understudy.local.reporting import owner_rows
 from understudy.near_names import suggestion
 
 MOST_PANELS: Final = 24
@@ -169,7 +169,7 @@ def plots_of(bundle: bytes, real: object | None) -> Plots:
         domain = domain_from_json(opened.domain)
         if isinstance(domain, ImageDomain):
             raise ReportForTablesOnly
-        tables = {} if real is None else {"real": owner_records(real, domain).codes}
+        tables = {} if real is None else {"real": owner_rows(real, domain)[0]}
     rng = np.random.default_rng(SEED)
     return Plots(
         columns=columns_of(domain),

@@ -5,8 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.artifacts.bundle import Bundle, unpack
-from core.artifacts.reports.columns import columns_of, target_note, target_of
+from core.artifacts.reports.columns import coded_rows, columns_of, target_note, target_of
 from core.artifacts.reports.image_contents import measure_images, real_images
 from core.artifacts.reports.image_page import render_images
 from core.artifacts.reports.owner_contents import measure
@@ -14,10 +17,10 @@ from core.artifacts.reports.owner_page import Subject, render
 from core.artifacts.sampling.image_sampler import ImageSampler
 from core.artifacts.sampling.sampler import Sampler
 from core.data.intake.clean_rows import CleanBlock
+from core.plan.domain.codec import Codes
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from models.encoding import PrivateTable
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
 from understudy.local.frames import clean_frame
@@ -27,19 +30,21 @@ from understudy.local.pictures import clean_images
 _WHY_FREE: Final = "nothing of it is released: it is a file that only your user can read, and nothing seals it once you pass it on"
 
 
-def owner_records(frame: object, domain: TableDomain) -> PrivateTable:
-    """Code the owner's rows for a comparison that the owner alone sees.
+def owner_rows(frame: object, domain: TableDomain) -> tuple[Codes, NDArray[np.int64]]:
+    """Code all of the owner's rows, also those of a unit that did not count in the training, for a comparison that the owner alone sees.
 
     Args:
         frame: the rows; see `understudy.local.fit`.
         domain: of the generator.
 
+    Returns:
+        (rows, columns) codes, and (rows,) the unit of every row.
+
     Raises:
         InputUnusable: the frame cannot be used.
     """
-    rows = taken_in([clean_frame(frame, domain)], domain, declared_size=None).records
-    assert isinstance(rows, PrivateTable), "a table's records"
-    return rows
+    intake = taken_in([clean_frame(frame, domain)], domain, declared_size=None)
+    return coded_rows(intake.batches, domain)
 
 
 def write_report(
@@ -96,10 +101,10 @@ def _of_images(opened: Bundle, blocks: Iterable[CleanBlock], domain: ImageDomain
 def _of_rows(opened: Bundle, frame: object, domain: TableDomain, target: str | None) -> str:
     with answered():
         chosen = target_of(domain, target)
-        rows = owner_records(frame, domain)
+        codes, units = owner_rows(frame, domain)
     contents = measure(
-        rows.codes,
-        rows.unit_of_record,
+        codes,
+        units,
         Sampler(opened).codes,
         columns_of(domain),
         target=chosen,

@@ -34,10 +34,13 @@ def test_a_bound_on_the_records_of_a_unit_is_kept_stated_and_checked(tmp_path: P
         "generator_batch_size": 16,
         "latent_dimension": 4,
     }
+    rows = frame().append_column("patient", patients)
     trained = understudy.fit(
-        frame().append_column("patient", patients), PATIENTS, (10.0, 1e-6), dataset="wards", declared_size=60,
+        rows, PATIENTS, (10.0, 1e-6), dataset="wards", declared_size=60,
         options=options, ledgers=tmp_path,
     )  # fmt: skip
+    trained.report(rows, tmp_path / "report.html")
+    assert "of 300 real rows" in (tmp_path / "report.html").read_text().replace("\n", " "), "all, as in the service"
     unit = trained.certificate["privacy_unit"]
     assert (unit["column"], unit["records"]) == ("patient", 2)
     answer = trained.ask("ward")
