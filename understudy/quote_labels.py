@@ -133,7 +133,21 @@ def expected_error_lines(document: Json) -> list[str]:
         f"  expected error of counts (rows in a wrong cell), about: {errors_in_words(found)}",
         f"  if columns were independent: {errors_in_words(alone)}; dependence finer than groups of codes adds to the error",
         counted,
+        *(
+            [
+                "  errors are those of the rows that count: what the bound leaves out of a unit's rows adds to them"
+            ]
+            if _is_bounded(document)
+            else []
+        ),
     ]
+
+
+def _is_bounded(document: Json) -> bool:
+    """Whether the rows of a unit beyond a bound, declared or learnt, do not count."""
+    learning = document.get("learning") or {"releases": ()}
+    learns = any(release["learns"] == "records" for release in learning["releases"])
+    return learns or (document.get("privacy_unit") or {}).get("records") is not None
 
 
 def errors_in_words(found: Mapping[str, Any]) -> str:

@@ -1,5 +1,9 @@
 """What the command prints of a price before it asks whether to go on."""
 
+from typing import Any
+
+import pytest
+
 from core.plan.quote import make_quote
 from tests.core.plan.learnt import AGE, CODE, WARD, domain_of
 from tests.core.plan.learnt import plan_of as learnt_plan
@@ -84,6 +88,23 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
         quote_lines(Quote(document={**bins_alone, **told}))[3]
         == "  learnt parts of the domain: bins of 1 column"
     )
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_said"),
+    [
+        ({}, False),
+        ({"privacy_unit": {"column": "person", "records": 2}}, True),
+        ({"learning": {"releases": [{"learns": "records", "threshold": None}], "delta": 0.0}}, True),
+    ],
+)
+def test_errors_of_bounded_units_are_those_of_the_rows_that_count(
+    changed: dict[str, Any], is_said: bool
+) -> None:
+    shape = Shape(cardinalities=(2, 16, 9, 30), target_index=0)
+    document = make_quote(table_plan({}, shape=shape), None, [], domain=shape).to_json()
+    lines = quote_lines(Quote(document={**document, "grant": None, "refusal": "budget-not-set", **changed}))
+    assert any("of the rows that count" in line for line in lines) == is_said
 
 
 def test_how_far_off_counts_will_be_is_told_with_what_is_measured() -> None:

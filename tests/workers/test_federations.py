@@ -151,6 +151,7 @@ def _certified(federated: Federated, shop: Workshop, name: str, job_id: UUID, pa
     return release.certificate
 
 
+@pytest.mark.long
 def test_two_owners_hold_one_model_although_one_was_killed(
     workshop: Workshop, federated: Federated, tmp_path: Path
 ) -> None:

@@ -157,28 +157,18 @@ class _Asked:
         if self._basis == "assumed":
             return self._within(estimates, self._limits(self._kept)), None
         error = math.sqrt(self._covariance(self._kept, self._kept))
-        rows = tuple(
-            Row(
-                values=values,
-                estimate=max(estimate, 0.0),
-                low=low,
-                high=high,
-                standard_error=error,
-                unbiased=estimate,
-            )
-            for values, estimate in zip(self._labels(), estimates, strict=True)
-            for low, high in [
-                _possible(
-                    estimate - DEVIATIONS * error,
-                    estimate + DEVIATIONS * error,
-                    low=0.0,
-                    high=math.inf,
-                    error=error,
+        reach = DEVIATIONS * error
+        rows = []
+        for values, estimate in zip(self._labels(), estimates, strict=True):
+            low, high = _possible(estimate - reach, estimate + reach, low=0.0, high=math.inf, error=error)
+            shown = max(estimate, 0.0)
+            rows.append(
+                Row(
+                    values=values, estimate=shown, low=low, high=high, standard_error=error, unbiased=estimate
                 )
-            ]
-        )
+            )
         largest, total = max(estimates, default=0.0), self._total()
-        return rows, _drawn(largest * (total - largest), error) if total > largest else None
+        return tuple(rows), _drawn(largest * (total - largest), error) if total > largest else None
 
     def _share(self) -> tuple[tuple[Row, ...], int | None]:
         condition = self._question.share
