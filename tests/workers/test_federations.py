@@ -57,9 +57,8 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return settings.model_copy(
-        update={"mode": "embedded", "notify_networks": LOOPBACK, "completion_seconds": 0.5}
-    )
+    changed = {"mode": "embedded", "notify_networks": LOOPBACK, "completion_seconds": 0.5}
+    return settings.model_copy(update=changed)
 
 
 @pytest.fixture

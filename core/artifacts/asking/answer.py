@@ -157,18 +157,9 @@ class _Asked:
         if self._basis == "assumed":
             return self._within(estimates, self._limits(self._kept)), None
         error = math.sqrt(self._covariance(self._kept, self._kept))
-        reach = DEVIATIONS * error
-        rows = []
-        for values, estimate in zip(self._labels(), estimates, strict=True):
-            low, high = _possible(estimate - reach, estimate + reach, low=0.0, high=math.inf, error=error)
-            shown = max(estimate, 0.0)
-            rows.append(
-                Row(
-                    values=values, estimate=shown, low=low, high=high, standard_error=error, unbiased=estimate
-                )
-            )
+        rows = tuple(map(_counted, self._labels(), estimates, itertools.repeat(error)))
         largest, total = max(estimates, default=0.0), self._total()
-        return tuple(rows), _drawn(largest * (total - largest), error) if total > largest else None
+        return rows, _drawn(largest * (total - largest), error) if total > largest else None
 
     def _share(self) -> tuple[tuple[Row, ...], int | None]:
         condition = self._question.share
@@ -431,6 +422,12 @@ class _Asked:
         if target is not None and all(counted((target, place)) for place in columns if place != target):
             return f"any one column, any with '{self._domain.target}', and pairs that were chosen for their dependence"
         return "any one column, and pairs that were chosen for their dependence"
+
+
+def _counted(values: tuple[str, ...], estimate: float, error: float) -> Row:
+    reach, shown = DEVIATIONS * error, max(estimate, 0.0)
+    low, high = _possible(estimate - reach, estimate + reach, low=0.0, high=math.inf, error=error)
+    return Row(values=values, estimate=shown, low=low, high=high, standard_error=error, unbiased=estimate)
 
 
 def _ratio(
