@@ -63,14 +63,13 @@ def otherwise(column: Mapping[str, Any]) -> str:
         }
         parts.append(f"beyond: {beyond.get(str(column.get('outside', 'clamp')), 'refused')}")
     if column.get("kind") in {"categorical", "ordinal", "boolean"}:
-        # As in the domain: unlisted values are "other" where it is declared, and learnt categories always have it.
-        other = column.get("other", column.get("categories") == LEARN)
+        other = _other(column)
         unknown = {
             "other": f"counted together as “{'other' if other is True else other}”",
             "null": "counted as missing",
             "refuse": "row refused",
         }
-        parts.append(f"not listed: {unknown[str(column.get('unknown', 'other' if other else 'refuse'))]}")
+        parts.append(f"not listed: {unknown[_unlisted(column)]}")
     if column.get("kind") in {"numeric", "categorical", "ordinal", "boolean", "date", "datetime"}:
         null = column.get("null", "refuse")
         if isinstance(null, Mapping):
@@ -80,6 +79,16 @@ def otherwise(column: Mapping[str, Any]) -> str:
                 "missing: kept as a separate category" if null == "category" else "missing: row refused"
             )
     return "; ".join(parts) or "–"
+
+
+def _other(column: Mapping[str, Any]) -> Any:  # noqa: ANN401 - true, a text or nothing
+    """The declared "other"; learnt categories always have it."""
+    return column.get("other", column.get("categories") == LEARN)
+
+
+def _unlisted(column: Mapping[str, Any]) -> str:
+    """The treatment of values that are not listed: as in the domain, "other" where it is declared."""
+    return str(column.get("unknown", "other" if _other(column) else "refuse"))
 
 
 def distance_unit(column: Mapping[str, Any]) -> str:
@@ -107,7 +116,7 @@ def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns and the CSV dialect as the preview of a file compares them (preview.js).
 
     `words` are the values that a column may hold, `lower` and `upper` its bounds, and `format` that of its numbers; null where only the service can
-    tell, or numbers are plain.
+    tell, or numbers are plain. `null` is the treatment of a missing value; null where the column is left out, so that nobody reads its values.
     """
     dialect = domain.get("csv") or {}
     return {
@@ -116,7 +125,7 @@ def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
                 "name": column["name"],
                 "kind": column.get("kind"),
                 "holds": holds(column),
-                "null": column.get("null", "refuse"),
+                "null": None if column.get("kind") == "ignored" else column.get("null", "refuse"),
                 "words": _words(column),
                 "specials": column.get("specials", []),
                 "lower": _bound(column, "lower", 0),
@@ -140,7 +149,9 @@ def _words(column: Mapping[str, Any]) -> Sequence[str] | None:
     if "true" in column:
         return [str(column["true"]), str(column["false"])]
     categories = column.get("categories")
-    return None if categories is None or categories == LEARN else [str(word) for word in categories]
+    if categories is None or categories == LEARN or _unlisted(column) == "other":
+        return None
+    return [str(word) for word in categories]
 
 
 def _bound(column: Mapping[str, Any], name: str, place: int) -> float | None:

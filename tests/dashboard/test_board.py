@@ -180,6 +180,18 @@ def test_a_file_is_compared_with_the_declared_columns() -> None:
     other = domain_text.declared_columns({"columns": [learnt, bounded], "csv": {"delimiter": ";"}})
     assert [(one["words"], one["lower"]) for one in other["columns"]] == [(None, None)] * 2
     assert other["dialect"]["delimiter"] == ";"
+    left_out = {"name": "c", "kind": "ignored"}
+    grouped = {"name": "d", "kind": "categorical", "categories": ["A"], "other": True}
+    refusing = {**grouped, "other": "rest", "unknown": "refuse"}
+    read = domain_text.declared_columns(
+        {"columns": [left_out, {"name": "u", "kind": "unit"}, grouped, refusing]}
+    )
+    assert [one["null"] for one in read["columns"]] == [None, "refuse", "refuse", "refuse"], (
+        "nobody reads what is left out"
+    )
+    assert [one["words"] for one in read["columns"]] == [None, None, None, ["A"]], (
+        "words that are not listed are other"
+    )
     assert domain_text.previewed(DOMAIN) == declared
     assert domain_text.previewed(images(unit="who").to_json()) == {
         "images": {"height": 5, "width": 6, "channels": 1, "labels": list("0123456789"), "unit": "who"}
