@@ -17,6 +17,8 @@ from pyarrow import csv, parquet
 
 import understudy
 from core.data.intake.clean_rows import clean_rows
+from core.plan.domain.calendar import DATE_RESOLUTIONS, DATETIME_RESOLUTIONS, day_number, second_number
+from core.plan.domain.columns import TimeColumn
 from core.plan.domain.table import TableDomain
 from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client, Conflict, InputUnusable, InvalidInput, NotFound, Refused, TooLarge
@@ -279,13 +281,58 @@ def test_a_condition_on_no_column_suggests_one() -> None:
     )
 
 
-def test_a_fake_time_keeps_the_resolution() -> None:
-    at = {"name": "at", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-01-03T23:59:59"}
-    for resolution, kept in {"hour": (0, 0), "minute": (None, 0)}.items():
-        drawn = [
-            row["at"]
-            for row in fake_rows(fake_columns({"columns": [at | {"resolution": resolution}]}), 99, {})
-        ]
-        assert {moment.second for moment in drawn} == {kept[1]}
-        assert ({moment.minute for moment in drawn} == {0}) == (kept[0] == 0)
-        assert max(moment.day for moment in drawn) == 3
+@pytest.mark.parametrize("resolution", DATETIME_RESOLUTIONS)
+@pytest.mark.parametrize("kind", ["date", "datetime"])
+def test_a_fake_time_is_one_that_the_resolution_keeps_apart(kind: str, resolution: str) -> None:
+    if kind == "date" and resolution not in DATE_RESOLUTIONS:
+        return
+    clock = ("", "") if kind == "date" else ("T09:20:30", "T17:40:10")
+    bounds = {"lower": f"2020-02-10{clock[0]}", "upper": f"2023-03-03{clock[1]}"}
+    column = {"name": "at", "kind": kind, "resolution": resolution, "format": "%Y-%m", **bounds}
+    empty = {"schema": "understudy.domain/1", "target": None, "privacy_unit": None}
+    declared = TableDomain.from_json({**empty, "columns": [column]}).columns[0]
+    assert isinstance(declared, TimeColumn)
+    points = declared.grid.points(np.arange(declared.grid.ticks))
+    number = day_number if kind == "date" else second_number
+    drawn = {row["at"].isoformat() for row in fake_rows(fake_columns({"columns": [column]}), 2000, {})}
+    taken = np.array([number(moment) for moment in drawn])
+    assert np.isin(taken, points).all()
+    assert len(points) > 200 or len(drawn) == len(points), "each comes"
+
+
+def test_times_at_a_distance_keep_the_resolution_too() -> None:
+    sent = {
+        "name": "sent",
+        "kind": "datetime",
+        "lower": "2020-01-01T00:20:30",
+        "upper": "2020-01-05T12:00:00",
+        "resolution": "hour",
+    }
+    came = {
+        "name": "came",
+        "kind": "datetime",
+        "lower": "2019-12-31T23:20:30",
+        "upper": "2020-01-06T12:00:00",
+        "resolution": "hour",
+    }
+    seen = {
+        "name": "seen",
+        "kind": "date",
+        "lower": "2020-01-01",
+        "upper": "2020-01-09",
+        "difference": {"from": "sent", "upper": 2},
+    }
+    document = {"columns": [sent, {**came, "difference": {"from": "sent", "upper": 40}}, seen]}
+    domain = {"schema": "understudy.domain/1", "target": None, "privacy_unit": None, **document}
+    TableDomain.from_json(domain)
+    columns = fake_columns(domain)
+    rows = [*fake_rows(columns, 500, {}), *fake_rows(columns, 500, {"seen": "2020-01-03"})]
+    assert {(row[name].minute, row[name].second) for row in rows for name in ("sent", "came")} == {(20, 30)}
+    assert max(row["came"] for row in rows).isoformat() <= "2020-01-06T11:20:30"
+    assert {row["sent"].day for row in rows[500:]} == {1, 2, 3}
+
+
+def test_fakes_of_decimals_lie_within_bounds_that_have_more() -> None:
+    column = {"name": "x", "kind": "numeric", "type": "real", "decimals": 1, "lower": 0.04, "upper": 0.46}
+    rows = fake_rows(fake_columns({"columns": [column]}), 300, {})
+    assert {row["x"] for row in rows} == {0.1, 0.2, 0.3, 0.4}

@@ -7,10 +7,11 @@ import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, Final
 
 from understudy.documents import Json
+from understudy.dummies.time_grids import moment_of, seconds_of, time_grid
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 
@@ -96,8 +97,8 @@ def _column(column: Json, by_name: Mapping[Any, Json]) -> FakeColumn:
         return fake
     start = by_name[difference["from"]]
     apart = _distance(column, difference)
-    unit = _UNITS.get("day" if column["kind"] == "date" else str(column.get("resolution")), 1)
-    begun, ended = _mover(start, unit), _mover(column, unit)
+    second = 1 if column["kind"] == "numeric" else seconds_of(column)
+    begun, ended = _mover(start, second), _mover(column, second)
 
     def end(value: Any) -> Any:  # noqa: ANN401 - a value of the column
         missed = may_miss and start.get("null") != "category" and _COINS.random() < _RARE
@@ -137,16 +138,14 @@ def _mover(column: Json, unit: int) -> Callable[[Any, float], Any]:
             )
 
         return add
-    if column["kind"] == "date":
-        first, last = date.fromisoformat(edges[0]), date.fromisoformat(edges[-1])
+    grid, is_date = time_grid(column, (edges[0], edges[-1])), column["kind"] == "date"
 
-        def on_day(value: Any, apart: float) -> date:  # noqa: ANN401
-            day = date.fromisoformat(str(value)[:_DAY])
-            return min(max(day + timedelta(days=apart), first), last)
+    def shift(value: Any, apart: float) -> Any:  # noqa: ANN401
+        start = moment_of(str(value)[:_DAY] if is_date else str(value))
+        found = grid.from_then_on(start + timedelta(seconds=unit * apart))
+        return found.date() if is_date else found
 
-        return on_day
-    begin, end = _moment(edges[0]), _moment(edges[-1])
-    return lambda value, apart: min(max(_moment(str(value)) + timedelta(seconds=unit * apart), begin), end)
+    return shift
 
 
 Read = tuple[str, tuple[str, ...], Draw]
@@ -166,13 +165,12 @@ def _numeric(column: Json) -> Read:
     if not (math.isfinite(lower) and math.isfinite(upper)):
         raise ValueError
     integer = column["type"] == "integer"
-    digits = column.get("decimals")
+    is_continuous = not integer and column.get("decimals") is None
+    scale = 1 if integer or is_continuous else 10 ** int(column["decimals"])
+    first, last = _whole_ticks(lower, upper, scale)
 
     def ordinary() -> float:
-        if integer:
-            return _COINS.randint(int(lower), int(upper))
-        drawn = _COINS.uniform(lower, upper)
-        return drawn if digits is None else round(drawn, digits)
+        return _COINS.uniform(lower, upper) if is_continuous else _COINS.randint(first, last) / scale
 
     def draw() -> float:
         special = bool(specials) and _COINS.random() < _RARE
@@ -180,6 +178,12 @@ def _numeric(column: Json) -> Read:
         return int(found) if integer else float(found)
 
     return "integer" if integer else "real", (), draw
+
+
+def _whole_ticks(lower: float, upper: float, scale: int) -> tuple[int, int]:
+    """The first and the last multiple of `1 / scale` within bounds; the product of a bound and the scale may be rounded beyond it."""
+    first, last = round(lower * scale), round(upper * scale)
+    return first + (first / scale < lower), last - (last / scale > upper)
 
 
 def _labels(column: Json) -> Read:
@@ -200,27 +204,18 @@ def _boolean(column: Json) -> Read:
 
 
 def _time(column: Json) -> Read:
-    date_only = column["kind"] == "date"
-    clock = "" if date_only else "T00:00:00"
-    edges = _ends(column, otherwise=(f"2000-01-01{clock}", f"2029-12-31{clock}"))
-    if date_only:
-        first, last = date.fromisoformat(edges[0]), date.fromisoformat(edges[1])
-        days = (last - first).days
-        return "date", (), lambda: first + timedelta(days=_COINS.randint(0, days))
-    begin, end = _moment(edges[0]), _moment(edges[1])
-    unit = _UNITS.get(column.get("resolution", "second"), 1)
-    units = int((end - begin).total_seconds()) // unit
-    return "datetime", (), lambda: begin + timedelta(seconds=unit * _COINS.randint(0, units))
+    is_date = column["kind"] == "date"
+    clock = "" if is_date else "T00:00:00"
+    grid = time_grid(column, _ends(column, otherwise=(f"2000-01-01{clock}", f"2029-12-31{clock}")))
+
+    def draw() -> date:
+        moment = grid.moment(_COINS.randrange(grid.count))
+        return moment.date() if is_date else moment
+
+    return column["kind"], (), draw
 
 
 _DAY: Final = len("2024-05-31")
-_UNITS: Final = {"minute": 60, "hour": 3600, "day": 86400}
-"""Seconds of the resolutions that fakes keep, from the lower bound on; coarser ones are drawn to the second."""
-
-
-def _moment(text: str) -> datetime:
-    """A moment without a zone, like those of the domain."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC).replace(tzinfo=None)
 
 
 _READERS: Final[Mapping[str, Callable[[Json], Read]]] = {

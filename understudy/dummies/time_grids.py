@@ -1,0 +1,87 @@
+"""The dates and times that a declared resolution keeps apart: those that a release can hold.
+
+Weeks and shorter units count from the lower bound. Months, quarters and years begin where the calendar says, and the first of them is the
+lower bound itself.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from understudy.documents import Json
+
+_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
+"""Seconds of the units that are all equally long."""
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_YEAR: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeGrid:
+    """The moments of a column, increasing; those of dates are at midnight.
+
+    Attributes:
+        first: the lower bound.
+        width: the time between two moments, where all are equally far apart.
+        count: how many there are.
+        starts: all moments, where they are not.
+    """
+
+    first: datetime
+    width: timedelta
+    count: int
+    starts: tuple[datetime, ...] = ()
+
+    def moment(self, place: int) -> datetime:
+        """Return a moment by its place."""
+        return self.starts[place] if self.starts else self.first + place * self.width
+
+    def from_then_on(self, moment: datetime) -> datetime:
+        """Return the first moment that is not earlier than another, or the last moment. All are equally far apart."""
+        place = -((self.first - moment) // self.width)
+        return self.moment(min(max(place, 0), self.count - 1))
+
+
+def seconds_of(column: Json) -> int:
+    """Return the seconds of a unit in which the distance of a date or time is counted.
+
+    Args:
+        column: a column of dates or times.
+    """
+    return _UNITS["day"] if column["kind"] == "date" else _UNITS[column.get("resolution", "second")]
+
+
+def time_grid(column: Json, ends: tuple[str, str]) -> TimeGrid:
+    """Return the moments of a column of dates or times.
+
+    Args:
+        column: the column.
+        ends: its bounds.
+
+    Raises:
+        ValueError: the bounds are reversed or no times, or there is no such resolution.
+    """
+    first, last = (moment_of(text) for text in ends)
+    resolution = column.get("resolution", "day" if column["kind"] == "date" else "second")
+    if first > last or resolution not in _UNITS | _MONTHS:
+        raise ValueError
+    if resolution in _UNITS:
+        width = timedelta(seconds=_UNITS[resolution])
+        return TimeGrid(first=first, width=width, count=(last - first) // width + 1)
+    months = (moment.year * _YEAR + moment.month - 1 for moment in (first, last))
+    begun = [
+        datetime(month // _YEAR, month % _YEAR + 1, 1)  # noqa: DTZ001 - like those of the domain
+        for month in range(next(months), next(months) + 1)
+        if month % _MONTHS[resolution] == 0
+    ]
+    starts = (first, *(start for start in begun if first < start <= last))
+    return TimeGrid(first=first, width=timedelta(), count=len(starts), starts=starts)
+
+
+def moment_of(text: str) -> datetime:
+    """Return a moment without a zone, like those of the domain.
+
+    Args:
+        text: ISO 8601.
+    """
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).replace(tzinfo=None)
