@@ -26,7 +26,9 @@ from understudy.publication import (
     smallest_budget,
 )
 from understudy.quote_labels import quote_lines
+from understudy.results.budgets import Statement
 from understudy.results.datasets import Dataset
+from understudy.results.jobs import Quote
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploads import UploadNote
 
@@ -281,7 +283,7 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
     ordered: Job | None = None
     try:
         ordered = analyst.order_job(dataset.id, **order.terms, grant_id=grant_id)
-        screen.say(f"Job {ordered.id} ordered; its charge is reserved.")
+        screen.say(f"Job {ordered.id} ordered; its charge is reserved. {cancelling_line(quote)}")
         return watch(analyst, ordered, screen)
     except KeyboardInterrupt:
         for job in unanswered(analyst, dataset) if ordered is None else (ordered,):
@@ -295,6 +297,20 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
         )
         screen.say(f"{state}: run `understudy status` once the service answers again.")
         raise
+
+
+def cancelling_line(quote: Quote) -> str:
+    """Say what cancelling the ordered job costs: what has begun is charged, and without steps that is everything.
+
+    Args:
+        quote: of the order.
+    """
+    charged = (
+        "the whole order is charged."
+        if quote.document.get("steps") == 0
+        else "what has begun is charged: its measurements at once, its steps in twentieths."
+    )
+    return f"Ctrl-C cancels it, at no cost until it reads the rows. From then on {charged}"
 
 
 def unanswered(analyst: Client, dataset: Dataset) -> tuple[Job, ...]:
@@ -329,20 +345,50 @@ def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
 
 
 def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
-    """Cancel a job, and give its worker a moment to settle the charge.
+    """Cancel a job, give its worker a moment to settle the charge, and say what was charged.
 
     Args:
         analyst: a client of who ordered it.
         ordered: the job.
         screen: receives progress messages.
     """
-    screen.say(f"Cancelling job {ordered.id}; the ledger keeps the steps that were begun.")
-    with suppress(Refused, ServiceUnreachable):
-        job = analyst.cancel_job(ordered.id)
+    screen.say(f"Cancelling job {ordered.id} ...")
+    where = f"`understudy ledger {ordered.dataset_id}`"
+    try:
+        job = ordered
+        with suppress(Refused):  # it has ended
+            job = analyst.cancel_job(ordered.id)
         deadline = time.monotonic() + CANCEL_SECONDS
         while not job.ended and time.monotonic() < deadline:
             time.sleep(CANCEL_LOOK_SECONDS)
             job = analyst.read_job(ordered.id)
+        if job.ended:
+            screen.say(charge_line(job, analyst.read_ledger(job.dataset_id)))
+        else:
+            screen.say(f"Job {job.id} has not stopped yet; {where} will say what it is charged.")
+    except (Refused, ServiceUnreachable):
+        screen.say(f"The service does not answer; {where} says what job {ordered.id} was charged.")
+
+
+def charge_line(job: Job, statement: Statement) -> str:
+    """Say what an ended job was charged.
+
+    Args:
+        job: the job.
+        statement: the ledger that it charges.
+    """
+    reserved, *later = [entry for entry in statement.entries if entry.get("job_id") == job.id]
+    last = later[-1] if later else reserved
+    epsilon, delta = float(last["epsilon"]), float(last["delta"])
+    if last["kind"] == "VOIDED" or epsilon == 0:
+        charged = "nothing was charged"
+    else:
+        whole = ", the whole order" if epsilon == float(reserved["epsilon"]) else ""
+        charged = f"charged: epsilon {epsilon:g}, delta {delta:g}{whole}"
+    if job.state == "cancelled":
+        return f"Job {job.id} was cancelled; {charged}."
+    release = "" if job.release_id is None else f" `understudy status {job.id}` names its release."
+    return f"Job {job.id} had {job.state} before; {charged}.{release}"
 
 
 def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Screen) -> Published:

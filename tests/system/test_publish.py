@@ -303,6 +303,7 @@ def test_ctrl_c_cancels_the_job_and_the_ledger_keeps_what_was_begun(
     said, _ = process.communicate(timeout=600)
     assert process.returncode == 130, said
     assert "Cancelling job" in said
+    assert "was cancelled; charged: epsilon " in said
     with shared_up.connection.client("analyst") as analyst:
         job = analyst.list_jobs()[0]
         statement = analyst.read_ledger(job.dataset_id)

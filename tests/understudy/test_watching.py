@@ -16,6 +16,23 @@ from understudy.table_files import TableFiles
 DONE = JOB | {"state": "succeeded", "release_id": "r"}
 RELEASE = {"id": "r", "job_id": "j", "dataset_id": "d"}
 CANCELLED = JOB | {"state": "cancelled"}
+
+
+def _ledger(*moves: tuple[str, str]) -> httpx.Response:
+    """The ledger of a dataset on which the job `j` reserved epsilon 0.5, and another job moves after it."""
+    entries = [
+        {"job_id": job, "kind": kind, "epsilon": epsilon, "delta": "0.000001"}
+        for job, kind, epsilon in [
+            ("j", "RESERVED", "0.5"),
+            *(("j", *move) for move in moves),
+            ("k", "SETTLED", "0.1"),
+        ]
+    ]
+    nothing = {"epsilon": "0", "delta": "0"}
+    statement = {"spent": nothing, "reserved": nothing, "cap": None, "carried_by": None, "entries": entries}
+    return httpx.Response(200, json=statement)
+
+
 QUOTE = httpx.Response(200, json={"fits": True, "refusal": None})
 
 
@@ -72,10 +89,97 @@ def training(
 
 def test_who_interrupts_the_watching_cancels_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     script, _, ended = training(
-        monkeypatch, QUOTE, httpx.Response(202, json=JOB), INTERRUPT, httpx.Response(200, json=CANCELLED)
+        monkeypatch,
+        QUOTE,
+        httpx.Response(202, json=JOB),
+        INTERRUPT,
+        httpx.Response(200, json=CANCELLED),
+        _ledger(("VOIDED", "0.5")),
     )
     assert ended.type is KeyboardInterrupt
-    assert script.requests[-1].url.path == "/v1/jobs/j/cancel"
+    assert [request.url.path for request in script.requests[3:]] == [
+        "/v1/jobs/j/cancel",
+        "/v1/datasets/d/ledger",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        ([("VOIDED", "0.500000")], "Job j was cancelled; nothing was charged."),
+        ([("SPENT", "0.500000"), ("SETTLED", "0")], "Job j was cancelled; nothing was charged."),
+        (
+            [("SPENT", "0.500000"), ("SETTLED", "0.250000")],
+            "Job j was cancelled; charged: epsilon 0.25, delta 1e-06.",
+        ),
+        (
+            [("SPENT", "0.500000"), ("SETTLED", "0.500000")],
+            "Job j was cancelled; charged: epsilon 0.5, delta 1e-06, the whole order.",
+        ),
+    ],
+)
+def test_who_cancels_learns_what_was_charged(
+    monkeypatch: pytest.MonkeyPatch, moves: list[tuple[str, str]], told: str
+) -> None:
+    _, screen, _ = training(
+        monkeypatch, QUOTE, httpx.Response(202, json=JOB), INTERRUPT,
+        httpx.Response(200, json=JOB | {"state": "running"}), httpx.Response(200, json=CANCELLED), _ledger(*moves),
+    )  # fmt: skip
+    assert screen.lines[-2:] == ["Cancelling job j ...", told]
+
+
+def test_a_job_that_was_done_before_its_cancelling_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = httpx.Response(409, json={"code": "job-ended", "detail": "The job has succeeded.", "status": 409})
+    _, screen, _ = training(
+        monkeypatch, QUOTE, httpx.Response(202, json=JOB), INTERRUPT, late, httpx.Response(200, json=DONE),
+        _ledger(("SPENT", "0.5")),
+    )  # fmt: skip
+    assert screen.lines[-1] == (
+        "Job j had succeeded before; charged: epsilon 0.5, delta 1e-06, the whole order. `understudy status j` names its release."
+    )
+
+
+def test_a_job_that_does_not_stop_leaves_a_way_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("understudy.publishing.CANCEL_SECONDS", 0)
+    _, screen, _ = training(
+        monkeypatch, QUOTE, httpx.Response(202, json=JOB), INTERRUPT, httpx.Response(200, json=JOB)
+    )
+    assert screen.lines[-1] == "Job j has not stopped yet; `understudy ledger d` will say what it is charged."
+    gone = [httpx.ConnectError("refused") for _ in range(12)]
+    _, screen, _ = training(monkeypatch, QUOTE, httpx.Response(202, json=JOB), INTERRUPT, *gone)
+    assert (
+        screen.lines[-1] == "The service does not answer; `understudy ledger d` says what job j was charged."
+    )
+
+
+@pytest.mark.parametrize(
+    ("quote", "told"),
+    [
+        ({"steps": 0}, "From then on the whole order is charged."),
+        (
+            {"steps": 500},
+            "From then on what has begun is charged: its measurements at once, its steps in twentieths.",
+        ),
+        ({}, "From then on what has begun is charged: its measurements at once, its steps in twentieths."),
+    ],
+)
+def test_an_order_says_what_cancelling_costs(
+    monkeypatch: pytest.MonkeyPatch, quote: dict[str, int], told: str
+) -> None:
+    quoted = httpx.Response(200, json={"fits": True, "refusal": None, **quote})
+    _, screen, _ = training(
+        monkeypatch,
+        quoted,
+        httpx.Response(202, json=JOB),
+        INTERRUPT,
+        httpx.Response(200, json=CANCELLED),
+        _ledger(),
+    )
+    assert (
+        "Job j ordered; its charge is reserved. Ctrl-C cancels it, at no cost until it reads the rows. "
+        + told
+        in screen.lines
+    )
 
 
 def test_who_interrupts_the_order_itself_cancels_what_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,11 +187,12 @@ def test_who_interrupts_the_order_itself_cancels_what_arrived(monkeypatch: pytes
     others = [JOB | {"id": "other", "dataset_id": "e"}, CANCELLED | {"id": "ended"}]
     listed = httpx.Response(200, json={"items": [JOB, *others]})
     script, screen, ended = training(
-        monkeypatch, QUOTE, INTERRUPT, listed, httpx.Response(200, json=CANCELLED)
+        monkeypatch, QUOTE, INTERRUPT, listed, httpx.Response(200, json=CANCELLED), _ledger(("VOIDED", "0.5"))
     )
     assert ended.type is KeyboardInterrupt
-    assert [request.url.path for request in script.requests[2:]] == ["/v1/jobs", "/v1/jobs/j/cancel"]
-    assert "Cancelling job j" in screen.lines[-1]
+    paths = [request.url.path for request in script.requests[2:]]
+    assert paths == ["/v1/jobs", "/v1/jobs/j/cancel", "/v1/datasets/d/ledger"]
+    assert screen.lines[-2:] == ["Cancelling job j ...", "Job j was cancelled; nothing was charged."]
 
 
 def test_a_service_that_does_not_answer_any_more_leaves_a_way_to_look(
