@@ -133,15 +133,18 @@ def _words(column: LabelColumn, condition: Condition) -> Mask:
 
 
 def _word(column: LabelColumn, value: str) -> int:
-    if value in column.words:
-        return column.words.index(value)
+    code = column.code_of(value)
+    if code is not None:
+        return code
     if value.lower() in _MISSING_WORDS and column.null_code is not None:
         return column.null_code
     near = nearest(value, column.words)
+    hint = f"Did you mean '{near}'? " if near else ""
+    if not near and column.kind == "ordinal":
+        hint = f"It has '{column.labels[0]}' to '{column.labels[-1]}'. "
     raise QuestionInvalid(
         f"A value of the question is not declared for '{column.name}'.",
-        remedy=(f"Did you mean '{near}'? " if near else "")
-        + "Write it exactly as the domain does; `missing` selects missing values.",
+        remedy=hint + "Write it exactly as the domain does; `missing` selects missing values.",
         column=column.name,
     )
 

@@ -107,9 +107,10 @@ def _code(column: Modelled, value: object) -> int:
         return column.null_code
     if isinstance(column, LabelColumn):
         word = _word(column, value)
-        if word not in column.words:
+        code = None if word is None else column.code_of(word)
+        if code is None:
             raise impossible
-        return column.words.index(word)
+        return code
     try:
         number, array = _number(column, value)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

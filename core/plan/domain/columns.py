@@ -302,6 +302,23 @@ class LabelColumn(ModelledColumn):
         """The listed values and the text for "other"."""
         return self.labels if self.other is None else (*self.labels, self.other)
 
+    def code_of(self, word: str) -> int | None:
+        """The code of a word; None if it is not declared. A number may lack zeros at its beginning (7 for 07) where one word alone is that number."""
+        if word in self.words:
+            return self.words.index(word)
+        if not _is_whole(word):
+            return None
+        alike = [
+            code
+            for code, one in enumerate(self.words)
+            if _is_whole(one) and one.lstrip("0") == word.lstrip("0")
+        ]
+        return alike[0] if len(alike) == 1 else None
+
+
+def _is_whole(word: str) -> bool:
+    return word.isascii() and word.isdecimal()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredColumn:

@@ -90,6 +90,8 @@ def test_a_condition_may_fix_a_weekday(rules: list[dict[str, Any]]):
     where = {"seen.weekday": "Monday", "seen.hour": "03", "ward": "A"}
     rows = [row for batch in sampler.batches_where(50, where) for row in batch.to_pylist()]
     assert {(row["seen"].weekday(), row["seen"].hour, row["ward"]) for row in rows} == {(0, 3, "A")}
+    (row,) = (row for batch in sampler.batches_where(1, {"seen.hour": 7}) for row in batch.to_pylist())
+    assert row["seen"].hour == 7
     # Bins of May have no admission of a month that lies outside of them.
     with pytest.raises(ConditionTooRare):
         next(sampler.batches_where(5, {"admitted": "2018-03-07", "admitted.month": "December"}))

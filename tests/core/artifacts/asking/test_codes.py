@@ -13,9 +13,11 @@ DOMAIN = table(
     {"name": "seen", "kind": "date", "lower": "2020-01-01", "upper": "2020-12-31", "resolution": "month", "edges": ["2020-01-01", "2020-04-01", "2020-10-01", "2020-12-31"]},
     {"name": "grade", "kind": "ordinal", "levels": ["low", "middle", "high"], "null": "category"},
     {"name": "ward", "kind": "categorical", "categories": ["A", "missing"], "other": "elsewhere", "null": "category"},
+    {"name": "began", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-12-31T23:00:00", "resolution": "hour", "patterns": ["hour", "weekday"]},
+    {"name": "floor", "kind": "categorical", "categories": ["01", "1", "02", "A"]},
     {"name": "size", "kind": "numeric", "type": "integer", "lower": 3, "upper": 5},
 )  # fmt: skip
-COLUMNS = {column.name: column for column in DOMAIN.modelled}
+COLUMNS = {column.name: column for column in DOMAIN.coded}
 
 
 def codes(name, *values, is_range=False):
@@ -50,6 +52,9 @@ def test_codes_are_called_by_their_values():
         ("grade", ("missing", "high"), False, [2, 3], False),
         ("ward", ("missing",), False, [1], False),
         ("ward", ("NULL", "elsewhere"), False, [2, 3], False),
+        ("began.hour", ("7", "9"), True, [7, 8, 9], False),
+        ("began.hour", ("0", "007", "23"), False, [0, 7, 23], False),
+        ("floor", ("1", "2"), False, [1, 2], False),
         ("size", ("4", "9"), True, [1, 2], False),
     ],
 )
@@ -73,12 +78,26 @@ def test_a_condition_means_these_codes(name, values, is_range, expected, is_wide
         ("ward", ("A", "elsewhere"), True),
         ("ward", ("a",), False),
         ("size", ("null",), False),
+        ("began.hour", ("24",), False),
+        ("floor", ("001",), False),
         ("size", ("1e400",), False),
     ],
 )
 def test_what_a_column_cannot_be_is_refused(name, values, is_range):
     with pytest.raises(QuestionInvalid, match=name):
         codes(name, *values, is_range=is_range)
+
+
+def test_a_refusal_names_what_a_column_can_be():
+    with pytest.raises(QuestionInvalid) as refused:
+        codes("began.weekday", "monday")
+    assert refused.value.remedy.startswith("Did you mean 'Monday'? ")
+    with pytest.raises(QuestionInvalid) as refused:
+        codes("began.hour", "7:00")
+    assert refused.value.remedy.startswith("It has '00' to '23'. ")
+    with pytest.raises(QuestionInvalid) as refused:
+        codes("ward", "cellar")
+    assert refused.value.remedy.startswith("Write it exactly as the domain does")
 
 
 def test_a_mean_takes_middles_and_leaves_out_what_is_no_number():
