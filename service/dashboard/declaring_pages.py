@@ -105,13 +105,7 @@ def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 
 def _order(form: Form, domain: dict[str, Any]) -> DatasetOrder:
-    size = form.number(SIZE)
-    return order(
-        DatasetOrder,
-        name=form.text("name"),
-        declared_size=int(size) if size is not None and size.is_integer() else size,
-        domain=domain,
-    )
+    return order(DatasetOrder, name=form.text("name"), declared_size=form.whole(SIZE), domain=domain)
 
 
 def _document(form: Form) -> dict[str, Any]:

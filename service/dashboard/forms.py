@@ -4,6 +4,7 @@ A form is turned into the API's own request model, so both follow the same valid
 fields and never echo submitted values.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from email.message import Message
 from typing import Any, Final, TypeVar
@@ -18,6 +19,10 @@ from service.problem import MalformedRequest
 
 MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 200
+
+_WHOLE: Final = re.compile(
+    r"[0-9]{1,15}|[0-9]{1,3}([ \u00a0\u2009\u202f,'\u2019])[0-9]{3}(?:\1[0-9]{3}){0,3}"
+)
 
 Order = TypeVar("Order", bound=BaseModel)
 
@@ -74,6 +79,22 @@ class Form:
             raise FormInvalid(
                 f"The field “{_shown(name)}” is not a number.", remedy="Enter a number such as 0.5 or 1e-6."
             ) from None
+
+    def whole(self, name: str) -> int | None:
+        """A whole number; one sort of spaces, apostrophes or commas may group its thousands, as pages write them. A point may not.
+
+        Raises:
+            FormInvalid: Not a whole number.
+        """
+        found = self.text(name)
+        if found is None:
+            return None
+        if _WHOLE.fullmatch(found) is None:
+            raise FormInvalid(
+                f"The field “{_shown(name)}” is not a whole number.",
+                remedy="Enter it without decimals and without a point, such as 2500 or 2 500.",
+            )
+        return int(re.sub(r"[^0-9]", "", found))
 
     def identity(self, name: str) -> UUID | None:
         """An id.

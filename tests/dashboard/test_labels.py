@@ -137,6 +137,23 @@ def test_forms_are_read_strictly() -> None:
         assert "nan" not in refusal.value.detail
 
 
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [("2500", 2500), ("2 500", 2500), ("2,500", 2500), ("2\u202f500", 2500), ("1\u00a0234\u00a0567", 1_234_567), ("12'500", 12_500), ("", None)],
+)  # fmt: skip
+def test_a_whole_number_may_have_its_thousands_grouped(sent: str, read: int | None) -> None:
+    assert Form({"declared_size": [sent]}).whole("declared_size") == read
+
+
+@pytest.mark.parametrize(
+    "sent", ["2.5", "2.500", "2,5", "25,00", "2,500 000", "2,500.0", "1 2500", "-5", "many", "9" * 5000, "٣"]
+)
+def test_what_is_no_whole_number_is_refused_with_examples_that_are(sent: str) -> None:
+    with pytest.raises(FormInvalid, match="The field “declared size” is not a whole number") as refusal:
+        Form({"declared_size": [sent]}).whole("declared_size")
+    assert refusal.value.remedy == "Enter it without decimals and without a point, such as 2500 or 2 500."
+
+
 def test_columns_in_words() -> None:
     columns = {column["name"]: column for column in DOMAIN["columns"]}  # type: ignore[index]
     assert holds(columns["age"]) == "0 to 99"
