@@ -11,6 +11,8 @@ SELECTION = "selection"
 MODEL = "model"
 NEARLY = 0.999
 """What is left is rounded down, and a price in millionths rounded up."""
+FEMTO, FEMTO_PLACES = 10**15, 15
+"""Charges of delta are whole multiples of 1e-15."""
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, and train nothing."""
 NO_EXPECTATION = {
@@ -243,12 +245,26 @@ def refused_by_cap(quote: Quote) -> str:
         quote: the quote, refused with `budget-refused`.
     """
     left, epsilon, guarantee = take(quote.document, "remaining_epsilon_after", "epsilon", "guarantee")
+    basic = quote.document.get("filters", {}).get("basic")
+    costs = f"It costs epsilon {epsilon['reported']:.4g}"
+    if basic is not None and basic["used"] <= basic["capacity"]:
+        return f"{costs} and delta {guarantee['delta']:.4g}. {_free_delta(quote.document)}"
     if epsilon["reported"] > left:
-        return f"It costs epsilon {epsilon['reported']:.4g}, and the dataset's cap has {left:.4g} left for one more order"
+        return f"{costs}, and the dataset's cap has {left:.4g} left for one more order"
     return (
-        f"It costs epsilon {epsilon['reported']:.4g} and delta {guarantee['delta']:.4g}; of the dataset's cap epsilon {left:.4g} is"
-        " left for one more order at a smaller delta"
+        f"{costs} and delta {guarantee['delta']:.4g}; of the dataset's cap epsilon {left:.4g} is left for one more order at a"
+        " smaller delta"
     )
+
+
+def _free_delta(document: Json) -> str:
+    """Say which delta basic composition has left for an order whose epsilon fits."""
+    basic = document["filters"]["basic"]
+    before = basic["used_delta"] - document["charge"]["delta_femtos"] / FEMTO
+    free = round(basic["capacity_delta"] - before, FEMTO_PLACES)
+    half = ", half of the cap's delta" if len(document["filters"]) > 1 else ""
+    has = f"delta {free:.4g}" if free > 0 else "no delta"
+    return f"The dataset's cap has {has} left: the deltas of all orders may add up to {basic['capacity_delta']:.4g}{half}"
 
 
 def room_lines(quote: Quote) -> list[str]:

@@ -33,6 +33,12 @@ def _largest(cap: Cap, charges: tuple[Charge, ...]) -> float:
     return low * _GRAIN
 
 
+def remaining_femtos(cap: Cap, charges: Sequence[Charge]) -> int:
+    """Return the delta that the basic filter has left, in 1e-15; 0 if none."""
+    basic = admit(cap, charges).rooms["basic"]
+    return max(0, (basic.capacity_femtos or 0) - (basic.used_femtos or 0))
+
+
 def job_delta(granted: float) -> float | None:
     """Return the delta of the job for which a grant with this delta is requested: the half that the basic filter of the default rule has.
 

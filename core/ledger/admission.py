@@ -6,7 +6,7 @@ from typing import Final
 
 from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Admission, Cap, Room, admit
-from core.dp.remaining import remaining_epsilon
+from core.dp.remaining import remaining_epsilon, remaining_femtos
 from core.errors import BudgetRefused
 from core.ledger.errors import CapBelowSpent
 
@@ -106,8 +106,7 @@ def _refusal_text(cap: Cap, in_force: Charge, request: Charge, payer: str) -> st
     if request.epsilon_micros > left * MICRO:
         return f"This order costs epsilon {asked}, and {payer} has {left:.4g} left for one more order."
     # Enough epsilon at the usual delta: this order's own delta, or the shape of its mechanism, does not fit.
-    basic = admit(cap, [in_force]).rooms[BASIC]
-    free = max(0, (basic.capacity_femtos or 0) - (basic.used_femtos or 0))
+    free = remaining_femtos(cap, [in_force])
     return (
         f"This order costs epsilon {asked} and delta {delta}. Of {payer}, delta {decimal_text(free, FEMTO)} is left, and epsilon"
         f" {left:.4g} for one more order at delta {cap.default_job_delta():g}."

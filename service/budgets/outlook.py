@@ -12,9 +12,9 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.db.tables.grant import Grant
-from core.dp.charge import Charge
+from core.dp.charge import FEMTO, Charge
 from core.dp.filters import Admission, AdmissionRule, Cap, admit
-from core.dp.remaining import gaussian_charge, remaining_epsilon
+from core.dp.remaining import gaussian_charge, remaining_epsilon, remaining_femtos
 from core.errors import BudgetRefused, Conflict
 from core.ledger import ledger_queries, repository
 from core.ledger.errors import GrantRefused, PopulationFrozen
@@ -49,6 +49,7 @@ class Bound:
             "delta": self.cap.delta,
             "fits": self.after.admitted,
             "carried_by": self.after.carried_by,
+            "remaining_delta": remaining_femtos(self.cap, [self.standing]) / FEMTO,
             "remaining_epsilon": remaining_epsilon(self.cap, [self.standing]),
             "remaining_epsilon_after": remaining_epsilon(self.cap, counted),
         }

@@ -87,7 +87,12 @@ class BoundView(BaseModel):
     carried_by: str | None = Field(
         description="The admitting filter with the most budget left after the job."
     )
-    remaining_epsilon: float = Field(description="The largest epsilon that one more job can have now.")
+    remaining_delta: float = Field(
+        description="The delta that basic composition has left for jobs. Under the rule filters it has half of the whole delta."
+    )
+    remaining_epsilon: float = Field(
+        description="The largest epsilon that one more job at the default delta can have now."
+    )
     remaining_epsilon_after: float = Field(description="The same after this job is reserved.")
 
 

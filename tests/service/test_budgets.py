@@ -142,6 +142,7 @@ def test_one_more_job_is_told_under_the_cap_and_under_the_grant(world: World) ->
         "delta": 1e-5,
         "fits": True,
         "carried_by": "basic",
+        "remaining_delta": 1e-5,
         "remaining_epsilon": 2.0,
         "remaining_epsilon_after": 1.5,
     }
@@ -151,6 +152,7 @@ def test_one_more_job_is_told_under_the_cap_and_under_the_grant(world: World) ->
         "delta": 1e-5,
         "fits": True,
         "carried_by": "basic",
+        "remaining_delta": 1e-5,
         "remaining_epsilon": 0.75,
         "remaining_epsilon_after": 0.25,
     }

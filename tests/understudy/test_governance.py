@@ -22,14 +22,14 @@ REQUEST = {
 }  # fmt: skip
 BUDGET = {
     "cap": {"epsilon": 2.0, "delta": 1e-5},
-    "spent": {"epsilon": "0", "delta": "0"},
+    "spent": {"epsilon": "1.499999", "delta": "0.000002"},
     "reserved": {"epsilon": "0", "delta": "0"},
     "frozen_at": None,
 }
 MEMBERS = {"items": [{"principal_id": "a", "added_at": "2026-03-01T12:00:00Z"}]}
 BOUND = {
-    "epsilon": 2.0, "delta": 1e-5, "fits": True, "carried_by": "basic", "remaining_epsilon": 2.0,
-    "remaining_epsilon_after": 1.5,
+    "epsilon": 2.0, "delta": 1e-5, "fits": True, "carried_by": "basic", "remaining_delta": 5e-7,
+    "remaining_epsilon": 2.0, "remaining_epsilon_after": 1.5,
 }  # fmt: skip
 WHAT_IF = {
     "fits": False,
@@ -124,11 +124,18 @@ def test_lines_say_what_a_person_needs() -> None:
     told = what_if_lines(WhatIf.from_json(WHAT_IF))
     assert "does NOT fit (grant-refused)" in told[0]
     assert "carried by filter basic" in told[1]
-    assert "no filter holds" in told[2]
+    assert told[2] == (
+        "  grant  epsilon 2  delta 1e-05: does not fit; left for one more job: delta 5e-07, and epsilon 2 at the default delta"
+    )
     assert what_if_lines(WhatIf.from_json({"fits": True, "refusal": None, "cap": None, "grant": None})) == [
         "one more job: fits"
     ]
-    assert budget_lines(Budget.from_json(BUDGET))[-1] == "takes orders"
+    assert budget_lines(Budget.from_json(BUDGET)) == [
+        "cap       epsilon 2  delta 1e-05",
+        "spent     epsilon 1.499999  delta 2e-06",
+        "reserved  epsilon 0  delta 0",
+        "takes orders",
+    ]
     frozen = budget_lines(Budget.from_json(BUDGET | {"cap": None, "frozen_at": "2026-03-01T12:00:00Z"}))
     assert (frozen[0], frozen[-1]) == ("cap       not set", "FROZEN since 2026-03-01T12:00:00Z")
 

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
+from core.dp.charge import ORDERS, Charge
+from core.dp.filters import AdmissionRule, Cap
 from core.plan.quote import make_quote
 from tests.core.plan.learnt import AGE, CODE, WARD, domain_of
 from tests.core.plan.learnt import plan_of as learnt_plan
 from tests.core.plan.shapes import Shape
 from tests.core.plan.shapes import plan_of as table_plan
 from tests.core.plan.test_image_plans import DIGITS, plan_of
-from understudy.quote_labels import quote_lines, room_lines
+from understudy.quote_labels import quote_lines, refused_by_cap, room_lines
 from understudy.results.jobs import Quote
 
 
@@ -49,6 +51,31 @@ def test_a_quote_without_a_grant_for_it_says_what_it_costs_what_is_left_and_how_
     assert "`understudy budget request`" in without[1]
     (frozen,) = room_lines(Quote(document=document | {"refusal": "dataset-frozen", "grant": None}))
     assert frozen.startswith("  fits into the budget: NO (dataset-frozen)")
+
+
+@pytest.mark.parametrize(
+    ("rule", "spent_femtos", "told"),
+    [
+        (AdmissionRule.FILTERS, 2 * 10**9, "has delta 5e-07 left: the deltas of all orders may add up to 2.5e-06, half of the cap's delta"),
+        (AdmissionRule.FILTERS, 25 * 10**8, "has no delta left: the deltas of all orders may add up to 2.5e-06, half of the cap's delta"),
+        (AdmissionRule.BASIC, 42 * 10**8, "has delta 8e-07 left: the deltas of all orders may add up to 5e-06"),
+    ],
+)  # fmt: skip
+def test_a_delta_that_does_not_fit_is_refused_with_the_one_that_would(
+    rule: AdmissionRule, spent_femtos: int, told: str
+) -> None:
+    cap = Cap(epsilon=2.0, delta=5e-6, rule=rule)
+    spent = Charge(epsilon_micros=1_000_000, delta_femtos=spent_femtos, rdp_micros=(10**12,) * len(ORDERS))
+    plan = plan_of({"critic": False}, epsilon=0.5, delta=1e-6)
+    document = make_quote(plan, cap, [spent], domain=DIGITS).to_json()
+    refused = Quote(document={**document, "fits": False, "refusal": "budget-refused", "grant": None})
+    line = refused_by_cap(refused)
+    assert line.endswith(f"and delta 1e-06. The dataset's cap {told}")
+    fitting = plan_of({"critic": False}, epsilon=0.5, delta=5e-7)
+    assert make_quote(fitting, cap, [spent], domain=DIGITS).fits is ("no delta" not in told)
+    larger = plan_of({"critic": False}, epsilon=1.5, delta=1e-7)
+    document = make_quote(larger, cap, [spent], domain=DIGITS).to_json()
+    assert "delta" not in refused_by_cap(Quote(document={**document, "refusal": "budget-refused"}))
 
 
 def test_where_there_is_no_critic_none_is_told_of() -> None:

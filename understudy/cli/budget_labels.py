@@ -2,7 +2,7 @@
 
 from understudy.documents import Json
 from understudy.quote_labels import NEARLY
-from understudy.results.budgets import Budget
+from understudy.results.budgets import Budget, Statement
 from understudy.results.governance import BudgetRequest, Grant, WhatIf
 
 
@@ -12,13 +12,39 @@ def budget_lines(budget: Budget) -> list[str]:
     Args:
         budget: the budget.
     """
-    cap, frozen_at = budget.cap, budget.document.get("frozen_at")
+    frozen_at = budget.document.get("frozen_at")
+    return [*total_lines(budget), "takes orders" if frozen_at is None else f"FROZEN since {frozen_at}"]
+
+
+def total_lines(found: Budget | Statement) -> list[str]:
+    """Format a cap, what is spent and what is reserved as three lines.
+
+    Args:
+        found: the budget, or the ledger.
+    """
     return [
-        "cap       not set" if cap is None else f"cap       epsilon {cap['epsilon']}  delta {cap['delta']}",
-        f"spent     epsilon {budget.spent['epsilon']}  delta {budget.spent['delta']}",
-        f"reserved  epsilon {budget.reserved['epsilon']}  delta {budget.reserved['delta']}",
-        "takes orders" if frozen_at is None else f"FROZEN since {frozen_at}",
+        "cap       not set" if found.cap is None else f"cap       {amounts(found.cap)}",
+        f"spent     {amounts(found.spent)}",
+        f"reserved  {amounts(found.reserved)}",
     ]
+
+
+def amounts(document: Json) -> str:
+    """Format an epsilon and a delta, which the service states as numbers or as exact decimals, in one form.
+
+    Args:
+        document: has both.
+    """
+    return "  ".join(f"{name} {number(document[name])}" for name in ("epsilon", "delta"))
+
+
+def number(amount: float | str) -> str:
+    """Format an amount with all its digits: 1.499999 and 2e-06.
+
+    Args:
+        amount: a number, or an exact decimal.
+    """
+    return f"{float(amount):.15g}"
 
 
 def beyond_the_cap(epsilon: float, budget: Budget) -> list[str]:
@@ -94,8 +120,12 @@ def bound_line(name: str, bound: Json) -> str:
         name: which of the two.
         bound: the part of the answer.
     """
-    carried = f"carried by filter {bound['carried_by']}" if bound["fits"] else "no filter holds"
-    return (
-        f"  {name:<6} epsilon {bound['epsilon']:g}  delta {bound['delta']:g}: {carried}; one more job could have "
-        f"epsilon {bound['remaining_epsilon']:.4g} now, {bound['remaining_epsilon_after']:.4g} after it"
-    )
+    start = f"  {name:<6} epsilon {bound['epsilon']:g}  delta {bound['delta']:g}"
+    if bound["fits"]:
+        return (
+            f"{start}: carried by filter {bound['carried_by']}; one more job could have "
+            f"epsilon {bound['remaining_epsilon']:.4g} now, {bound['remaining_epsilon_after']:.4g} after it"
+        )
+    free = bound.get("remaining_delta")  # services of earlier versions do not state it
+    delta = "" if free is None else f"delta {number(free)}, and "
+    return f"{start}: does not fit; left for one more job: {delta}epsilon {bound['remaining_epsilon']:.4g} at the default delta"

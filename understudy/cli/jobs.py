@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
+from understudy.cli.budget_labels import amounts, number, total_lines
 from understudy.cli.options import (
     AsJson,
     Candidates,
@@ -29,6 +30,7 @@ from understudy.results.budgets import Statement
 from understudy.results.jobs import JobFacts
 from understudy.training_bar import left_text, stage_text
 
+AMOUNTS = frozenset({"epsilon", "delta"})
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 
 
@@ -133,11 +135,8 @@ def statement_lines(statement: Statement) -> list[str]:
     Args:
         statement: the statement.
     """
-    cap = statement.cap
     return [
-        "cap       not set" if cap is None else f"cap       epsilon {cap['epsilon']}  delta {cap['delta']}",
-        f"spent     epsilon {statement.spent['epsilon']}  delta {statement.spent['delta']}",
-        f"reserved  epsilon {statement.reserved['epsilon']}  delta {statement.reserved['delta']}",
+        *total_lines(statement),
         f"carried by filter {statement.carried_by}",
         *map(entry_line, statement.entries),
     ]
@@ -151,10 +150,12 @@ def entry_line(entry: Json) -> str:
     """
     start = f"{entry['sequence']:>5}  {entry['at']}  {entry['kind']:<12}"
     if "job_id" in entry:
-        happened = f"epsilon {entry['epsilon']}  delta {entry['delta']}  job {entry['job_id']}"
+        happened = f"{amounts(entry)}  job {entry['job_id']}"
     else:
         terms = {name: value for name, value in entry["terms"].items() if value is not None}
-        happened = "  ".join(f"{name} {value}" for name, value in terms.items())
+        happened = "  ".join(
+            f"{name} {number(value) if name in AMOUNTS else value}" for name, value in terms.items()
+        )
     return f"{start} {happened}  {str(entry['hash'])[:12]}"
 
 

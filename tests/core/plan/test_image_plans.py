@@ -30,11 +30,12 @@ def plan_of(
     *,
     domain: ImageDomain = DIGITS,
     epsilon: float = 4.0,
+    delta: float = 1e-5,
     declared_size: int = 60_000,
 ) -> Plan:
     return make_plan(
         spec=SynthesisSpec(synthesizer="idpgan", options=options or {}),
-        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-5),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=delta),
         declared_size=declared_size,
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,

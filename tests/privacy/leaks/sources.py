@@ -205,7 +205,8 @@ AUDIT_CHECK: Final[Fields] = {
     **CHECK, "waiting": W, "head": F, **under("head.", SIGNED), "head.at": W, "head.hash": F, "head.position": W,
 }  # fmt: skip
 BOUND: Final[Fields] = {
-    "epsilon": W, "delta": W, "fits": L, "carried_by": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
+    "epsilon": W, "delta": W, "fits": L, "carried_by": L, "remaining_delta": L, "remaining_epsilon": L,
+    "remaining_epsilon_after": L,
 }  # fmt: skip
 QUOTE: Final[Fields] = {
     "groups[].units": C, "groups[].epsilon": P,
