@@ -42,7 +42,6 @@ def point_at_sums(columns: Sequence[Column], sample: RowSample) -> None:
         )
         for column in columns
         if column["kind"] in {"date", "datetime"}
-        and column["resolution"] in {"second", "minute", "hour", "day"}
     }
     lines = dict([*_totals(numbers), *_lengths(numbers, times)])
     for column in columns:

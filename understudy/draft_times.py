@@ -1,8 +1,9 @@
 """What the dates and times of a column become in a draft: their format, bounds in whole months or years, and patterns of the calendar."""
 
 from calendar import monthrange
+from collections.abc import Collection
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
 from understudy.draft_bounds import choose_bounds
 from understudy.draft_categories import NOTE
@@ -12,6 +13,9 @@ from understudy.draft_words import names_moment
 from understudy.table_facts import MONTHS, SHORT_YEARS, Facts
 
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
+_MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
+_FEWEST_DAYS: Final = {"month": 3, "quarter": 6, "year": 3}
+"""Different days that say that all lie on the first of a month, quarter or year: fewer may do so by chance."""
 _PARTS = {"seconds": 1, "milliseconds": 1_000}
 _EARLIEST, _LATEST = 6e8, 2.6e9
 """Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
@@ -75,20 +79,22 @@ def times(fact: Facts) -> dict[str, Any]:
         notes.append(f"Could also be {' or '.join(names[1:])}.")
     if names[0] in SHORT_YEARS:
         notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
+    finest = fact.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
+    resolution = _resolution(list(map(_day, spread)), finest)
+    if resolution in _MONTHS_OF and names[0] not in MONTHS:
+        notes.append(f"All lie on the first day of a {resolution}.")
     if names[0] == "datetime":
         column: dict[str, Any] = {
             "kind": "datetime",
             "lower": f"{lower}T00:00:00",
             "upper": f"{upper}T23:59:59",
-            "resolution": fact.clock,
-        } | _patterns(lower, upper, fact.clock)
+        }
     else:
-        resolution = "month" if names[0] in MONTHS else "day"
-        column = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": resolution}
-        column |= _patterns(lower, upper, resolution)
-        if resolution == "month" and not learn and (bins := _equal_bins(lower, upper)):
-            column["bins"] = bins
-        column |= {"format": names[0]} if names[0] != "date" else {}
+        column = {"kind": "date", "lower": str(lower), "upper": str(upper)}
+    column |= {"resolution": resolution} | _patterns(lower, upper, resolution)
+    if not learn and (bins := _equal_bins(lower, upper, resolution)):
+        column["bins"] = bins
+    column |= {"format": names[0]} if names[0].startswith("%") else {}
     return column | learn | {NOTE: " ".join(notes)}
 
 
@@ -100,12 +106,27 @@ def _month_end(day: date) -> date:
     return day.replace(day=monthrange(day.year, day.month)[1])
 
 
-def _equal_bins(lower: date, upper: date) -> int | None:
-    """The most bins that hold equally many months each, if the default ones do not and these are half as many or more."""
-    months = 12 * (upper.year - lower.year) + upper.month - lower.month + 1
-    if months <= BINS:
+def _resolution(days: Collection[date], finest: str) -> str:
+    """The coarsest unit of the calendar that all days begin, or a given one if they begin none."""
+    if finest not in {"day", "month"} or any(day.day != 1 for day in days):
+        return finest
+    begun = [
+        unit
+        for unit, months in _MONTHS_OF.items()
+        if len(days) >= _FEWEST_DAYS[unit] and all((day.month - 1) % months == 0 for day in days)
+    ]
+    return begun[-1] if begun else finest
+
+
+def _equal_bins(lower: date, upper: date, resolution: str) -> int | None:
+    """The most bins that hold equally many months, quarters or years, if the default ones do not and these are half as many or more."""
+    if resolution not in _MONTHS_OF:
         return None
-    return next((bins for bins in range(BINS, BINS // 2 - 1, -1) if months % bins == 0), None)
+    months = 12 * (upper.year - lower.year) + upper.month - lower.month + 1
+    units = -(-months // _MONTHS_OF[resolution])
+    if units <= BINS:
+        return None
+    return next((bins for bins in range(BINS, BINS // 2 - 1, -1) if units % bins == 0), None)
 
 
 def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
@@ -113,8 +134,8 @@ def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]
     bin_days = ((upper - lower).days + 1) / BINS
     hidden = {
         "hour": resolution in {"second", "minute", "hour"},
-        "weekday": bin_days > _FEW_DAYS and resolution != "month",
-        "month": bin_days > _DAYS_OF_MONTH,
+        "weekday": bin_days > _FEW_DAYS and resolution not in _MONTHS_OF,
+        "month": bin_days > _DAYS_OF_MONTH and resolution not in {"quarter", "year"},
     }
     found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
     return {"patterns": found} if found else {}

@@ -432,7 +432,14 @@ class Facts:
     def _clock(self, bare: Any) -> None:  # noqa: ANN401
         import pyarrow.compute as pc
 
-        seconds = pc.match_substring_regex(bare, r"[T ][0-9]{2}:[0-9]{2}:(0[1-9]|[1-5][0-9])")
-        minutes = pc.match_substring_regex(bare, r"[T ][0-9]{2}:(0[1-9]|[1-5][0-9])")
-        found = "second" if pc.any(seconds).as_py() else "minute" if pc.any(minutes).as_py() else "hour"
+        # With a zone, midnight is no midnight of UTC, to which times are taken.
+        units = {
+            "second": r"^.{10}[T ].{5}:(0[1-9]|[1-5][0-9])",
+            "minute": r"^.{10}[T ].{2}:(0[1-9]|[1-5][0-9])|[+-].{2}:?(0[1-9]|[1-5][0-9])$",
+            "hour": r"^.{10}[T ](0[1-9]|[12][0-9])|[+-](0[1-9]|1[0-9]):?[0-9]{2}$",
+        }
+        found = next(
+            (unit for unit, form in units.items() if pc.any(pc.match_substring_regex(bare, form)).as_py()),
+            "day",
+        )
         self.clock = max(self.clock, found, key=_CLOCKS.index)

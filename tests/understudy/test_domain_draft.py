@@ -73,7 +73,7 @@ def test_a_confirmed_draft_takes_in_its_own_file_without_changing_a_value(tmp_pa
 def test_times_are_drafted_with_the_patterns_that_their_bins_do_not_show(tmp_path: Path):
     path = tmp_path / "rows.csv"
     rows = [
-        f"2015-03-{1 + n % 28:02d},2021-11-{1 + n % 30:02d},2021-12-24 {n % 24:02d}:15:00,{1990 + n % 20}-01-01T00:00:00"
+        f"2015-03-{1 + n % 28:02d},2021-11-{1 + n % 30:02d},2021-12-24 {n % 24:02d}:15:00,{1990 + n % 20}-01-01T0{n % 2}:00:00"
         for n in range(60)
     ]
     path.write_text(

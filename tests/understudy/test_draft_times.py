@@ -3,10 +3,11 @@
 from datetime import date
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.understudy.test_domain_draft import accepted, column
-from understudy.domain_draft import draft_domain
+from understudy.domain_draft import draft_domain, draft_frame
 from understudy.draft_categories import NOTE
 
 
@@ -55,3 +56,50 @@ def test_school_years_and_ratios_are_no_months(form: str, tmp_path: Path) -> Non
     texts = [form.format(2002 + n % 8, 3 + n % 8, 1 + n % 12, 2 + n % 9) for n in range(400)]
     path.write_text("year,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
     assert column(draft_domain(path), "year")["kind"] in {"categorical", "ordinal"}
+
+
+def _firsts(step: int) -> list[date]:
+    """First days of every so many months."""
+    return [date(2015 + n * step // 12 % 9, 1 + n * step % 12, 1) for n in range(400)]
+
+
+@pytest.mark.parametrize(("step", "unit"), [(1, "month"), (3, "quarter"), (12, "year")])
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d 00:00:00"])
+def test_the_resolution_is_the_unit_that_all_values_begin(
+    step: int, unit: str, written: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "due,x\n" + "".join(f"{day.strftime(written)},{n % 2}\n" for n, day in enumerate(_firsts(step)))
+    )
+    draft = draft_domain(path)
+    found = column(draft, "due")
+    assert found["resolution"] == unit
+    assert f"All lie on the first day of a {unit}." in found[NOTE]
+    assert "weekday" not in found.get("patterns", ())
+    assert accepted(path, draft) == (400, 0)
+    frame = draft_frame(pa.table({"due": _firsts(step)}))
+    assert column(frame, "due")["resolution"] == unit
+
+
+@pytest.mark.parametrize(
+    ("texts", "unit"),
+    [
+        (["2024-01-02T00:00:00", "2024-03-04 00:00"], "day"),
+        (["2024-01-02T05:00:00", "2024-03-04 00:00"], "hour"),
+        (["2024-01-02T00:00:00+02:00", "2024-03-04T00:00:00+01:00"], "hour"),
+        (["2024-01-02T00:00:00+05:30", "2024-03-04T00:00:00+05:30"], "minute"),
+        (["2024-01-02T00:00:00Z", "2024-03-04T00:00:00+00:00"], "day"),
+        (["2024-01-02T00:00:07", "2024-03-04T00:00:00"], "second"),
+    ],
+)
+def test_the_resolution_of_times_is_the_finest_unit_that_occurs(texts: list[str], unit: str) -> None:
+    assert column(draft_frame(pa.table({"seen": texts * 100})), "seen")["resolution"] == unit
+
+
+def test_one_other_day_makes_the_resolution_a_day_and_few_firsts_may_be_chance() -> None:
+    assert (
+        column(draft_frame(pa.table({"due": [*_firsts(1), date(2020, 3, 2)]})), "due")["resolution"] == "day"
+    )
+    few = [date(2020, 3, 1), date(2021, 5, 1)] * 100
+    assert column(draft_frame(pa.table({"due": few})), "due")["resolution"] == "day"
