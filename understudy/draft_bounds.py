@@ -140,7 +140,7 @@ def choose_bounds(
     *,
     unit: float | None,
     exact: Spread | None = None,
-    round_numbers: bool = True,
+    are_days: bool = False,
     inside: Sequence[float] = (),
     beyond: Sequence[float] = (),
     natural: Sequence[tuple[float, float]] = (),
@@ -152,7 +152,7 @@ def choose_bounds(
         unit: Distance between possible values, such as 0.01; None for continuous ones.
         exact: Counts of unrounded numbers, of which frequent ones may be special values and extreme ones lie beyond the bounds; None for
             times and distances, whose bins keep the quartiles alone.
-        round_numbers: Whether bounds are widened to round numbers; of days they are not.
+        are_days: Whether the values are days: their bounds are widened to round numbers by the caller, and no domain has bins of equal ratio for them.
         inside: Values with a code of their own inside the bounds.
         beyond: The same, outside the bounds.
         natural: Bounds of a natural scale, narrowest first. The first that holds the rows is taken if even bins between it keep the quartiles.
@@ -170,8 +170,11 @@ def choose_bounds(
                 )
     # Whole numbers that have a bin each need no round bounds: these would add values that no row has.
     is_short = unit == 1.0 and 0 < high - low < BINS
-    ends = nice_bounds(low, high) if round_numbers and not is_short else (low, high)
-    if exact is None or is_short or sum(ordinary.values()) < FEWEST_FOR_ENDS:
+    has_ends = not is_short and sum(ordinary.values()) >= FEWEST_FOR_ENDS
+    if are_days:
+        return _bounds_of_days(ordinary, low, high, may_narrow=has_ends)
+    ends = (low, high) if is_short else nice_bounds(low, high)
+    if exact is None or not has_ends:
         bins, cost = _bins(ordinary, *ends, unit)
         return Bounds(lower=ends[0], upper=ends[1], specials=specials, bins=bins, cost=cost)
     found = _least(ordinary, exact, *ends, unit)
@@ -194,6 +197,22 @@ def choose_bounds(
         heaped=found.heaped,
         share_heaped=sum(exact[value] for value in found.heaped) / sum(spread.values()),
     )
+
+
+def _bounds_of_days(spread: Spread, low: float, high: float, *, may_narrow: bool) -> Bounds:
+    """Bounds and bins of days: even ones, else learnt ones."""
+
+    def between(lower: float, upper: float, *, is_narrowed: bool) -> Bounds:
+        cost = cost_of(spread, edges_of(lower, upper, 1.0, "linear"), 1.0)
+        is_learnt = cost.shift > TOLERATED_SHIFT and sum(spread.values()) >= FEWEST_TO_LEARN
+        bins = "learn" if is_learnt else "linear"
+        return Bounds(lower=lower, upper=upper, specials=(), bins=bins, cost=cost, is_narrowed=is_narrowed)
+
+    found = between(low, high, is_narrowed=False)
+    inner = _unstretched(spread, low, high)
+    if may_narrow and found.cost.shift > TOLERATED_SHIFT and inner != (low, high):
+        return between(*inner, is_narrowed=True)
+    return found
 
 
 def _unstretched(ordinary: Spread, low: float, high: float) -> tuple[float, float]:

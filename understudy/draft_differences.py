@@ -7,6 +7,7 @@ marked.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,7 +69,7 @@ def propose_differences(
         target: Name of the column to be predicted, which keeps its own values.
         fixed: Names of columns that rules name, likewise.
     """
-    values = {str(column["name"]): _values(column, sample) for column in columns if _is_comparable(column)}
+    values = {str(column["name"]): values_of(column, sample) for column in columns if _is_comparable(column)}
     found = sorted(_close_pairs(columns, values), key=lambda one: one.closeness)
     starts: dict[str, str] = {}
     for one in found:
@@ -136,12 +137,20 @@ def _has_few_values(column: Column) -> bool:
     )
 
 
-def _values(column: Column, sample: RowSample) -> "Floats":
-    """(rows,) numbers, NaN where one is missing; times in seconds."""
+def values_of(column: Column, sample: RowSample) -> "Floats":
+    """(rows,) numbers, or times in seconds; NaN where one is missing, or counts as missing because it lies beyond the bounds."""
+    import numpy as np
+
     name = str(column["name"])
     if column["kind"] == "numeric":
         return sample.numbers(name)
-    return sample.seconds(name, column.get("format"), is_date=column["kind"] == "date")
+    seconds = sample.seconds(name, column.get("format"), is_date=column["kind"] == "date")
+    if column.get("outside") == "null":
+        lower, upper = (
+            datetime.fromisoformat(column[key]).replace(tzinfo=UTC).timestamp() for key in ("lower", "upper")
+        )
+        seconds = np.where((seconds < lower) | (seconds > upper), np.nan, seconds)
+    return seconds
 
 
 def _close_pairs(columns: Sequence[Column], values: Mapping[str, "Floats"]) -> Iterator[_Close]:

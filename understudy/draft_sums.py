@@ -5,6 +5,7 @@ from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.draft_categories import NOTE
+from understudy.draft_differences import values_of
 from understudy.row_sample import RowSample
 
 if TYPE_CHECKING:
@@ -34,12 +35,10 @@ def point_at_sums(columns: Sequence[Column], sample: RowSample) -> None:
     numbers = {
         str(column["name"]): found
         for column in columns
-        if column["kind"] == "numeric" and _varies(found := sample.numbers(str(column["name"])))
+        if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
     }
     times = {
-        str(column["name"]): sample.seconds(
-            str(column["name"]), column.get("format"), is_date=column["kind"] == "date"
-        )
+        str(column["name"]): values_of(column, sample)
         for column in columns
         if column["kind"] in {"date", "datetime"}
     }

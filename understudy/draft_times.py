@@ -1,18 +1,18 @@
 """What the dates and times of a column become in a draft: their format, bounds in whole months or years, and patterns of the calendar."""
 
 from calendar import monthrange
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Any, Final
 
 from understudy.draft_bounds import choose_bounds
 from understudy.draft_categories import NOTE
-from understudy.draft_costs import BINS
+from understudy.draft_costs import BINS, cumulated, quantile
 from understudy.draft_numbers import bounds_note
 from understudy.draft_words import names_moment
 from understudy.table_facts import MONTHS, SHORT_YEARS, Facts
 
-_FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER = 2, 31, 92
+_FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER, _DAYS_OF_YEAR = 2, 31, 92, 366
 _MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
 _FEWEST_DAYS: Final = {"month": 3, "quarter": 6, "year": 3}
 """Different days that say that all lie on the first of a month, quarter or year: fewer may do so by chance."""
@@ -20,6 +20,16 @@ _PARTS = {"seconds": 1, "milliseconds": 1_000}
 _EARLIEST, _LATEST = 6e8, 2.6e9
 """Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
 _EPOCH = date(1970, 1, 1).toordinal()
+_NO_DAYS: Final = frozenset(
+    date(*day).toordinal() - _EPOCH
+    for day in (
+        (1, 1, 1), (1111, 11, 11), (1753, 1, 1), (1800, 1, 1), (1899, 12, 30), (1899, 12, 31), (1900, 1, 1), (1901, 1, 1), (1970, 1, 1),
+        (2049, 12, 31), (2050, 12, 31), (2099, 12, 31), (2100, 1, 1), (2100, 12, 31), (2199, 12, 31), (2200, 1, 1), (2222, 2, 22), (2299, 12, 31), (2999, 12, 31),
+        (3000, 1, 1), (3000, 12, 31), (4712, 12, 31), (9999, 1, 1), (9999, 12, 30), (9999, 12, 31),
+    )
+)  # fmt: skip
+"""Days that registers write for "unknown" or "open", since 1970-01-01."""
+_TAIL, _FAR, _HEAP = 0.01, 0.5, 3
 _FIRST, _LAST = (date(1900, 1, 1).toordinal() - _EPOCH, date(2100, 12, 31).toordinal() - _EPOCH)
 _LAST_SHORT = date(2040, 12, 31).toordinal() - _EPOCH
 """The last day that a year of two digits is believed to name: later ones are births of the century before."""
@@ -44,7 +54,7 @@ def has_unclear_years(fact: Facts) -> bool:
 
 def _plausible(fact: Facts, name: str) -> bool:
     """Whether what may be something else is a date: a whole number of eight digits, a month such as 03/2024."""
-    numbers = fact.days[name]
+    numbers = fact.days[name].keys() - _stand_ins(fact.days[name]).keys()
     if not numbers or min(numbers) < _FIRST or max(numbers) > (_LAST_SHORT if name in SHORT_YEARS else _LAST):
         return False
     if name in SHORT_YEARS:
@@ -69,8 +79,9 @@ def moments_note(name: str, fact: Facts) -> str:
 def times(fact: Facts) -> dict[str, Any]:
     """Draft a column of dates or times: kind, bounds, resolution, patterns and format, and a note."""
     names = sorted(_forms(fact), key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
-    spread: dict[float, int] = {float(day): count for day, count in fact.days[names[0]].items()}
-    found = choose_bounds(spread, unit=1.0, round_numbers=False)
+    stand_ins = _stand_ins(fact.days[names[0]])
+    spread = {float(day): count for day, count in fact.days[names[0]].items() if day not in stand_ins}
+    found = choose_bounds(spread, unit=1.0, are_days=True)
     lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
     upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
     learn = {"bins": "learn"} if found.bins == "learn" else {}
@@ -95,7 +106,37 @@ def times(fact: Facts) -> dict[str, Any]:
     if not learn and (bins := _equal_bins(lower, upper, resolution)):
         column["bins"] = bins
     column |= {"format": names[0]} if names[0].startswith("%") else {}
+    if stand_ins:
+        column |= {"outside": "null", "null": "category"}
+        notes.append(_on_stand_ins({_day(day): count for day, count in stand_ins.items()}, fact.present))
     return column | learn | {NOTE: " ".join(notes)}
+
+
+def _stand_ins(days: Mapping[int, int]) -> dict[int, int]:
+    """Days that stand for something else, such as 9999-12-31 for "open": far from all others, or in far more rows than any of them."""
+    ordinary = {day: count for day, count in days.items() if day not in _NO_DAYS}
+    if not ordinary:
+        return {}
+    values, sums = cumulated({float(day): count for day, count in ordinary.items()})
+    span = quantile(values, sums, 1 - _TAIL) - quantile(values, sums, _TAIL)
+    most = max(ordinary.values())
+    found = {}
+    for day in days.keys() & _NO_DAYS:
+        apart = max(values[0] - day, day - values[-1])
+        is_far = apart > max(span * _FAR, _DAYS_OF_YEAR)
+        is_heap = apart > _DAYS_OF_YEAR and days[day] > _HEAP * most
+        if is_far or is_heap:
+            found[day] = days[day]
+    return found
+
+
+def _on_stand_ins(days: Mapping[date, int], rows: int) -> str:
+    listed = " and ".join(map(str, sorted(days)))
+    share = 100 * sum(days.values()) / rows
+    return (
+        f"{listed} ({share:.2g} % of the values) lies far from all others, as a date that stands for something else does: it counts as missing, and"
+        " so does every other one beyond the bounds."
+    )
 
 
 def _day(number: float) -> date:

@@ -65,6 +65,8 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ISO_TIME = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 )
+_OPEN_END = r"^[0-9]{2}99-12-31[T ]23:59"
+"""The last moment of a century, which is written for "open" and says nothing of the unit of other times."""
 _DAY_SECONDS = 86400
 _CLOCKS = ("day", "hour", "minute", "second")
 MONTHS = ("%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m")
@@ -432,6 +434,7 @@ class Facts:
     def _clock(self, bare: Any) -> None:  # noqa: ANN401
         import pyarrow.compute as pc
 
+        bare = bare.filter(pc.invert(pc.match_substring_regex(bare, _OPEN_END)))
         # With a zone, midnight is no midnight of UTC, to which times are taken.
         units = {
             "second": r"^.{10}[T ].{5}:(0[1-9]|[1-5][0-9])",

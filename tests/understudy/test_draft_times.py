@@ -1,13 +1,13 @@
 """Dates that name a month alone are drafted as dates; what only looks like them is not."""
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from tests.understudy.test_domain_draft import accepted, column
-from understudy.domain_draft import draft_domain, draft_frame
+from tests.understudy.test_domain_draft import accepted, changes, column
+from understudy.domain_draft import MARK, draft_domain, draft_frame
 from understudy.draft_categories import NOTE
 
 
@@ -103,3 +103,51 @@ def test_one_other_day_makes_the_resolution_a_day_and_few_firsts_may_be_chance()
     )
     few = [date(2020, 3, 1), date(2021, 5, 1)] * 100
     assert column(draft_frame(pa.table({"due": few})), "due")["resolution"] == "day"
+
+
+def _days_with(sentinel: str, rows: int) -> list[str]:
+    days = [str(date(2022, 1, 1) + timedelta(days=n * 37 % 900)) for n in range(3000)]
+    return [*days, *[sentinel] * rows]
+
+
+@pytest.mark.parametrize("sentinel", ["9999-12-31", "1900-01-01", "2099-12-31"])
+@pytest.mark.parametrize("rows", [1, 20, 4000])
+def test_a_date_that_stands_for_something_else_sets_no_bound_and_counts_as_missing(
+    sentinel: str, rows: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    texts = _days_with(sentinel, rows)
+    path.write_text("until,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    draft = draft_domain(path)
+    found = column(draft, "until")
+    assert (found["lower"], found["upper"]) == ("2022-01-01", "2024-12-31")
+    assert (found["outside"], found["null"]) == ("null", "category")
+    assert {"outside", "null"} <= set(found[MARK])
+    assert f"{sentinel} (" in found[NOTE]
+    assert "counts as missing" in found[NOTE]
+    assert changes(path, draft) == {"until": {"mapped-to-null": rows}}
+
+
+def test_the_last_second_of_all_time_says_nothing_of_the_unit_of_other_times(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = [f"{text} 08:{n % 60:02}:00" for n, text in enumerate(_days_with("", 0))]
+    path.write_text("until\n" + "".join(f"{text}\n" for text in [*texts, *["9999-12-31 23:59:59"] * 20]))
+    found = column(draft_domain(path), "until")
+    assert (found["upper"], found["resolution"]) == ("2024-12-31T23:59:59", "minute")
+
+
+def test_births_of_a_whole_century_begin_with_no_sentinel() -> None:
+    births = [date(1900, 1, 1) + timedelta(days=n * 7919 % 40_000) for n in range(3000)]
+    found = column(draft_frame(pa.table({"born": births})), "born")
+    assert (found["lower"], "outside" in found) == ("1900-01-01", False)
+
+
+@pytest.mark.parametrize("wrong", [date(2204, 5, 1), date(1203, 5, 1)])
+def test_a_few_mistyped_years_set_no_bound_and_no_note_speaks_of_bins_of_equal_ratio(wrong: date) -> None:
+    days = list(map(date.fromisoformat, _days_with("", 0)))
+    found = column(draft_frame(pa.table({"seen": [*days, *[wrong] * 9]})), "seen")
+    assert (found["lower"], found["upper"]) == ("2022-01-01", "2024-12-31")
+    assert "outside" not in found
+    assert "far beyond the rest, as typing errors do" in found[NOTE]
+    lopsided = [date(1950, 1, 1) + timedelta(days=int(1.01**n)) for n in range(1000)] * 2
+    assert "equal ratio" not in column(draft_frame(pa.table({"seen": lopsided})), "seen")[NOTE]
