@@ -37,7 +37,14 @@ from understudy.draft_numbers import (
     numbers,
 )
 from understudy.draft_sums import point_at_sums
-from understudy.draft_times import has_unclear_years, is_time, moments_note, times
+from understudy.draft_times import (
+    has_unclear_years,
+    is_mostly_time,
+    is_time,
+    moments_note,
+    on_many_unread,
+    times,
+)
 from understudy.draft_units import (
     FEWEST_IDS,
     identifying,
@@ -341,6 +348,8 @@ def _columns(
             kind = written_kind(name, fact, written[name], decimal_mark=mark)
         else:
             kind = _kind(name, fact, words)
+            if kind["kind"] in {"categorical", "ignored"} and not fact.numeric and is_mostly_time(fact):
+                kind |= {NOTE: f"{kind[NOTE]} {on_many_unread(fact)}", ELSE: _otherwise(fact, times(fact))}
         columns.append(_column(name, fact, kind))
     return columns
 
@@ -381,6 +390,13 @@ def _column(name: str, fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
     return column | {MARK: taken}
 
 
+def _otherwise(fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
+    """What a column would be with another kind."""
+    otherwise = _column("", fact, kind)
+    del otherwise["name"]
+    return otherwise
+
+
 def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
     if (
         fact.readable
@@ -407,9 +423,7 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
             NOTE: "Numbers beyond 2^52, about 4 quadrillion: identifiers, or write them in a larger unit and draft it again.",
         }
     if repeats_like_keys(name, fact):
-        otherwise = _column(name, fact, _numbers(name, fact))
-        del otherwise["name"]
-        return {"kind": "ignored", NOTE: _LIKE_KEYS, ELSE: otherwise}
+        return {"kind": "ignored", NOTE: _LIKE_KEYS, ELSE: _otherwise(fact, _numbers(name, fact))}
     return _numbers(name, fact)
 
 

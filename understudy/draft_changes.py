@@ -83,18 +83,19 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
 
 
 def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:
-    if text == _KEEP and ELSE in mark.holder:
+    otherwise = mark.holder.get(ELSE, {}).get("kind")
+    if text == otherwise or (text == _KEEP and mark.holder["kind"] == "ignored" and otherwise):
         _keep(mark.holder)
     elif text in {"ignored", "unit"}:
         ignore(document, mark.holder) if text == "ignored" else _change_unit(document, str(mark.column))
     elif text in _NUMBERED and (values := _whole_numbers(mark.holder)):
         _change_numbers(mark.holder, text, values)
     else:
-        known = ["ignored", "unit", *_NUMBERED]
+        known = ["ignored", "unit", *_NUMBERED, *([otherwise] if otherwise else [])]
         near = "" if text in known else suggestion(text, known)
         raise InputUnusable(
             f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here, and that of at most {_MOST_NUMBERED} whole numbers to"
-            f" {', '.join(_NUMBERED)}; another one needs other keys: edit the file, or in Python give all keys of the column{near}"
+            f" {', '.join(_NUMBERED)}, of values that mostly are dates to 'date' or 'datetime'; another one needs other keys: edit the file, or in Python give all keys of the column{near}"
         )
 
 

@@ -1,16 +1,18 @@
 """What the dates and times of a column become in a draft: their format, bounds in whole months or years, and patterns of the calendar."""
 
+import json
 from calendar import monthrange
 from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Any, Final
 
+from understudy.date_forms import MONTHS, SHORT_YEARS, Dates
 from understudy.draft_bounds import choose_bounds
 from understudy.draft_categories import NOTE
 from understudy.draft_costs import BINS, cumulated, quantile
 from understudy.draft_numbers import bounds_note
 from understudy.draft_words import names_moment
-from understudy.table_facts import MONTHS, SHORT_YEARS, Facts
+from understudy.table_facts import Facts
 
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER, _DAYS_OF_YEAR = 2, 31, 92, 366
 _MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
@@ -19,6 +21,8 @@ _FEWEST_DAYS: Final = {"month": 3, "quarter": 6, "year": 3}
 _PARTS = {"seconds": 1, "milliseconds": 1_000}
 _EARLIEST, _LATEST = 6e8, 2.6e9
 """Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
+_SHARE_OF_DATES: Final = 0.99
+"""Share of the values that are dates from which a column is drafted as one of dates."""
 _EPOCH = date(1970, 1, 1).toordinal()
 _NO_DAYS: Final = frozenset(
     date(*day).toordinal() - _EPOCH
@@ -36,25 +40,43 @@ _LAST_SHORT = date(2040, 12, 31).toordinal() - _EPOCH
 
 
 def is_time(fact: Facts) -> bool:
-    """Whether all values of a column are dates or times of one form."""
-    return bool(_forms(fact))
+    """Whether nearly all values of a column are dates or times of one form."""
+    return _reads(fact, _SHARE_OF_DATES)
+
+
+def is_mostly_time(fact: Facts) -> bool:
+    """Whether at least half of the values of a column are dates or times of one form."""
+    return _reads(fact, 0)
+
+
+def _reads(fact: Facts, share: float) -> bool:
+    forms = _forms(fact)
+    return bool(forms) and fact.dates.found[forms[0]].unread <= (1 - share) * fact.present
 
 
 def _forms(fact: Facts) -> list[str]:
-    """The forms that dates or times of a column have."""
-    return [
-        name for name in fact.days if name not in {"%Y%m%d", *MONTHS, *SHORT_YEARS} or _plausible(fact, name)
-    ]
+    """The forms in which most values of a column are dates or times, ISO 8601 first."""
+    found = {
+        name: dates.unread
+        for name, dates in fact.dates.found.items()
+        if dates.days and (name not in {"%Y%m%d", *MONTHS, *SHORT_YEARS} or _plausible(fact, name))
+    }
+    least = [name for name, unread in found.items() if unread == min(found.values())]
+    return sorted(least, key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
 
 
 def has_unclear_years(fact: Facts) -> bool:
-    """Whether all values are dates with years of two digits, some of which may be of either century."""
-    return not is_time(fact) and any(fact.days.get(name) for name in SHORT_YEARS)
+    """Whether nearly all values are dates with years of two digits, some of which may be of either century."""
+    dates = [fact.dates.found[name] for name in SHORT_YEARS if name in fact.dates.found]
+    return not is_time(fact) and any(
+        one.days and one.unread <= (1 - _SHARE_OF_DATES) * fact.present for one in dates
+    )
 
 
 def _plausible(fact: Facts, name: str) -> bool:
     """Whether what may be something else is a date: a whole number of eight digits, a month such as 03/2024."""
-    numbers = fact.days[name].keys() - _stand_ins(fact.days[name]).keys()
+    days = fact.dates.found[name].days
+    numbers = days.keys() - _stand_ins(days).keys()
     if not numbers or min(numbers) < _FIRST or max(numbers) > (_LAST_SHORT if name in SHORT_YEARS else _LAST):
         return False
     if name in SHORT_YEARS:
@@ -78,9 +100,10 @@ def moments_note(name: str, fact: Facts) -> str:
 
 def times(fact: Facts) -> dict[str, Any]:
     """Draft a column of dates or times: kind, bounds, resolution, patterns and format, and a note."""
-    names = sorted(_forms(fact), key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
-    stand_ins = _stand_ins(fact.days[names[0]])
-    spread = {float(day): count for day, count in fact.days[names[0]].items() if day not in stand_ins}
+    names = _forms(fact)
+    dates = fact.dates.found[names[0]]
+    stand_ins = _stand_ins(dates.days)
+    spread = {float(day): count for day, count in dates.days.items() if day not in stand_ins}
     found = choose_bounds(spread, unit=1.0, are_days=True)
     lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
     upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
@@ -90,7 +113,7 @@ def times(fact: Facts) -> dict[str, Any]:
         notes.append(f"Could also be {' or '.join(names[1:])}.")
     if names[0] in SHORT_YEARS:
         notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
-    finest = fact.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
+    finest = fact.dates.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
     resolution = _resolution(list(map(_day, spread)), finest)
     if resolution in _MONTHS_OF and names[0] not in MONTHS:
         notes.append(f"All lie on the first day of a {resolution}.")
@@ -109,7 +132,29 @@ def times(fact: Facts) -> dict[str, Any]:
     if stand_ins:
         column |= {"outside": "null", "null": "category"}
         notes.append(_on_stand_ins({_day(day): count for day, count in stand_ins.items()}, fact.present))
+    if dates.unread:
+        column |= {"unreadable": "null", "null": "category"}
+        notes.append(_on_unread(dates, fact.present))
     return column | learn | {NOTE: " ".join(notes)}
+
+
+def _on_unread(dates: Dates, rows: int) -> str:
+    listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in dates.examples)
+    return (
+        f"{dates.unread:,} values ({100 * dates.unread / rows:.2g} %) are no dates of this form, such as {listed}: they count as missing, or correct them"
+        " and draft it again."
+    )
+
+
+def on_many_unread(fact: Facts) -> str:
+    """What to tell of a column of which too few values are dates to draft it as one."""
+    form = _forms(fact)[0]
+    dates = fact.dates.found[form]
+    kind = "datetime" if form == "datetime" else "date"
+    return (
+        f"{100 - 100 * dates.unread / fact.present:.2g} % of the values are dates: give its kind as '{kind}' to model these, and count the others, such as"
+        f" {json.dumps(dates.examples[0], ensure_ascii=False)}, as missing."
+    )
 
 
 def _stand_ins(days: Mapping[int, int]) -> dict[int, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from understudy.date_forms import read_moments
 from understudy.table_facts import NULLS, is_readable
 
 if TYPE_CHECKING:
@@ -65,22 +66,14 @@ class RowSample:
             is_date: Whether they have no time of the day.
         """
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        parts = []
-        for texts in self._texts(name):
-            if form is not None:
-                moments = pc.strptime(texts, format=form, unit="s")
-            elif is_date:
-                moments = pc.cast(texts, pa.date32()).cast(pa.timestamp("s"))
-            else:
-                minutes = pc.utf8_replace_slice(pc.utf8_slice_codeunits(texts, 0, 16), 10, 11, "T")
-                seconds = pc.utf8_slice_codeunits(texts, 16, 19)
-                seconds = pc.if_else(pc.match_substring_regex(seconds, "^:[0-9]{2}$"), seconds, ":00")
-                whole = pc.binary_join_element_wise(minutes, seconds, "")
-                moments = pc.strptime(whole, format="%Y-%m-%dT%H:%M:%S", unit="s")
-            parts.append(_known(moments.cast(pa.int64()).cast(pa.float64())))
-        return _joined(parts)
+        form = form or ("date" if is_date else "datetime")
+        return _joined(
+            [
+                _known(read_moments(texts, form).cast(pa.int64()).cast(pa.float64()))
+                for texts in self._texts(name)
+            ]
+        )
 
     def _texts(self, name: str) -> Sequence[Any]:
         """The texts of a column without blanks around them, null where a text means "missing"."""

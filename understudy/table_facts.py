@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from understudy.date_forms import DateForms
 from understudy.errors import InputUnusable
 
 _SIGNS = (
@@ -62,20 +63,6 @@ _DIGITS = 4
 _FEWEST_STEPS = 1000
 """Steps of that rounding that the numbers of a column span at least; those of fewer, such as degrees of one town, are not rounded."""
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_ISO_TIME = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
-)
-_OPEN_END = r"^[0-9]{2}99-12-31[T ]23:59"
-"""The last moment of a century, which is written for "open" and says nothing of the unit of other times."""
-_DAY_SECONDS = 86400
-_CLOCKS = ("day", "hour", "minute", "second")
-MONTHS = ("%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m")
-"""Formats of months without a day."""
-SHORT_YEARS = ("%d.%m.%y", "%m/%d/%y", "%d/%m/%y")
-"""Formats of dates with years of two digits: 00 to 68 are read as 2000 to 2068."""
-_FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", *MONTHS, *SHORT_YEARS)
-_YEAR_OF_TWO_DIGITS = r"[^0-9][0-9]{2}$"
-_YEAR_OF_FOUR_DIGITS = r"^[0-9]{8}$|(^|[^0-9])[0-9]{4}([^0-9]|$)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,8 +250,7 @@ class Facts:
         whole: Whether all numbers are whole.
         zero_led: Whether a number begins with a needless zero, as codes do.
         rounded: Counts of numbers, rounded to four significant digits.
-        days: For each date format that fits all values, counts of the days since 1970-01-01.
-        clock: The finest unit of times, of `_CLOCKS`.
+        dates: What the values are as dates or times.
     """
 
     rows: int = 0
@@ -282,10 +268,7 @@ class Facts:
     whole: bool = True
     zero_led: bool = False
     rounded: Counter[float] = field(default_factory=Counter)
-    days: dict[str, Counter[int]] = field(
-        default_factory=lambda: {name: Counter() for name in ("date", "datetime", *_FORMATS)}
-    )
-    clock: str = "day"
+    dates: DateForms = field(default_factory=DateForms)
     _unrounded: Counter[float] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -352,7 +335,7 @@ class Facts:
         if len(bare):
             self._count(bare)
             self._measure(bare)
-            self._date(bare)
+            self.dates.look(bare)
 
     def _count(self, bare: Any) -> None:  # noqa: ANN401
         import pyarrow.compute as pc
@@ -400,49 +383,3 @@ class Facts:
         found, counts = np.unique(np.asarray(numbers), return_counts=True)
         for value, count in zip(found.tolist(), counts.tolist(), strict=True):
             self.rounded[float(f"{value:.{_DIGITS}g}")] += count
-
-    def _date(self, bare: Any) -> None:  # noqa: ANN401
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        for name in sorted(self.days):
-            try:
-                if name == "date":
-                    moments = pc.cast(bare, pa.date32()).cast(pa.timestamp("s"))
-                elif name == "datetime":
-                    if not pc.all(pc.match_substring_regex(bare, _ISO_TIME)).as_py():
-                        del self.days[name]
-                        continue
-                    moments = pc.strptime(pc.utf8_slice_codeunits(pc.utf8_replace_slice(bare, 10, 11, "T"), 0, 16),
-                                          format="%Y-%m-%dT%H:%M", unit="s")  # fmt: skip
-                    self._clock(bare)
-                else:
-                    # Two digits are a year for `%Y` too: one of the first century.
-                    year = _YEAR_OF_TWO_DIGITS if name in SHORT_YEARS else _YEAR_OF_FOUR_DIGITS
-                    if not pc.all(pc.match_substring_regex(bare, year)).as_py():
-                        del self.days[name]
-                        continue
-                    moments = pc.strptime(bare, format=name, unit="s")
-            except pa.ArrowInvalid:
-                del self.days[name]
-                continue
-            days = np.asarray(moments.cast(pa.int64())) // _DAY_SECONDS
-            found, counts = np.unique(days, return_counts=True)
-            self.days[name].update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
-
-    def _clock(self, bare: Any) -> None:  # noqa: ANN401
-        import pyarrow.compute as pc
-
-        bare = bare.filter(pc.invert(pc.match_substring_regex(bare, _OPEN_END)))
-        # With a zone, midnight is no midnight of UTC, to which times are taken.
-        units = {
-            "second": r"^.{10}[T ].{5}:(0[1-9]|[1-5][0-9])",
-            "minute": r"^.{10}[T ].{2}:(0[1-9]|[1-5][0-9])|[+-].{2}:?(0[1-9]|[1-5][0-9])$",
-            "hour": r"^.{10}[T ](0[1-9]|[12][0-9])|[+-](0[1-9]|1[0-9]):?[0-9]{2}$",
-        }
-        found = next(
-            (unit for unit, form in units.items() if pc.any(pc.match_substring_regex(bare, form)).as_py()),
-            "day",
-        )
-        self.clock = max(self.clock, found, key=_CLOCKS.index)

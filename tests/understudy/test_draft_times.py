@@ -9,6 +9,8 @@ import pytest
 from tests.understudy.test_domain_draft import accepted, changes, column
 from understudy.domain_draft import MARK, draft_domain, draft_frame
 from understudy.draft_categories import NOTE
+from understudy.draft_changes import change
+from understudy.draft_marks import Mark
 
 
 @pytest.mark.parametrize("written", ["%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m"])
@@ -151,3 +153,48 @@ def test_a_few_mistyped_years_set_no_bound_and_no_note_speaks_of_bins_of_equal_r
     assert "far beyond the rest, as typing errors do" in found[NOTE]
     lopsided = [date(1950, 1, 1) + timedelta(days=int(1.01**n)) for n in range(1000)] * 2
     assert "equal ratio" not in column(draft_frame(pa.table({"seen": lopsided})), "seen")[NOTE]
+
+
+BAD = ["2024-02-30", "31.12.1999", "0000-00-00"]
+
+
+@pytest.mark.parametrize("clock", ["", " 08:15:00"])
+def test_a_few_values_that_are_no_dates_count_as_missing_and_are_shown(clock: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = [*(text + clock for text in _days_with("", 0)), *BAD * 9]
+    path.write_text("begun,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    draft = draft_domain(path)
+    found = column(draft, "begun")
+    assert (found["kind"], found["lower"][:10]) == ("datetime" if clock else "date", "2022-01-01")
+    assert (found["unreadable"], found["null"]) == ("null", "category")
+    assert {"unreadable", "null"} <= set(found[MARK])
+    assert '27 values (0.89 %) are no dates of this form, such as "2024-02-30", "31.12.1999"' in found[NOTE]
+    assert changes(path, draft) == {"begun": {"mapped-to-null": 27}}
+
+
+def test_days_that_no_month_has_are_no_dates_in_other_formats(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = [f"{1 + n % 28:02}.{1 + n % 12:02}.202{n % 4}" for n in range(500)] + ["30.02.2021", "31.04.2022"]
+    path.write_text("begun,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    draft = draft_domain(path)
+    assert column(draft, "begun")["format"] == "%d.%m.%Y"
+    assert changes(path, draft) == {"begun": {"mapped-to-null": 2}}
+
+
+def test_a_column_with_more_of_them_becomes_one_of_dates_by_the_answer_date() -> None:
+    draft = draft_frame(pa.table({"begun": [*_days_with("", 0), *BAD * 300], "x": [0.5, 1.5, 2.5] * 1300}))
+    found = column(draft, "begun")
+    assert found["kind"] == "ignored"
+    assert "77 % of the values are dates: give its kind as 'date'" in found[NOTE]
+    change(draft, Mark(found, "kind", "begun"), "date")
+    assert (found["kind"], found["upper"], found["unreadable"]) == ("date", "2024-12-31", "null")
+    assert {"lower", "upper", "unreadable"} <= set(found[MARK])
+
+
+def test_dates_close_together_are_compared_although_a_few_are_none() -> None:
+    begun = [date.fromisoformat(text) for text in _days_with("", 0)]
+    ended = [str(day + timedelta(days=n * n % 17)) for n, day in enumerate(begun)]
+    table = pa.table({"begun": [*map(str, begun), *BAD * 5], "ended": [*ended, *["9999-12-31"] * 15]})
+    found = column(draft_frame(table), "ended")
+    assert found["difference"]["from"] == "begun"
+    assert found["difference"]["upper"] == 16

@@ -1,0 +1,150 @@
+"""Dates and times as texts write them: reading those of one form as intake does, and the forms that fit a column."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+MONTHS: Final = ("%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m")
+"""Formats of months without a day."""
+SHORT_YEARS: Final = ("%d.%m.%y", "%m/%d/%y", "%d/%m/%y")
+"""Formats of dates with years of two digits: 00 to 68 are read as 2000 to 2068."""
+_FORMATS: Final = (
+    "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", *MONTHS, *SHORT_YEARS,
+)  # fmt: skip
+_YEAR_OF_TWO_DIGITS: Final = r"[^0-9][0-9]{2}$"
+_YEAR_OF_FOUR_DIGITS: Final = r"^[0-9]{8}$|(^|[^0-9])[0-9]{4}([^0-9]|$)"
+_ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_ISO_TIME: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
+_OPEN_END: Final = r"^[0-9]{2}99-12-31[T ]23:59"
+"""The last moment of a century, which is written for "open" and says nothing of the unit of other times."""
+_CLOCKS: Final = ("day", "hour", "minute", "second")
+_UNITS: Final = {
+    "second": r"^.{10}[T ].{5}:(0[1-9]|[1-5][0-9])",
+    "minute": r"^.{10}[T ].{2}:(0[1-9]|[1-5][0-9])|[+-].{2}:?(0[1-9]|[1-5][0-9])$",
+    "hour": r"^.{10}[T ](0[1-9]|[12][0-9])|[+-](0[1-9]|1[0-9]):?[0-9]{2}$",
+}
+"""Times that have a unit. With a zone, midnight is no midnight of UTC, to which times are taken."""
+_SHARE_READ: Final = 0.5
+"""Share of the values that a form must read to be kept."""
+_MOST_EXAMPLES: Final = 3
+_LAST_NORMALISED_DAY: Final = 3
+_DAY_SECONDS: Final = 86400
+
+
+@dataclass(slots=True)
+class Dates:
+    """What the values of a column are in one form.
+
+    Attributes:
+        days: Counts of the days since 1970-01-01.
+        unread: Rows whose text is no date of the form.
+        examples: Some of these texts.
+    """
+
+    days: Counter[int] = field(default_factory=Counter)
+    unread: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DateForms:
+    """The forms in which at least half of the values of a column are dates or times.
+
+    Attributes:
+        seen: Values seen.
+        found: By form: "date" and "datetime" of ISO 8601, or a format of strptime.
+        clock: The finest unit of times, of "day", "hour", "minute" and "second".
+    """
+
+    seen: int = 0
+    found: dict[str, Dates] = field(
+        default_factory=lambda: {form: Dates() for form in sorted(("date", "datetime", *_FORMATS))}
+    )
+    clock: str = "day"
+
+    def look(self, texts: Any) -> None:  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
+        """Take in the next texts, none of them missing or with blanks around it."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        self.seen += len(texts)
+        for form, dates in list(self.found.items()):
+            moments = read_moments(texts, form)
+            dates.unread += moments.null_count
+            if dates.unread > (1 - _SHARE_READ) * self.seen:
+                del self.found[form]
+                continue
+            if moments.null_count:
+                wrong = pc.unique(texts.filter(pc.is_null(moments)))[:_MOST_EXAMPLES].to_pylist()
+                dates.examples = list(dict.fromkeys([*dates.examples, *wrong]))[:_MOST_EXAMPLES]
+            if form == "datetime":
+                self._clock(texts.filter(pc.is_valid(moments)))
+            days = np.asarray(moments.drop_null().cast(pa.int64())) // _DAY_SECONDS
+            found, counts = np.unique(days, return_counts=True)
+            dates.days.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+
+    def _clock(self, texts: Any) -> None:  # noqa: ANN401
+        import pyarrow.compute as pc
+
+        texts = texts.filter(pc.invert(pc.match_substring_regex(texts, _OPEN_END)))
+        found = next(
+            (unit for unit, form in _UNITS.items() if pc.any(pc.match_substring_regex(texts, form)).as_py()),
+            "day",
+        )
+        self.clock = max(self.clock, found, key=_CLOCKS.index)
+
+
+def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
+    """Seconds since 1970 of texts as timestamps of Arrow, null where a text is no date or time of a form.
+
+    Args:
+        texts: An Arrow array of texts; nulls stay.
+        form: "date" or "datetime" of ISO 8601, or a format of strptime. Zones are not read.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def fitting(pattern: str) -> Any:  # noqa: ANN401
+        return pc.if_else(pc.match_substring_regex(texts, pattern), texts, None)
+
+    if form == "date":
+        try:
+            return pc.cast(fitting(_ISO_DATE), pa.date32()).cast(pa.timestamp("s"))
+        except pa.ArrowInvalid:
+            return _strictly(fitting(_ISO_DATE), "%Y-%m-%d")
+    if form == "datetime":
+        times = fitting(_ISO_TIME)
+        seconds = pc.utf8_slice_codeunits(times, 16, 19)
+        seconds = pc.if_else(pc.match_substring_regex(seconds, "^:[0-9]{2}$"), seconds, ":00")
+        clock = pc.binary_join_element_wise(
+            "1970-01-01T", pc.utf8_slice_codeunits(times, 11, 16), seconds, ""
+        )
+        days = read_moments(pc.utf8_slice_codeunits(times, 0, 10), "date")
+        since_midnight = pc.strptime(clock, format="%Y-%m-%dT%H:%M:%S", unit="s").cast(pa.int64())
+        return pc.add(days.cast(pa.int64()), since_midnight).cast(pa.timestamp("s"))
+    # Two digits are a year for `%Y` too: one of the first century.
+    return _strictly(fitting(_YEAR_OF_TWO_DIGITS if form in SHORT_YEARS else _YEAR_OF_FOUR_DIGITS), form)
+
+
+def _strictly(texts: Any, form: str) -> Any:  # noqa: ANN401
+    """Read texts by strptime. The C library turns 31 February into 2 or 3 March: such days are read again by Python."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    moments = pc.strptime(texts, format=form, unit="s", error_is_null=True)
+    doubtful = pc.fill_null(pc.less_equal(pc.day(moments), _LAST_NORMALISED_DAY), fill_value=False)
+    if "%d" not in form or not pc.any(doubtful).as_py():
+        return moments
+    different = pc.unique(texts.filter(doubtful))
+    wrong = [text for text in different.to_pylist() if not _is_date(text, form)]
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(wrong, texts.type)), None, moments)
+
+
+def _is_date(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form)  # noqa: DTZ007 - only whether there is such a day
+    except ValueError:
+        return False
+    return True
