@@ -30,8 +30,9 @@ _SENTINEL_SHARE = 0.01
 _SENTINELS = frozenset({-999.0, -99.0, -9.0, -8.0, -1.0, 99.0, 999.0, 9999.0, 99999.0})
 _MOST_SPECIALS = 3
 _MOST_FEW = 10
-"""Values up to which a column has few. Each is a group of its own in counts of pairs, so more would cost precision."""
+"""Values up to which a column has few, however they lie."""
 _SHARE_OF_FEW = 0.99
+_MOST_OF_POSSIBLE = 0.5
 _WIDER_TAILS = (0.002, 0.005, 0.01)
 _STRETCH, _LOG_STRETCH = 3.0, 2.0
 _SHARE_OF_HEAPS = 0.4
@@ -116,23 +117,33 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
 
 
 def few_values(
-    exact: Spread, spread: Spread, *, fewest: int, beyond: Sequence[float] = ()
+    exact: Spread, spread: Spread, *, unit: float | None, fewest: int, beyond: Sequence[float] = ()
 ) -> tuple[float, ...]:
     """All values of a column that has few of them, such as prices; empty where it has many, or where each has a bin of its own.
 
     Args:
         exact: Counts of unrounded numbers.
         spread: Counts of all numbers, which may be rounded.
+        unit: Distance between possible values; None for continuous ones.
         fewest: Rows that a value needs; values of fewer rows are left out and may be 1 % of the rows.
         beyond: Values that stand for something else, which are not counted.
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
     values = sorted(spread)
     each_has_a_bin = all(value.is_integer() for value in values) and values[-1] - values[0] < BINS
-    if len(values) > _MOST_FEW or each_has_a_bin:
-        return ()
     kept = tuple(value for value in sorted(exact) if exact[value] >= fewest and value not in beyond)
-    return kept if sum(exact[value] for value in kept) >= _SHARE_OF_FEW * sum(spread.values()) else ()
+    if each_has_a_bin or sum(exact[value] for value in kept) < _SHARE_OF_FEW * sum(spread.values()):
+        return ()
+    return kept if len(values) <= _MOST_FEW or _are_listed(kept, exact, unit) else ()
+
+
+def _are_listed(values: Sequence[float], exact: Spread, unit: float | None) -> bool:
+    """Whether values are the prices of a list: no more than bins, in enough rows, and at most half of those that lie between them."""
+    possible = math.inf if unit is None else (values[-1] - values[0]) / unit + 1
+    return (
+        len(values) <= min(BINS, _MOST_OF_POSSIBLE * possible)
+        and sum(exact[value] for value in values) >= FEWEST_FOR_ENDS
+    )
 
 
 def choose_bounds(

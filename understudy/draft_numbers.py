@@ -86,7 +86,7 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
         decimals = None
     unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
     fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
-    few = few_values(_exact(fact), fact.spread, fewest=fewest, beyond=beyond)
+    few = few_values(_exact(fact), fact.spread, unit=unit, fewest=fewest, beyond=beyond)
     found = choose_bounds(
         fact.spread,
         unit=unit,

@@ -80,3 +80,22 @@ def test_small_counts_are_no_heaps() -> None:
 
 def test_a_short_table_has_too_few_rows_in_its_ends_to_choose_bins_by_them() -> None:
     assert "spacing" not in _drafted(np.round(np.exp(_rng().normal(7.6, 0.6, 400)), 2))
+
+
+def test_each_price_of_a_list_has_a_code_of_its_own() -> None:
+    rng = _rng()
+    prices = np.array([0, 1.5, 2.5, 3, 4, 4.5, 5.5, 6, 7, 8.5, 10, 11.5, 13])
+    shares = np.array([540, 150, 75, 65, 75, 20, 44, 5, 19, 6, 5, 4, 4])
+    fare = rng.choice(prices, ROWS, p=shares / shares.sum())
+    fare[:9] = 14.5
+    found = _drafted(fare)
+    assert (found["specials"], found["bins"]) == (prices.tolist(), 1)
+    assert "Few values, each with a code of its own" in found[NOTE]
+    assert "bins" not in _drafted(fare[:900]), "too few rows for so many codes"
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_numbers_that_fill_their_range_are_no_list(step: int) -> None:
+    falling = np.minimum(_rng().geometric(0.12, ROWS), 24) * step + 20
+    found = _drafted(np.where(np.arange(ROWS) % 300, falling, 20 + 40 * step))
+    assert ("specials" in found) == (step == 3)
