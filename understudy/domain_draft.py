@@ -26,7 +26,14 @@ from understudy.draft_advice import (
 )
 from understudy.draft_categories import NOTE, words
 from understudy.draft_costs import BINS
-from understudy.draft_dependencies import ELSE, RULES, leave_copies_out, narrow_determinants, propose_rules
+from understudy.draft_dependencies import (
+    ELSE,
+    RULES,
+    columns_of,
+    leave_copies_out,
+    narrow_determinants,
+    propose_rules,
+)
 from understudy.draft_differences import DIFFERENCE, propose_differences
 from understudy.draft_frames import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.draft_numbers import (
@@ -36,7 +43,7 @@ from understudy.draft_numbers import (
     censored_note,
     numbers,
 )
-from understudy.draft_sums import point_at_sums
+from understudy.draft_sums import point_at_lengths, propose_sums
 from understudy.draft_times import (
     has_unclear_years,
     is_mostly_time,
@@ -317,12 +324,14 @@ def _document(
     say_what_types_say(columns, types)
     leave_constants_and_free_text_out(columns, facts, target=target)
     leave_copies_out(columns, facts, search, target=target, words=words)
-    if rules := propose_rules(columns, facts, search, target=target):
-        draft[RULES] = rules
-        narrow_determinants(columns, rules)
-    fixed = [name for rule in rules for name in rule["columns"]]
+    rules = propose_rules(columns, facts, search, target=target)
+    narrow_determinants(columns, rules)
+    sums = propose_sums(columns, seen.sample, target=target)
+    if rules or sums:
+        draft[RULES] = [*rules, *sums]
+    fixed = [name for rule in draft.get(RULES, ()) for name in columns_of(rule)]
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
-    point_at_sums(columns, seen.sample)
+    point_at_lengths(columns, seen.sample)
     draft["columns"] = columns
     return draft
 

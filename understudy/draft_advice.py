@@ -56,16 +56,18 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """Say which functional dependencies a draft proposes as rules, in one line or none.
+    """Say which functional dependencies and sums a draft proposes as rules, in one line or none.
 
     Args:
         document: A draft.
         answer: How its rules are dropped.
     """
     named = [
-        " determines ".join(rule["columns"])
+        f"{' + '.join(rule['parts'])} = {rule['total']}"
+        if rule.get("kind") == "sum"
+        else " determines ".join(rule["columns"])
         for rule in document.get(RULES) or ()
-        if rule.get("kind") == "determines" and MARK in rule
+        if rule.get("kind") in {"determines", "sum"} and MARK in rule
     ]
     if not named:
         return []

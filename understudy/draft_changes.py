@@ -120,7 +120,10 @@ def _rename(document: dict[str, Any], before: object, name: str) -> None:
         if isinstance(difference := column.get(DIFFERENCE), dict) and difference.get("from") == before:
             difference["from"] = name
     for rule in document.get(RULES, ()):
-        rule["columns"] = [name if one == before else one for one in rule["columns"]]
+        for key in {"columns", "parts"} & rule.keys():
+            rule[key] = [name if one == before else one for one in rule[key]]
+        if before is not None and rule.get("total") == before:
+            rule["total"] = name
     document |= {
         key: name for key in ("target", "privacy_unit") if before is not None and document.get(key) == before
     }

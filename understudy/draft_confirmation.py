@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any, Final, Literal
 
 from understudy.draft_changes import category_hints, change, ignore, known_column
-from understudy.draft_dependencies import RULES, require_possible
+from understudy.draft_dependencies import RULES, columns_of, require_possible
 from understudy.draft_marks import KINDS, Mark, marks_of
 from understudy.errors import InputUnusable
 from understudy.table_files import MARK
@@ -24,7 +24,7 @@ _MEANING: Final = {
     "kinds": "What each column holds. An ignored column is dropped on arrival and never stored.",
     "bounds": "The smallest and largest value. Say what is possible, not what occurs: an upper bound of 107 tells that somebody is 107. Values beyond count as the bound; wider bounds make bins coarser.",
     "words": "The words of a column. A word that few people have reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
-    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label. The pairs become public. Drop the rule if other rows may break it.",
+    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label, or the last is the sum of the others. The pairs become public. Drop the rule if other rows may break it.",
 }
 _LONG = 12
 _FEW_PAIRS = 5
@@ -93,8 +93,8 @@ def _ask_each(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Sa
 def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Say) -> None:
     """Ask about the first of the rules; what is answered may take others away."""
     rule = marks[0].holder
-    determinant, dependent = (str(name) for name in rule["columns"])
-    say(f"  {determinant} determines {dependent}: {shown_pairs(rule['pairs'], most=_FEW_PAIRS)}")
+    say(f"  {shown_rule(rule, most=_FEW_PAIRS)}")
+    *_, dependent = columns_of(rule)
     match _answer(
         ask,
         f"  [Enter] accept, [d]rop the rule, [i]gnore the column {dependent}, [a]ccept all {len(marks)} left, [?] explain, [q]uit: ",
@@ -115,13 +115,20 @@ def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, s
     require_possible(document)
 
 
-def shown_pairs(pairs: Sequence[Sequence[object]], *, most: int) -> str:
-    """The first pairs of a rule, for a person.
+def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
+    """What a drafted rule says, for a person.
 
     Args:
-        pairs: Of the rule.
-        most: How many are shown.
+        rule: That one column determines another one, or of a sum.
+        most: How many pairs are shown.
     """
+    if rule["kind"] == "sum":
+        return f"{' + '.join(map(str, rule['parts']))} = {rule['total']}"
+    return f"{' determines '.join(map(str, rule['columns']))}: {_shown_pairs(rule['pairs'], most=most)}"
+
+
+def _shown_pairs(pairs: Sequence[Sequence[object]], *, most: int) -> str:
+    """The first pairs of a rule, for a person."""
     shown = "; ".join(f"{_first(one)}: {_value(other)}" for one, other in pairs[:most])
     return f"{shown} ... ({len(pairs)} pairs)" if len(pairs) > most else shown
 

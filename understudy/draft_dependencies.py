@@ -13,6 +13,7 @@ from understudy.dependency_search import Copy, Dependency, DependencySearch
 from understudy.draft_categories import NOTE
 from understudy.draft_differences import hold_starts
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD, NATURAL_BOUNDS
+from understudy.draft_sums import can_sum, hold_totals
 from understudy.errors import InputUnusable
 from understudy.frame_words import FrameWords
 from understudy.table_facts import Facts, is_number
@@ -144,7 +145,7 @@ def require_possible(document: dict[str, Any]) -> None:
         document: A draft; changed.
 
     Raises:
-        InputUnusable: A marked rule was edited and has no two columns or no pairs.
+        InputUnusable: A marked rule was edited and lacks its columns or its pairs.
     """
     hold_starts(document.get("columns") or ())
     rules = document.get(RULES)
@@ -154,8 +155,14 @@ def require_possible(document: dict[str, Any]) -> None:
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
         if not _is_whole(rule):
             raise InputUnusable(
-                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs; put them back, or leave the rule out"
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs, or parts and a total; put them back, or leave the rule out"
             )
+        if rule.get("kind") == "sum":
+            if can_sum(rule, by_name):
+                hold_totals(document["columns"], [rule])
+            else:
+                rules.remove(rule)
+            continue
         both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
         pairs = [] if any(_speaks_of_learnt(column) for column in both) else _possible(rule["pairs"], *both)
         if len({str(pair[1]) for pair in pairs}) > 1:
@@ -166,8 +173,15 @@ def require_possible(document: dict[str, Any]) -> None:
         del document[RULES]
 
 
+def columns_of(rule: Mapping[str, Any]) -> list[str]:
+    """The columns that a drafted rule ties together, the one that it computes last."""
+    return [*rule["parts"], rule["total"]] if rule["kind"] == "sum" else list(rule["columns"])
+
+
 def _is_whole(rule: Mapping[str, Any]) -> bool:
-    """Whether a rule has two columns and a list of pairs, as it was drafted."""
+    """Whether a rule has two columns and a list of pairs, or parts and a total, as it was drafted."""
+    if rule.get("kind") == "sum":
+        return isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
     columns, pairs = rule.get("columns"), rule.get("pairs")
     return (
         isinstance(columns, list)

@@ -1,12 +1,14 @@
-"""Columns of a draft that follow from two others in every row: a length of time between two dates, a total of two numbers."""
+"""Columns of a draft that follow from two others in every row: a total of two numbers, for which a rule is drafted, and a length of time between two dates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, permutations
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.draft_categories import NOTE
 from understudy.draft_differences import values_of
 from understudy.row_sample import RowSample
+from understudy.table_files import MARK
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,32 +22,117 @@ _FEWEST_DIFFERENT: Final = 3
 _MOST_NUMBERS: Final = 60
 """Columns of numbers up to which all pairs of them are compared."""
 _ROUNDING: Final = 1e-6
+_FOLLOWS: Final = "Follows from others:"
+_COMPARED: Final = "in every row that was compared"
 _UNITS: Final = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 
 Column = dict[str, Any]
 
 
-def point_at_sums(columns: Sequence[Column], sample: RowSample) -> None:
-    """Say in the notes of columns that they follow from two others.
+def propose_sums(columns: Sequence[Column], sample: RowSample, *, target: str | None) -> list[Column]:
+    """Draft rules for columns that are the total of two others, and say so in their notes.
+
+    Args:
+        columns: Of the draft; the notes of totals are changed, and bounds that some sums lie beyond.
+        sample: Some of the rows.
+        target: Name of the column to be predicted, which no rule computes.
+
+    Returns:
+        Rules as a domain declares them, with marks; the total of one may be a part of a later one.
+    """
+    by_name = {str(column["name"]): column for column in columns}
+    numbers = {
+        name: found
+        for name, column in by_name.items()
+        if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
+    }
+    parts_of: dict[str, tuple[str, str]] = {}
+    for total, *parts in _totals(numbers):
+        if total in parts_of or any(_is_made_of(part, total, parts_of) for part in parts):
+            continue
+        both = f"{parts[0]} and {parts[1]} together"
+        if total == target or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
+            line = f"{_FOLLOWS} {both}, {_COMPARED}. Ignore one of the three, and compute it from synthetic rows."
+        else:
+            parts_of[total] = (parts[0], parts[1])
+            line = (
+                f"{_FOLLOWS} {both}, {_COMPARED}. A rule is drafted, so that synthetic rows keep it; or ignore this column, which takes budget, and compute"
+                " it from synthetic rows."
+            )
+        _say(by_name[total], line)
+    ordered = sorted(parts_of, key=lambda total: _depth(total, parts_of))
+    rules: list[Column] = [
+        {"kind": "sum", "parts": list(parts_of[total]), "total": total, MARK: ["parts"]} for total in ordered
+    ]
+    hold_totals(columns, rules)
+    return rules
+
+
+def hold_totals(columns: Sequence[Column], rules: Sequence[Column]) -> None:
+    """Let the bounds of totals hold the sums of their parts.
+
+    Args:
+        columns: Of a draft, perhaps edited; changed.
+        rules: Those of kind "sum", of which each total may be a part of a later one.
+    """
+    by_name = {column["name"]: column for column in columns}
+    for rule in rules:
+        total, parts = by_name[rule["total"]], [by_name[part] for part in rule["parts"]]
+        for key, sign in (("lower", -1), ("upper", 1)):
+            furthest = sign * max(sign * total[key], sign * sum(part[key] for part in parts))
+            total[key] = round(furthest, total["decimals"]) if "decimals" in total else furthest
+
+
+def can_sum(rule: Column, columns: Mapping[str, Column]) -> bool:
+    """Whether all columns of a sum still are numbers with bounds."""
+    named = [columns.get(str(name), {}) for name in (*rule["parts"], rule["total"])]
+    return all(
+        column.get("kind") == "numeric" and {"lower", "upper"} <= column.keys() and "difference" not in column
+        for column in named
+    )
+
+
+def _is_made_of(part: str, total: str, parts_of: Mapping[str, tuple[str, str]]) -> bool:
+    return part == total or any(_is_made_of(one, total, parts_of) for one in parts_of.get(part, ()))
+
+
+def _depth(total: str, parts_of: Mapping[str, tuple[str, str]]) -> int:
+    return 1 + max((_depth(part, parts_of) for part in parts_of.get(total, ())), default=0)
+
+
+def _holds_sums(total: Column, parts: Sequence[Column]) -> bool:
+    """Whether each sum of two numbers is one that the total may be: no part has more decimals."""
+    return _decimals(total) >= max(map(_decimals, parts))
+
+
+def _decimals(column: Column) -> float:
+    return 0 if column["type"] == "integer" else column.get("decimals", inf)
+
+
+def point_at_lengths(columns: Sequence[Column], sample: RowSample) -> None:
+    """Say in the notes of numbers that they are the time between two others.
 
     Args:
         columns: Of the draft; their notes are changed.
         sample: Some of the rows.
     """
+    by_name = {str(column["name"]): column for column in columns}
     numbers = {
-        str(column["name"]): found
-        for column in columns
+        name: found
+        for name, column in by_name.items()
         if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
     }
     times = {
-        str(column["name"]): values_of(column, sample)
-        for column in columns
+        name: values_of(column, sample)
+        for name, column in by_name.items()
         if column["kind"] in {"date", "datetime"}
     }
-    lines = dict([*_totals(numbers), *_lengths(numbers, times)])
-    for column in columns:
-        if (line := lines.get(str(column["name"]))) is not None:
-            column[NOTE] = f"{column.get(NOTE, '')} {line}".strip()
+    for name, line in _lengths(numbers, times):
+        _say(by_name[name], line)
+
+
+def _say(column: Column, line: str) -> None:
+    column[NOTE] = f"{column.get(NOTE, '')} {line}".strip()
 
 
 def _lengths(numbers: Mapping[str, "Floats"], times: Mapping[str, "Floats"]) -> Iterator[tuple[str, str]]:
@@ -57,14 +144,15 @@ def _lengths(numbers: Mapping[str, "Floats"], times: Mapping[str, "Floats"]) -> 
                 yield (
                     name,
                     (
-                        f"Follows from others: the {unit} from {start} to {end}, in every row that was compared. No rule says so of times, and synthetic rows would contradict"
+                        f"{_FOLLOWS} the {unit} from {start} to {end}, {_COMPARED}. No rule says so of times, and synthetic rows would contradict"
                         " themselves: ignore it, and compute it from synthetic rows."
                     ),
                 )
                 break
 
 
-def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str]]:
+def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, str]]:
+    """Names of totals, each with those of its two parts."""
     import numpy as np
 
     names = list(numbers)
@@ -78,14 +166,7 @@ def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str]]:
         near = np.isclose(first, first[one] + first[other], rtol=0, atol=_ROUNDING).all(axis=1)
         for total in set(np.flatnonzero(near).tolist()) - {one, other}:
             if _are_equal(every[total], every[one] + every[other]):
-                parts = [names[one], names[other]]
-                yield (
-                    names[total],
-                    (
-                        f'Follows from others: {parts[0]} and {parts[1]} together, in every row that was compared. If that is a law, declare the rule "sum" with these parts and this'
-                        " total (docs/domain.md#rules-between-columns), or ignore one of the three and compute it from synthetic rows."
-                    ),
-                )
+                yield names[total], names[one], names[other]
 
 
 def _varies(numbers: "Floats") -> bool:

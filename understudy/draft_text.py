@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.draft_categories import NOTE
-from understudy.draft_confirmation import shown_pairs
+from understudy.draft_confirmation import shown_rule
 from understudy.draft_dependencies import RULES
 from understudy.draft_differences import DIFFERENCE
 from understudy.plain_text import one_line
@@ -58,11 +58,11 @@ def _missing(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rule_lines(document: Mapping[str, Any]) -> list[str]:
-    """The pairs of drafted rules, which become public with them; a line for each rule."""
+    """What drafted rules say, with their pairs, which become public with them; a line for each rule."""
     return [
-        f"{' determines '.join(map(str, rule['columns']))}: {one_line(shown_pairs(rule['pairs'], most=MOST_SHOWN))}."
+        f"{one_line(shown_rule(rule, most=MOST_SHOWN))}."
         for rule in document.get(RULES) or ()
-        if rule.get("kind") == "determines"
+        if rule.get("kind") in {"determines", "sum"}
     ]
 
 

@@ -5,9 +5,16 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from tests.understudy.test_domain_draft import column
-from understudy.domain_draft import draft_frame
+from core.plan.domain import TableDomain
+from tests.understudy.test_domain_draft import column, confirmed
+from understudy.domain_draft import MARK, draft_frame
+from understudy.draft_advice import rules_of
 from understudy.draft_categories import NOTE
+from understudy.draft_changes import change
+from understudy.draft_confirmation import walk
+from understudy.draft_dependencies import require_possible
+from understudy.draft_marks import Mark, accept_kinds
+from understudy.draft_text import rule_lines
 
 BEGUN = [date(2021, 1, 4) + timedelta(days=n * 37 % 900) for n in range(400)]
 STAYS = [n * n % 41 + 1 for n in range(400)]
@@ -23,11 +30,76 @@ def test_a_stay_that_is_the_days_between_two_dates_is_told() -> None:
     assert "Follows" not in column(draft_frame(pa.table(table | {"los_days": wrong})), "los_days")[NOTE]
 
 
-@pytest.mark.parametrize("off", [0.0, 0.01])
-def test_a_total_of_two_numbers_is_told_with_the_rule_that_keeps_it(off: float) -> None:
+def _amounts(off: float = 0.0) -> dict[str, list[float]]:
     net = [n * 7919 % 997 / 4 for n in range(400)]
     tax = [n * 31 % 89 / 4 for n in range(400)]
     gross = [one + other for one, other in zip(net, tax, strict=True)]
     gross[-1] += off
-    note = column(draft_frame(pa.table({"net": net, "tax": tax, "gross": gross})), "gross")[NOTE]
-    assert ('declare the rule "sum"' in note) == (off == 0)
+    return {"net": net, "tax": tax, "gross": gross}
+
+
+RULE = {"kind": "sum", "parts": ["net", "tax"], "total": "gross", MARK: ["parts"]}
+
+
+@pytest.mark.parametrize("off", [0.0, 0.01])
+def test_a_total_of_two_numbers_is_drafted_as_a_rule_and_not_as_a_difference_too(off: float) -> None:
+    draft = draft_frame(pa.table(_amounts(off)))
+    if off:
+        assert "rules" not in draft
+        return
+    assert draft["rules"] == [RULE]
+    found = column(draft, "gross")
+    assert "difference" not in found
+    assert "A rule is drafted, so that synthetic rows keep it" in found[NOTE]
+    assert found["upper"] >= column(draft, "net")["upper"] + column(draft, "tax")["upper"]
+    assert TableDomain.from_json(confirmed(draft))
+
+
+def test_a_total_may_be_a_part_of_another_total_and_comes_first() -> None:
+    table = _amounts()
+    table["fee"] = [n * 53 % 71 / 4 for n in range(400)]
+    table["bill"] = [one + other for one, other in zip(table["gross"], table["fee"], strict=True)]
+    found = draft_frame(pa.table({name: table[name] for name in ("bill", *table)}))["rules"]
+    assert [(rule["parts"], rule["total"]) for rule in found] == [
+        (["net", "tax"], "gross"),
+        (["gross", "fee"], "bill"),
+    ]
+
+
+def test_a_total_of_parts_with_more_decimals_has_no_rule() -> None:
+    halves = [n % 37 + 0.5 for n in range(400)]
+    table = {"one": halves, "other": [n * 7 % 41 + 0.5 for n in range(400)]}
+    table["all"] = [sum(pair) for pair in zip(*table.values(), strict=True)]
+    draft = draft_frame(pa.table(table))
+    assert "rules" not in draft
+    assert "Ignore one of the three" in column(draft, "all")[NOTE]
+
+
+def test_a_person_is_asked_about_the_rule_and_may_drop_it_or_its_total() -> None:
+    said: list[str] = []
+    for answer, left in (("", ["sum"]), ("d", []), ("i", [])):
+        draft = draft_frame(pa.table(_amounts()))
+        accept_kinds(draft, ["unit", "size", "target", "file", "names", "kinds", "bounds", "words"])
+        walk(draft, lambda _, answer=answer: answer, said.append)
+        assert [rule["kind"] for rule in draft.get("rules", ())] == left
+        assert column(draft, "gross")["kind"] == ("ignored" if answer == "i" else "numeric")
+        assert TableDomain.from_json(confirmed(draft))
+    assert "  net + tax = gross" in said
+
+
+def test_the_rule_follows_what_a_person_changes() -> None:
+    draft = draft_frame(pa.table(_amounts()))
+    change(draft, Mark(column(draft, "gross"), "name", "gross"), "total")
+    change(draft, Mark(column(draft, "tax"), "upper", "tax"), "9000")
+    require_possible(draft)
+    assert draft["rules"] == [RULE | {"total": "total"}]
+    assert column(draft, "total")["upper"] >= 9000
+    change(draft, Mark(column(draft, "tax"), "kind", "tax"), "ignored")
+    require_possible(draft)
+    assert "rules" not in draft
+
+
+def test_a_draft_in_python_shows_the_rule() -> None:
+    draft = draft_frame(pa.table(_amounts()))
+    assert rule_lines(draft) == ["net + tax = gross."]
+    assert "net + tax = gross" in rules_of(draft, answer="accept_draft(rules=[])")[0]
