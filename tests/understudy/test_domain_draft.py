@@ -492,19 +492,3 @@ def test_rows_with_a_wrong_number_of_fields_are_pointed_at(tmp_path: Path):
     draft = draft_domain(write(tmp_path, b"a,b\n" + b"1,x\n2,y\n" * 5 + b"3,z,canary\n4\n"))
     assert "2 rows have more or fewer fields than there are columns, the first is row 12 of" in draft[NOTE]
     assert "canary" not in render_draft(draft)
-
-
-def test_few_values_such_as_prices_are_all_that_rows_can_have(tmp_path: Path):
-    lines = ["fee,stars,rare,age"] + [
-        f"{(0, 9.99, 49.99)[row % 3]:.2f},{1 + row % 9 / 2},{5.25 if row == 7 else 100 * (row % 4)},{20 + row % 60}"
-        for row in range(1200)
-    ]
-    path = write(tmp_path, ("\n".join(lines) + "\n").encode())
-    draft = draft_domain(path)
-    fee, stars, rare, age = (column(draft, name) for name in ("fee", "stars", "rare", "age"))
-    assert (fee["specials"], fee["bins"], fee["lower"], fee["upper"]) == ([0, 9.99, 49.99], 1, 0, 50)
-    assert stars["specials"] == [1 + half / 2 for half in range(9)]
-    assert rare["specials"] == [0, 100, 200, 300], "what one row has is left out"
-    assert "specials" not in age
-    assert codes_at_most(draft) == (3 + 1) + (9 + 1) + (4 + 1) + 32
-    assert accepted(path, draft) == (1200, 0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.plan.domain import TableDomain
 from tests.understudy.test_domain_draft import accepted, column, confirmed, write
-from understudy.domain_draft import draft_domain, draft_frame
+from understudy.domain_draft import codes_at_most, draft_domain, draft_frame
 from understudy.draft_categories import NOTE
 
 
@@ -196,3 +196,19 @@ def test_few_numbers_off_any_grid_are_codes_so_that_no_row_has_one_that_does_not
     assert found["kind"] == kind
     if kind == "categorical":
         assert (found["categories"], found["other"]) == ([str(value) for value in values], False)
+
+
+def test_few_values_such_as_prices_are_all_that_rows_can_have(tmp_path: Path):
+    lines = ["fee,stars,rare,age"] + [
+        f"{(0, 9.99, 49.99)[row % 3]:.2f},{1 + row % 9 / 2},{5.25 if row == 7 else 100 * (row % 4)},{20 + row % 60}"
+        for row in range(1200)
+    ]
+    path = write(tmp_path, ("\n".join(lines) + "\n").encode())
+    draft = draft_domain(path)
+    fee, stars, rare, age = (column(draft, name) for name in ("fee", "stars", "rare", "age"))
+    assert (fee["specials"], fee["bins"], fee["lower"], fee["upper"]) == ([0, 9.99, 49.99], 1, 0, 50)
+    assert stars["specials"] == [1 + half / 2 for half in range(9)]
+    assert rare["specials"] == [0, 100, 200, 300], "what one row has is left out"
+    assert "specials" not in age
+    assert codes_at_most(draft) == (3 + 1) + (9 + 1) + (4 + 1) + 32
+    assert accepted(path, draft) == (1200, 0)
