@@ -41,9 +41,15 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
 
 @pytest.mark.parametrize(
     "wanted",
-    ["2022-05-05", date(2022, 5, 5), {"2022-05-05"}, ("2022-05-05", date(2022, 5, 5)), np.datetime64("2022-05-05")],
+    [
+        "2022-05-05",
+        pytest.param(date(2022, 5, 5), marks=pytest.mark.long),
+        {"2022-05-05"},
+        pytest.param(("2022-05-05", date(2022, 5, 5)), marks=pytest.mark.long),
+        pytest.param(np.datetime64("2022-05-05"), marks=pytest.mark.long),
+    ],
     ids=["text", "date", "set", "pair", "numpy"],
-)  # fmt: skip
+)
 def test_a_day_of_a_column_of_times_is_that_day_whatever_the_bin(fitted: Fitted, wanted: Any) -> None:
     seen = fitted.sample(40, where={"seen": wanted})["seen"]
     assert {moment.date() for moment in seen} == {date(2022, 5, 5)}
@@ -58,7 +64,10 @@ def test_bounds_of_dates_and_times_are_mixed(fitted: Fitted) -> None:
     assert pd.Timestamp("2021-04-30") < seen.max() < pd.Timestamp("2021-05-01"), "the last day is whole"
 
 
-@pytest.mark.parametrize("wanted", [9.99, {9.99}, 47.25, (47.25, 47.25), {47.25, 9.99}])
+@pytest.mark.parametrize(
+    "wanted",
+    [9.99, {9.99}, 47.25, pytest.param((47.25, 47.25), marks=pytest.mark.long), {47.25, 9.99}],
+)
 def test_one_number_is_that_number(fitted: Fitted, wanted: Any) -> None:
     allowed = wanted if isinstance(wanted, set) else {wanted[0] if isinstance(wanted, tuple) else wanted}
     assert set(fitted.sample(30, where={"fee": wanted})["fee"]) <= allowed
