@@ -9,6 +9,7 @@ Asking costs no privacy. The language of questions is in docs/asking.md.
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -19,6 +20,9 @@ from understudy.plain_text import one_line
 
 _HEADS = ("estimate", "low", "high", "standard error")
 _UNKNOWN = "-"
+_WIDEST, _SHOWN = 60, 2
+"""A wider name of a group is shown by so many of its values."""
+_FURTHER = re.compile(r" and ([0-9,]+) more$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +95,7 @@ class Answer:
         for row in self.rows:
             numbers = (row.estimate, row.low, row.high, row.standard_error)
             shown = [_UNKNOWN if number is None else f"{number:,.{digits}f}" for number in numbers]
-            table.append([*map(one_line, row.values), *shown])
+            table.append([*(one_line(in_short(value)) for value in row.values), *shown])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for line in table:
             words = [word.ljust(width) for word, width in zip(line, widths, strict=True)]
@@ -128,6 +132,20 @@ class Answer:
             shown = ("" if number is None else repr(number) for number in numbers)
             writer.writerow([*row.values, *shown, self.basis])
         return target.getvalue()
+
+
+def in_short(name: str) -> str:
+    """Return the name of a group for a table: of many values the first two and how many more there are.
+
+    Args:
+        name: values with commas between them, perhaps with "and 180 more" at the end; short names stay.
+    """
+    if len(name) <= _WIDEST:
+        return name
+    listed = _FURTHER.search(name)
+    values = (name if listed is None else name[: listed.start()]).split(", ")
+    further = len(values) - _SHOWN + (0 if listed is None else int(listed[1].replace(",", "")))
+    return name if len(values) <= _SHOWN else f"{', '.join(values[:_SHOWN])} and {further:,} more"
 
 
 def _row(document: Json) -> Row:

@@ -5,7 +5,8 @@ Everything goes through the public HTTP API; this module only orders the calls.
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from understudy.client import Client
@@ -54,8 +55,11 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
         UnderstudyError: if anything else fails; a job that was ordered has then ended or been cancelled, unless the service
             stopped answering.
     """
-    order.out.mkdir(parents=True, exist_ok=True)
-    with connection.client("owner") as owner, connection.client("analyst") as analyst:
+    with (
+        results_folder(order.out),
+        connection.client("owner") as owner,
+        connection.client("analyst") as analyst,
+    ):
         same = same_population(owner, order)
         if same is not None:
             screen.say(
@@ -81,6 +85,24 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
         upload(owner, dataset, order, screen)
         job = train(analyst, dataset, order, grant_id, screen)
         return fetch(analyst, dataset, job, order, screen)
+
+
+@contextmanager
+def results_folder(out: Path) -> Iterator[None]:
+    """Make the folder for the results, before anything is declared: it may be impossible. If nothing is published, none is left empty.
+
+    Args:
+        out: the folder.
+    """
+    is_new = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # it holds files
+                out.rmdir()
+        raise
 
 
 def needed(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, float]:

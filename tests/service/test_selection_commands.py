@@ -77,6 +77,7 @@ def test_publishing_asks_for_the_whole_price_and_tells_it_before_the_order(
     assert run("publish", rows, *words, *GUARANTEE, *SELECTION) == 1
     answer = capsys.readouterr()
     assert "no worker runs in this test" in answer.err
+    assert not (tmp_path / "out").exists(), "nothing was published"
     told = [line.strip() for line in answer.out.splitlines()]
     prices = next(number for number, line in enumerate(told) if line.startswith("selecting among"))
     ordered = next(number for number, line in enumerate(told) if "its charge is reserved" in line)

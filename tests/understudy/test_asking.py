@@ -87,6 +87,25 @@ def test_printed_and_in_a_notebook_an_answer_is_the_table_that_the_command_shows
     assert "B, or &quot;C&quot;" in page
 
 
+def test_a_large_group_is_named_in_short_in_the_table_alone() -> None:
+    answer = understudy.ask(PACKED, "ward by sick")
+    row = answer.document["rows"][0]
+    towns = [f"town number {place}" for place in range(14)]
+    short = "Stratford, upon Avon"
+
+    def told(*words: str) -> list[str]:
+        rows = [{**row, "values": [word, "no"]} for word in words]
+        shown = understudy.Answer.from_json({**answer.document, "rows": rows})
+        assert [one.values[0] for one in shown.rows] == list(words)
+        return [line.partition("  ")[0] for line in shown.lines()][1 : 1 + len(words)]
+
+    assert told(", ".join(towns), ", ".join(towns) + " and 1,180 more", short) == [
+        "town number 0, town number 1 and 12 more", "town number 0, town number 1 and 1,192 more", short,
+    ]  # fmt: skip
+    one = "a" * 300
+    assert told(one) == [one], "a single value is left as it is"
+
+
 def test_what_cannot_be_answered_is_the_services_refusal(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         understudy.ask(file, "wrad")

@@ -10,7 +10,7 @@ import pytest
 from tests.understudy.scripted import DATASET, JOB, Answer, Script, client_of, sent
 from understudy import Dataset, ServiceUnreachable
 from understudy.publication import Order
-from understudy.publishing import train
+from understudy.publishing import results_folder, train
 from understudy.table_files import TableFiles
 
 DONE = JOB | {"state": "succeeded", "release_id": "r"}
@@ -193,6 +193,24 @@ def test_who_interrupts_the_order_itself_cancels_what_arrived(monkeypatch: pytes
     paths = [request.url.path for request in script.requests[2:]]
     assert paths == ["/v1/jobs", "/v1/jobs/j/cancel", "/v1/datasets/d/ledger"]
     assert screen.lines[-2:] == ["Cancelling job j ...", "Job j was cancelled; nothing was charged."]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_refused_order_leaves_no_empty_folder(tmp_path: Path, *, is_there: bool) -> None:
+    out = tmp_path / "new" / "out"
+    if is_there:
+        out.mkdir(parents=True)
+    with pytest.raises(KeyboardInterrupt), results_folder(out):
+        raise KeyboardInterrupt
+    assert out.exists() is is_there
+
+    def fail_late() -> None:
+        (out / "bundle.zip").touch()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), results_folder(out):
+        fail_late()
+    assert (out / "bundle.zip").exists(), "what was written stays"
 
 
 def test_a_service_that_does_not_answer_any_more_leaves_a_way_to_look(
