@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
@@ -48,8 +50,29 @@ def test_a_target_is_predicted_from_the_counts_of_a_file(file: Path) -> None:
     shares = predictor.probabilities(rows)
     assert shares.shape == (20, 2)
     assert predictor.predict(rows) == [predictor.classes[code] for code in shares.argmax(axis=1)]
-    with pytest.raises(InvalidInput, match="ward"):
+    with pytest.raises(InvalidInput, match="missing: ward"):
         predictor.predict(rows.drop_columns(["ward"]))
+    with pytest.raises(InvalidInput, match="repeated: age"):
+        predictor.predict(rows.append_column("age", rows["age"]))
+
+
+def test_every_row_has_its_answer_from_the_columns_that_are_known(file: Path) -> None:
+    predictor = understudy.predictor(file)
+    rows = parquet.read_table(io.BytesIO(b"".join(open_samples(PACKED).write(6, "parquet", {}))))
+    expected = predictor.probabilities(rows)
+    scored = rows.drop_columns(["sick"]).append_column("note", [["not declared"] * 6])
+    assert (predictor.probabilities(scored) == expected).all()
+    assert (predictor.probabilities(rows.set_column(2, "sick", pa.nulls(6))) == expected).all()
+    assert predictor.probabilities(rows.slice(0, 0)).shape == (0, 2)
+    wards = ["unheard of", None, *rows["ward"].to_pylist()[2:]]
+    found = predictor.probabilities(rows.set_column(0, "ward", [wards]))
+    assert (found[2:] == expected[2:]).all(), "in the order of the rows"
+    of_each = [
+        predictor.probabilities(rows.set_column(0, "ward", [[ward] * 6]))[:2]
+        for ward in ("A", 'B, or "C"', "Ü")
+    ]
+    assert (found[:2] > np.min(of_each, axis=0)).all()
+    assert (found[:2] < np.max(of_each, axis=0)).all()
 
 
 def test_the_command_writes_a_table_csv_or_json(file: Path) -> None:

@@ -19,6 +19,7 @@ import onnxruntime
 import core
 import models
 import understudy
+from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import artefacts_of
 from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
 from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
@@ -29,8 +30,9 @@ from core.clock import FixedClock, SystemClock
 from core.data.intake.intake_report import MAX_REFUSED
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain.codec import encode
+from core.plan.domain.columns import Modelled
 from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.images import ImageDomain
 from core.plan.model_planning import ModelSpec, make_model_plan
 from models.classifier.model_writing import model_bundle
@@ -45,6 +47,7 @@ from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitting import LocalHost, Watch, cleaned, declaration_of, guarantee_of, require_share
 from understudy.local.intake import RowsRefused, taken_in
 from understudy.local.ledger_file import ledger_path
+from understudy.local.predicting import feature_codes
 from understudy.verifying.local_form import localised
 
 _CHUNK = 256
@@ -175,16 +178,22 @@ class FittedClassifier:
         return class_names(self.domain)
 
     def probabilities(self, frame: object) -> npt.NDArray[np.float64]:
-        """The probability of every class, (records, classes).
+        """The probability of every class, (records, classes): one answer for each row of the frame, in its order.
+
+        A value that the domain refuses counts as missing.
 
         Args:
-            frame: rows with the columns of the domain, of which the target is not read but must be there; or images uint8
-                (images, height, width, channels).
+            frame: rows with the modelled columns, or images uint8 (images, height, width, channels). Other columns are not read
+                and may be absent: the target, the unit, ignored columns.
 
         Raises:
+            InvalidInput: a column is missing or there twice, its type cannot be read as declared, or it holds a value that the
+                domain refuses and has no code for missing values.
             InputUnusable: they cannot be used.
         """
         name, inputs = self._inputs(frame)
+        if not len(inputs):
+            return np.empty((0, len(self.classes)))
         pieces = [inputs[start : start + _CHUNK] for start in range(0, len(inputs), _CHUNK)]
         logits = np.concatenate([self._network.run(["logits"], {name: piece})[0] for piece in pieces])
         weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
@@ -212,11 +221,32 @@ class FittedClassifier:
         if isinstance(self.domain, ImageDomain):
             shape = (self.domain.height, self.domain.width, self.domain.channels)
             return "images", np.asarray(frame, dtype=np.uint8).reshape(-1, *shape)
-        codes = np.concatenate(
-            [encode(self.domain, block.batch) for block in cleaned(frame, None, None, self.domain)]
+        with answered():
+            codes = feature_codes(self.domain, frame)
+            read = [place for place in range(codes.shape[1]) if place != self.domain.target_index]
+            inputs = [_with_missing(self.domain.coded[place], codes[:, place]) for place in read]
+        return "codes", np.stack(inputs, axis=1)
+
+
+def _with_missing(column: Modelled, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Give unknown values the code of missing ones.
+
+    Raises:
+        DomainMismatch: the column has no code for missing values.
+    """
+    unknown = codes == UNKNOWN
+    if column.null_code is not None:
+        return np.where(unknown, column.null_code, codes).astype(np.int64)
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise DomainMismatch(
+            f"The column '{column.name}' holds in row {row}, counted from 0, a value that the domain refuses, and it has no code for "
+            "missing values.",
+            remedy="Give a value that the domain takes, or leave the row out.",
+            column=column.name,
+            row=row,
         )
-        read = [place for place in range(codes.shape[1]) if place != self.domain.target_index]
-        return "codes", codes[:, read].astype(np.int64)
+    return codes.astype(np.int64)
 
 
 def _packed(staged: ModelBundle, stated: Json) -> bytes:

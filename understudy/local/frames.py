@@ -5,7 +5,9 @@ none, and Arrow's guess from all of them would let one date cut the hours off ev
 must hold values of one kind.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
@@ -13,10 +15,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from core.data.errors import WrongHeader
 from core.data.intake.clean_rows import CleanBlock, clean_rows
 from core.data.intake.header import check_header, used_names
+from core.plan.domain.cleaning import clean_column
 from core.plan.domain.columns import LabelColumn, NumericColumn
 from core.plan.domain.table import TableDomain
+from core.plan.domain.text import Mask
 from understudy.draft_frames import plain_times
 from understudy.errors import InputUnusable
 
@@ -52,11 +57,61 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         InputUnusable: it is no frame, or a column holds values of several kinds.
         core.errors.UnderstudyError: its columns are not the declared ones.
     """
+    with _readable():
+        frame = _columned(frame)
+        check_header(domain, _names(frame))
+        columns, rows = _arrays(frame, domain, used_names(domain))
+        return clean_rows(domain, columns, rows, domain.csv.text_rules())
+
+
+def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, Mapping[str, Mask]]:
+    """Clean the columns that predict the target, as `clean_frame` does, and keep every row.
+
+    Args:
+        frame: see `clean_frame`; columns other than the modelled ones and the target are not read, and may be absent.
+        domain: the declared domain.
+
+    Returns:
+        The columns, and by their names which rows hold a value that the domain refuses; there the column is arbitrary or null.
+
+    Raises:
+        InputUnusable: it is no frame, or a column holds values of several kinds.
+        core.errors.UnderstudyError: a column is missing or there twice, or is of a type that cannot be read as declared.
+    """
+    with _readable():
+        frame = _columned(frame)
+        features = [column for column in domain.modelled if column.name != domain.target]
+        names = [column.name for column in features]
+        _check_features(names, Counter(_names(frame)))
+        columns, rows = _arrays(frame, domain, names)
+        rules = domain.csv.text_rules()
+        cleaned = [clean_column(column, columns[column.name], rules) for column in features]
+    batch = pa.RecordBatch.from_arrays([column.values for column in cleaned], names=names)
+    none = np.zeros(rows, dtype=bool)
+    refused = [np.logical_or.reduce([none, *column.refused.values()]) for column in cleaned]
+    return batch, dict(zip(names, refused, strict=True))
+
+
+def _check_features(names: Sequence[str], present: Mapping[str, int]) -> None:
+    """Refuse a frame that lacks a column, or has one twice."""
+    missing = [name for name in names if present[name] == 0]
+    repeated = [name for name in names if present[name] > 1]
+    parts = [f"missing: {', '.join(missing)}"] if missing else []
+    parts += [f"repeated: {', '.join(repeated)}"] if repeated else []
+    if parts:
+        raise WrongHeader(
+            f"The columns that predict the target must be in the frame once each ({'; '.join(parts)}).",
+            remedy="Give a value that is not known as missing.",
+            missing=missing,
+            repeated=repeated,
+        )
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Refuse what Arrow cannot read, without the values that its errors quote."""
     try:
-        table = _used(frame, domain).combine_chunks()
-        table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
-        columns = {name: plain_times(_one(table.column(name))) for name in table.column_names}
-        return clean_rows(domain, columns, table.num_rows, domain.csv.text_rules())
+        yield
     except _BROKEN:
         message = (
             "the rows must be a DataFrame of pandas or polars, or an Arrow table, with one kind of value in each column, "
@@ -65,19 +120,31 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         raise InputUnusable(message) from None
 
 
-def _used(frame: object, domain: TableDomain) -> pa.Table:
-    """Return the modelled columns as Arrow."""
-    names = used_names(domain)
-    if type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns"):
-        return _of_pandas(frame, domain, names)
-    table = frame if isinstance(frame, pa.Table) else pa.table(_streamed(frame))
-    check_header(domain, table.column_names)
-    return table.select(names)
+def _columned(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when types are checked
+    """Return a pandas frame unchanged, anything else as an Arrow table."""
+    if _is_pandas(frame) or isinstance(frame, pa.Table):
+        return frame
+    return pa.table(_streamed(frame))
 
 
-def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Table:  # noqa: ANN401 - pandas is not there when types are checked
-    present = [str(name) for name in frame.columns]
-    check_header(domain, present)
+def _is_pandas(frame: object) -> bool:
+    return type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns")
+
+
+def _names(frame: Any) -> list[str]:  # noqa: ANN401
+    return [str(name) for name in frame.columns] if _is_pandas(frame) else frame.column_names
+
+
+def _arrays(frame: Any, domain: TableDomain, names: Sequence[str]) -> tuple[dict[str, pa.Array], int]:  # noqa: ANN401
+    """Return some columns of a frame as arrays, with the number of its rows."""
+    chosen = _of_pandas(frame, domain, names) if _is_pandas(frame) else frame.select(names)
+    table = chosen.combine_chunks()
+    table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
+    return {name: plain_times(_one(table.column(name))) for name in names}, table.num_rows
+
+
+def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Table:  # noqa: ANN401
+    present = _names(frame)
     used = frame.iloc[:, [present.index(name) for name in names]]
     for place, name in enumerate(names):
         column = used.iloc[:, place]

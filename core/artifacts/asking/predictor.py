@@ -30,6 +30,8 @@ from core.plan.domain.table import TableDomain
 
 MOST_FEATURES: Final = 2048
 """Maximum number of groups of all columns together; time grows with its cube."""
+UNKNOWN: Final = -1
+"""In place of a code: the record has no value that the domain takes."""
 _LEAST: Final = 1e-6
 """Least probability of a class."""
 
@@ -42,11 +44,13 @@ class LinearPredictor:
         target: place of the target among the modelled columns.
         groups: by place of each other column, (codes,) the group of each code.
         weights: by place of each other column, (groups, classes) what a record in the group adds to the shares of the classes.
+        means: by place of each other column, (classes,) what a record adds on average: that of a record whose value is not known.
     """
 
     target: int
     groups: dict[int, npt.NDArray[np.int64]]
     weights: dict[int, Floats]
+    means: dict[int, Floats]
 
     @classmethod
     def of(cls, domain: TableDomain, estimates: Estimates) -> Self:
@@ -77,24 +81,36 @@ class LinearPredictor:
         values, vectors = np.linalg.eigh(moments)
         added = _deviation(estimates, columns) * math.sqrt(ends[-1]) + 1.0
         solved = vectors @ ((vectors.T @ with_classes) / (np.maximum(values, 0.0) + added)[:, None])
+        weights = {column: solved[place] for column, place in zip(columns, places, strict=True)}
         return cls(
             target=target,
             groups={column: estimates.groups((column, target))[column] for column in columns},
-            weights={column: solved[place] for column, place in zip(columns, places, strict=True)},
+            weights=weights,
+            means={column: _mean(estimates.margin(column), weights[column]) for column in columns},
         )
 
     def probabilities(self, codes: npt.NDArray[np.integer]) -> Floats:
         """Return (records, classes) probabilities.
 
         Args:
-            codes: (records, columns) of all modelled columns; that of the target is not read.
+            codes: (records, columns) of all modelled columns, or `UNKNOWN`; that of the target is not read.
         """
-        shares = sum(
-            weights[self.groups[column][codes[:, column]]] for column, weights in self.weights.items()
-        )
+        shares = np.zeros((len(codes), next(iter(self.means.values())).size))
+        for column, weights in self.weights.items():
+            own = codes[:, column]
+            # Where the code is unknown the group of code 0 is looked up and not used.
+            added = weights[self.groups[column][np.maximum(own, 0)]]
+            shares += np.where((own == UNKNOWN)[:, None], self.means[column], added)
         kept: Floats = np.maximum(shares, _LEAST)
         made: Floats = kept / kept.sum(axis=1, keepdims=True)
         return made
+
+
+def _mean(counts: Floats, weights: Floats) -> Floats:
+    """(classes,) the mean of (groups, classes) weights over the records."""
+    kept = np.maximum(counts, 0.0)
+    mean: Floats = kept @ weights / max(float(kept.sum()), 1.0)
+    return mean
 
 
 def _sums(

@@ -13,6 +13,7 @@ import pytest
 
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.estimates import Estimates
+from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import Bundle
 from core.artifacts.counts import CountTable, ReleasedCounts
 from core.artifacts.errors import InvalidCondition
@@ -27,6 +28,7 @@ from tests.core.artifacts import stand_in
 from tests.core.artifacts.script_draws import drawn_both_ways
 from tests.core.artifacts.test_sampler_script import loaded, unzipped
 from understudy.local.frames import clean_frame
+from understudy.local.predicting import feature_codes
 
 DOMAIN: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -177,3 +179,18 @@ def test_reports_and_precisions_speak_of_the_distance():
     assert [(one.name, one.values) for one in opened.precision] == [
         (column.name, column.cardinality) for column in domain.coded_columns
     ]
+
+
+def test_without_its_start_a_distance_is_unknown_to_a_predictor() -> None:
+    domain = TableDomain.from_json(DOMAIN)
+    rows = {
+        "discharged": ["05.03.2020"] * 2,
+        "admitted": [date(2020, 3, 1)] * 2,
+        "gross": ["7", "7"],
+        "net": ["5", "five"],
+    }
+    codes = feature_codes(domain, pa.table(rows))
+    assert (codes == UNKNOWN).tolist() == [
+        [False, True, False, False, False, False],
+        [False, True, False, True, True, False],
+    ], "nor is the target known"

@@ -32,7 +32,8 @@ DOMAIN: dict[str, Any] = {
     "csv": {"null_values": ["", "?"]},
     "columns": [
         {"name": "ward", "kind": "categorical", "categories": ["A", "B"], "unknown": "other", "other": "else"},
-        {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 99, "specials": [-1], "null": "category"},
+        {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 99, "specials": [-1], "null": "category",
+         "outside": "refuse"},
         {"name": "weight", "kind": "numeric", "type": "real", "lower": 0, "upper": 200, "null": {"use": 70}},
         {"name": "seen", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-12-31T23:00:00", "resolution": "hour",
          "patterns": ["weekday", "hour"]},
@@ -155,6 +156,19 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
     assert fitted.classes == ["x", "y", "z"]
     report = verify_bundle(ledgers / "bundle.zip", allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert (fitted.probabilities(frame.drop_columns(["sick"])) == ours).all()
+    far = pa.array([10**6, None], pa.int64())
+    first = frame.slice(0, 2).set_column(1, "age", far)
+    assert fitted.predict(first)[0] == fitted.predict(frame.slice(0, 1).set_column(1, "age", far[1:]))[0], (
+        "what is refused counts as missing"
+    )
+    broken = frame.set_column(4, "well", [["yes", "perhaps", *["no"] * 298]])
+    with pytest.raises(InvalidInput, match="'well' holds in row 1, counted from 0") as refused:
+        fitted.predict(broken)
+    assert "perhaps" not in str(refused.value)
+    with pytest.raises(InvalidInput, match="missing: ward"):
+        fitted.predict(frame.drop_columns(["ward"]))
+    assert fitted.predict(frame.slice(0, 0)) == []
     assert len(encode(TableDomain.from_json(DOMAIN), frame.to_batches()[0]).T) == 8, (
         "patterns of times are read too"
     )

@@ -52,6 +52,14 @@ def test_the_target_of_the_rows_is_not_read() -> None:
     assert (linear.probabilities(other) == linear.probabilities(ROWS.codes)).all()
 
 
+def test_a_code_that_is_not_known_adds_what_its_column_adds_on_average() -> None:
+    linear = opened(released(ROWS, noise_multiplier=1e-4)).predictor
+    unknown = np.full_like(ROWS.codes[:1], predictor.UNKNOWN)
+    assert linear.probabilities(unknown)[0] == pytest.approx(
+        linear.probabilities(ROWS.codes).mean(axis=0), abs=0.02
+    )
+
+
 def test_what_cannot_be_predicted_is_refused_with_what_to_do() -> None:
     counts = released(ROWS)
     aimless = TableDomain.from_json(DOMAIN.to_json() | {"target": None})
