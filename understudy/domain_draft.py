@@ -219,7 +219,7 @@ def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
         import numpy as np  # noqa: F401 - needed by `table_facts`
         import pyarrow as pa
     except ImportError as error:
-        raise library_missing("drafting a domain", error.name) from None
+        raise library_missing("drafting a domain", error.name, extra="offline") from None
     return pa
 
 

@@ -73,4 +73,4 @@ def _needing(action: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise library_missing(f"{action} offline", error.name) from None
+        raise library_missing(f"{action} offline", error.name, extra="offline") from None

@@ -182,7 +182,7 @@ def sample_offline(
         from understudy.local.sampling import open_bundle_samples, sample_to_file, usual_format
     except ImportError as error:
         purpose = "sampling offline (not so the program in the bundle's README)"
-        raise library_missing(purpose, error.name) from None
+        raise library_missing(purpose, error.name, extra="offline") from None
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     samples = open_bundle_samples(bundle, threads=threads)
     chosen = file_format or usual_format(samples)
