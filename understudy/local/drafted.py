@@ -68,6 +68,23 @@ class Draft:
         return without_notes(document)
 
 
+def combined(earlier: Mapping[str, object], later: Mapping[str, object]) -> dict[str, object]:
+    """Changes of a draft and further ones of the same draft, in the order in which they are made.
+
+    Keys of a column are added to those that were changed before; any other change takes the place of the one before.
+
+    Args:
+        earlier: what was changed.
+        later: what is changed now.
+    """
+    found = {name: wanted for name, wanted in earlier.items() if name not in later}
+    for name, wanted in later.items():
+        before = earlier.get(name)
+        adds = isinstance(before, Mapping) and isinstance(wanted, Mapping) and "kind" not in wanted
+        found[name] = {**before, **wanted} if adds else wanted
+    return found
+
+
 def _change(document: dict[str, Any], name: str, wanted: object) -> None:
     columns = {str(column["name"]): column for column in document["columns"]}
     if name in _OF_THE_TABLE and name not in columns:

@@ -24,7 +24,7 @@ from understudy.domain_draft import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.frame_words import words_of
 from understudy.local.accounts import Account, answered, read_account
-from understudy.local.drafted import Draft
+from understudy.local.drafted import Draft, combined
 from understudy.local.fitted import Fitted, Where, html_table
 from understudy.local.fitting import Watch, declaration_of, fit, read_declared
 from understudy.local.frame_dtypes import FrameDtypes, where_in_utc
@@ -127,10 +127,13 @@ class Synthesizer:
         self.draft_ = Draft(draft_frame(_arrow(frame), words_of(frame)))
         # What was accepted was another draft, perhaps of other rows.
         self.__dict__.pop("domain_", None)
+        self._changes: dict[str, object] = {}
         return self.draft_
 
     def accept_draft(self, **changes: object) -> Self:
         """Say that the draft's values may be public, with changes.
+
+        Changes of earlier calls stay until there is a newer draft; what is changed again has its latest change.
 
         Args:
             changes: `target`, `privacy_unit`, `declared_size`, `rules` and `null_values`; and by name of a column what to change of it, as keys of the
@@ -143,9 +146,12 @@ class Synthesizer:
         if (drafted := getattr(self, "draft_", None)) is None:
             message = "there is no draft to accept: call draft(frame) first, and read it"
             raise InputUnusable(message)
-        accepted = drafted.accepted(changes)
+        # A column that an earlier call hid must not come back because a later one does not name it.
+        together = combined(getattr(self, "_changes", {}), changes)
+        accepted = drafted.accepted(together)
         with answered():
             read_declared(declaration_of(accepted, self.declared_size)[0])
+        self._changes = together
         self.domain_: Json = accepted
         return self
 

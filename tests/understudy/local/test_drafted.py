@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.understudy.test_domain_draft import column
-from understudy import Synthesizer
+from understudy import InputUnusable, InvalidInput, Synthesizer
 from understudy.cli import app
 from understudy.draft_text import MOST_SHOWN, WIDTH
 from understudy.local.drafted import Draft
@@ -88,6 +88,37 @@ def test_words_that_count_as_missing_are_changed_at_acceptance(patients: Draft) 
     made.draft_ = patients
     made.accept_draft(null_values=[""], smoker={"kind": "categorical", "categories": ["Y", "N", "?"]})
     assert made.domain_["csv"]["null_values"] == [""]
+
+
+def test_later_changes_of_a_draft_add_to_earlier_ones(patients: Draft) -> None:
+    made = Synthesizer()
+    made.draft_ = patients
+    made.accept_draft(region="ignored", rules=[], age={"lower": 10}, postcode="ignored")
+    made.accept_draft(
+        age={"upper": 80}, postcode={"kind": "categorical", "categories": ["01000"], "other": True}
+    )
+    columns = {one["name"]: one for one in made.domain_["columns"]}
+    assert columns["region"]["kind"] == "ignored", "a column that was hidden stays hidden"
+    assert "rules" not in made.domain_
+    assert (columns["age"]["lower"], columns["age"]["upper"]) == (10, 80)
+    assert columns["postcode"]["categories"] == ["01000"], "the latest change of a column counts"
+    with pytest.raises(InputUnusable):
+        made.accept_draft(smoker="ignored", nobody="ignored")
+    with pytest.raises(InvalidInput):
+        made.accept_draft(systolic="ignored", age={"lower": 90})
+    made.accept_draft()
+    assert {one["name"]: one["kind"] for one in made.domain_["columns"]} == {
+        name: one["kind"] for name, one in columns.items()
+    }, "a refused change changes nothing"
+
+
+def test_a_fresh_draft_forgets_changes_of_the_one_before() -> None:
+    made, frame = Synthesizer(), pd.DataFrame({"x": ["a", "b"] * ROWS, "y": ["c", "d"] * ROWS})
+    made.draft(frame)
+    made.accept_draft(x="ignored")
+    made.draft(frame)
+    made.accept_draft(y="ignored")
+    assert [one["kind"] for one in made.domain_["columns"]] == ["categorical", "ignored"]
 
 
 def test_ages_have_the_bounds_of_their_scale_as_the_note_says(patients: Draft) -> None:
