@@ -5,7 +5,7 @@ What is not shown cannot be refused: a person who accepts a draft says that each
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.draft_categories import NOTE
@@ -20,6 +20,18 @@ MOST_SHOWN: Final = 20
 WIDTH: Final = 96
 """Columns of a terminal that the text takes at most."""
 _INDENT: Final = 4
+
+_SAID: Final = (
+    ("type", "integer"),
+    ("type", "real"),
+    ("other", True),
+    ("other", False),
+    ("null", "category"),
+    ("unreadable", "null"),
+    ("unknown", "null"),
+    ("infinite", "null"),
+)
+"""Keys and values that have sentences of their own, or say nothing."""
 
 Column = Mapping[str, Any]
 
@@ -45,7 +57,7 @@ def table_lines(document: Mapping[str, Any], *, unit: str) -> list[str]:
 
 
 def _missing(document: Mapping[str, Any]) -> Iterator[str]:
-    """Which texts mean "missing" in every column."""
+    """Which texts mean "missing" in every column, and whether blanks count."""
     words = (document.get("csv") or {}).get("null_values", [""])
     listed = (
         ", ".join(
@@ -54,7 +66,8 @@ def _missing(document: Mapping[str, Any]) -> Iterator[str]:
         )
         or "none"
     )
-    yield f"Texts taken as missing in every column: {listed}."
+    blanks = " Blanks around texts are dropped." if (document.get("csv") or {}).get("strip_spaces") else ""
+    yield f"Texts taken as missing in every column: {listed}.{blanks}"
 
 
 def rule_lines(document: Mapping[str, Any]) -> list[str]:
@@ -103,31 +116,52 @@ def _wrapped(text: str, *, indent: int) -> list[str]:
 
 
 def _declared(column: Column) -> Iterator[str]:
-    """What a column declares, part by part."""
-    if DIFFERENCE in column:
-        distance = column[DIFFERENCE]
+    """What a column declares, part by part; a key that no sentence knows is shown as it is."""
+    left = {key: value for key, value in column.items() if key not in {"name", "kind"} and key[0] != "_"}
+    yield from _ends(left)
+    if left.get("type") == "integer":
+        yield "whole numbers"
+    yield from _listed("special values", left.pop("specials", None))
+    if "records" in left:
+        records = left.pop("records")
+        yield f"records {'learnt' if records == 'learn' else records}"
+    for key, title in (("categories", "words"), ("levels", "levels in order")):
+        words = left.pop(key, None)
+        if words == "learn":
+            yield f"learnt, at most {left.pop('most', None)} words"
+        else:
+            yield from _listed(title, words)
+    if column["kind"] == "boolean":
+        yield f"true is {_quoted(left.pop('true', 'true'))}, false is {_quoted(left.pop('false', 'false'))}"
+    if left.get("other") is True:
+        yield "any other word is 'other'"
+    if left.get("null") == "category":
+        yield "may be missing"
+    if "null" in {left.get("unreadable"), left.get("unknown"), left.get("infinite")}:
+        yield "anything else is missing"
+    patterns = left.pop("patterns", None)
+    yield from _other_keys(left, said=[key for key, value in _SAID if left.get(key) == value])
+    yield from _listed("counted like columns of their own:", patterns)
+
+
+def _ends(left: dict[str, Any]) -> Iterator[str]:
+    """Bounds of a column and of its difference, which are taken out of its keys."""
+    if (distance := left.pop(DIFFERENCE, None)) is not None:
         yield f"{distance.get('lower')} to {distance.get('upper')} from {distance.get('from')}"
         yield from _listed("special distances", distance.get("specials"))
-    if "lower" in column:
-        bins = {"log": ", bins of equal ratio"}.get(column.get("spacing", ""), "")
-        bins = ", bins learnt" if column.get("bins") == "learn" else bins
-        yield f"{column['lower']} to {column['upper']}{bins}"
-    yield from _listed("special values", column.get("specials"))
-    if "records" in column:
-        yield f"records {'learnt' if column['records'] == 'learn' else column['records']}"
-    for key, title in (("categories", "words"), ("levels", "levels in order")):
-        if column.get(key) == "learn":
-            yield f"learnt, at most {column.get('most')} words"
-        else:
-            yield from _listed(title, column.get(key))
-    if column["kind"] == "boolean":
-        yield f"true is {_quoted(column.get('true', 'true'))}, false is {_quoted(column.get('false', 'false'))}"
-    if column.get("other"):
-        yield "any other word is 'other'"
-    if column.get("null") == "category":
-        yield "may be missing"
-    if "null" in {column.get("unreadable"), column.get("unknown")}:
-        yield "anything else is missing"
+        yield from _other_keys(distance, said=("lower", "upper", "from", "specials"))
+    if "lower" in left:
+        bins = {"log": ", bins of equal ratio"}.get(left.pop("spacing", ""), "")
+        if left.get("bins") == "learn":
+            bins = ", bins learnt"
+            del left["bins"]
+        yield f"{left.pop('lower')} to {left.pop('upper')}{bins}"
+
+
+def _other_keys(declared: Mapping[str, Any], *, said: Collection[str]) -> Iterator[str]:
+    for key, value in declared.items():
+        if key not in said:
+            yield f"{key} {_quoted(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
 def _listed(title: str, words: object) -> Iterator[str]:

@@ -76,6 +76,30 @@ def test_the_text_fits_into_a_terminal(patients: Draft) -> None:
     assert max(map(len, repr(patients).splitlines())) <= WIDTH
 
 
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_every_key_of_a_column_is_shown(form: str) -> None:
+    rng = np.random.default_rng(4)
+    came = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900 * 1440, ROWS), unit="min")
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, ROWS), unit="D")
+    draft = drafted(
+        came=came,
+        day=days.strftime("%d.%m.%Y"),
+        crp=rng.normal(20, 5, ROWS).round(1),
+        price=[f"${price:,.2f}" for price in rng.normal(9000, 1000, ROWS)],
+        infected=[" no", "yes"] * (ROWS // 2),
+    )
+    column(draft.document, "crp")["outside"] = "null"
+    shown = forms(draft)[form].replace("&quot;", '"')
+    for said in (
+        "resolution minute; counted like columns of their own: hour, weekday, month",
+        "resolution day; format %d.%m.%Y; counted like columns of their own: weekday, month",
+        "decimals 1; outside null",
+        'number_format {"thousands": ",", "affixes": ["$"]}',
+        "Blanks around texts are dropped.",
+    ):
+        assert said in shown
+
+
 def test_a_column_names_the_words_that_count_as_missing(patients: Draft) -> None:
     notes = {one["name"]: one["_note"] for one in patients.document["columns"]}
     assert 'Taken as missing: "?".' in notes["smoker"]
