@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from core.artifacts.errors import InvalidCondition
 from understudy.local.accounts import answered
 from understudy.local.condition_values import read_moment
+from understudy.local.frames import dense
 
 _NULLABLE: Final = ("Int", "UInt", "Float", "boolean")
 """How the names of pandas' types begin that have a missing value of their own."""
@@ -47,10 +48,11 @@ class FrameDtypes:
         home = type(frame).__module__.partition(".")[0]
         if home == "pandas":
             places = {str(name): place for place, name in enumerate(frame.columns) if str(name) in names}
+            filled = dense(frame)
             # Of each column by itself: columns that are not modelled may hold what Arrow cannot.
             schema = pa.schema(
                 [
-                    (name, pa.array(frame.iloc[:, place], from_pandas=True).type)
+                    (name, pa.array(filled.iloc[:, place], from_pandas=True).type)
                     for name, place in places.items()
                 ]
             )

@@ -120,6 +120,21 @@ def _readable() -> Iterator[None]:
         raise InputUnusable(message) from None
 
 
+def dense(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when types are checked
+    """A frame of pandas with sparse columns filled in, which Arrow does not read; else the frame.
+
+    Args:
+        frame: of pandas.
+    """
+    sparse = [place for place, dtype in enumerate(frame.dtypes) if str(dtype).startswith("Sparse")]
+    if not sparse:
+        return frame
+    filled = frame.copy(deep=False)
+    for place in sparse:
+        filled.isetitem(place, frame.iloc[:, place].sparse.to_dense())
+    return filled
+
+
 def _columned(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when types are checked
     """Return a pandas frame unchanged, anything else as an Arrow table."""
     if _is_pandas(frame) or isinstance(frame, pa.Table):
@@ -145,7 +160,7 @@ def _arrays(frame: Any, domain: TableDomain, names: Sequence[str]) -> tuple[dict
 
 def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Table:  # noqa: ANN401
     present = _names(frame)
-    used = frame.iloc[:, [present.index(name) for name in names]]
+    used = dense(frame.iloc[:, [present.index(name) for name in names]])
     for place, name in enumerate(names):
         column = used.iloc[:, place]
         values = getattr(column.dtype, "categories", column)
@@ -184,7 +199,16 @@ def _streamed(frame: object) -> Any:  # noqa: ANN401 - whatever can show itself 
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
-    """One array of a column; a table without rows has none."""
+    """One array of a column, whose texts are no views, which polars has and Arrow hardly reads; a table without rows has none."""
+    kind = column.type
+    if pa.types.is_string_view(kind):
+        column = column.cast(pa.string())
+    elif pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        chunks = [
+            pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.string()))
+            for chunk in column.chunks
+        ]
+        column = pa.chunked_array(chunks, pa.dictionary(kind.index_type, pa.string()))
     if column.num_chunks == 0:
         return pa.array([], column.type)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

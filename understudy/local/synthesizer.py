@@ -28,6 +28,7 @@ from understudy.local.drafted import Draft, combined
 from understudy.local.fitted import Fitted, Where, html_table
 from understudy.local.fitting import Watch, declaration_of, fit, read_declared
 from understudy.local.frame_dtypes import FrameDtypes, where_in_utc
+from understudy.local.frames import dense
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck
@@ -366,7 +367,7 @@ def _arrow(frame: object) -> pa.Table:
         if type(frame).__module__.startswith("pandas") and hasattr(frame, "columns"):
             # The refusal of pyarrow would not say which names are the same.
             require_different([str(name) for name in frame.columns])
-            return pa.Table.from_pandas(frame, preserve_index=False)
+            return pa.Table.from_pandas(dense(frame), preserve_index=False)
         return pa.table(frame)
     except pa.ArrowException as error:
         # The messages of Arrow quote values; only the name of the column is taken over.

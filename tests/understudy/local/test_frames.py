@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -148,9 +149,10 @@ def typed_pandas() -> Any:
     "frame",
     [
         pandas.DataFrame(TEXTS), pandas.DataFrame(TEXTS, dtype="category"), pa.table(TEXTS), pa.table(TYPED), typed_pandas(),
+        pl.DataFrame(TEXTS), pl.DataFrame(TEXTS, schema_overrides=dict.fromkeys(TEXTS, pl.Categorical)),
         pa.table({name: pa.array(values, pa.large_string()) for name, values in TEXTS.items()}),
     ],
-    ids=["text of pandas", "categories of pandas", "text", "types", "types of pandas", "large text"],
+    ids=["text of pandas", "categories of pandas", "text", "types", "types of pandas", "text of polars", "categories of polars", "large text"],
 )  # fmt: skip
 def test_a_frame_is_the_rows_of_the_csv_file_it_may_come_from(frame: object, tmp_path: Path) -> None:
     desk = Desk(tmp_path)
@@ -160,3 +162,33 @@ def test_a_frame_is_the_rows_of_the_csv_file_it_may_come_from(frame: object, tmp
     block = clean_frame(frame, NULLS)
     assert block.rows_refused == 0
     assert block.batch.to_pylist() == desk.rows(NULLS)
+
+
+LEARNT = TableDomain.from_json({
+    "schema": "understudy.domain/1",
+    "privacy_unit": "who",
+    "columns": [{"name": "who", "kind": "unit"}, {"name": "word", "kind": "categorical", "categories": "learn", "other": True}],
+})  # fmt: skip
+WORDS = ["a", "b", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pl.Series(WORDS), pl.Series(WORDS, dtype=pl.Categorical), pl.Series(WORDS, dtype=pl.Enum(["c", "b", "a", "d"])),
+        pl.concat([pl.Series([word], dtype=pl.Categorical) for word in WORDS], rechunk=False),
+    ],
+    ids=["text", "categorical", "enum", "chunks"],
+)  # fmt: skip
+def test_words_of_polars_can_be_learnt(words: pl.Series) -> None:
+    batch = clean_frame(pl.DataFrame({"who": words, "word": words}), LEARNT).batch
+    assert batch.column("word").to_pylist() == WORDS
+    assert batch.column("who").to_pylist() == WORDS
+
+
+def test_sparse_columns_of_pandas_are_filled_in() -> None:
+    row = ROW | {"size": 0.0}
+    frame = pandas.DataFrame([row, row | {"size": 3.0}])
+    sparse = frame.assign(size=frame["size"].astype("Sparse[float64]"))
+    assert clean_frame(sparse, DOMAIN).batch == clean_frame(frame, DOMAIN).batch
+    assert str(sparse["size"].dtype).startswith("Sparse"), "the caller's frame stays"
