@@ -1,4 +1,4 @@
-"""Synthetic rows in the types of the frame that was fitted: whole numbers for words such as "0" and "1", its own zone, its own levels.
+"""Synthetic rows in the types and under the names of the frame that was fitted: whole numbers for words such as "0" and "1", its own zone, its own levels.
 
 Only types are taken from the frame, and a type is given back where every declared value of a column has it: it depends on the domain and on no
 row, so two samples have the same types.
@@ -6,7 +6,7 @@ row, so two samples have the same types.
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Literal
 
@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.artifacts.errors import InvalidCondition
+from understudy.documents import Json
 from understudy.local.accounts import answered
 from understudy.local.condition_values import read_moment
 from understudy.local.frames import dense
 
-_NULLABLE: Final = ("Int", "UInt", "Float", "boolean")
-"""How the names of pandas' types begin that have a missing value of their own."""
+_OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
+"""How the names of types begin that pandas alone has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +32,31 @@ class FrameDtypes:
         library: "pandas", "polars" or "arrow"; None of anything else.
         schema: its types in Arrow.
         own: types that the library alone has, by column.
+        labels: names that are no text, such as 0, by that name as text.
     """
 
     library: Literal["pandas", "polars", "arrow"] | None
     schema: pa.Schema
     own: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, frame: Any, names: Collection[str]) -> "FrameDtypes":  # noqa: ANN401 - a frame of any library
+    def of(cls, frame: Any, columns: Collection[Json]) -> "FrameDtypes":  # noqa: ANN401 - a frame of any library
         """Take the types of a frame.
 
         Args:
             frame: what was fitted.
-            names: of the columns that are modelled.
+            columns: that are modelled, as the domain declares them.
         """
+        found = cls._of_library(frame, [str(column["name"]) for column in columns])
+        narrow = {str(column["name"]) for column in columns if not _holds_bounds(column, found.schema)}
+        kept = pa.schema([one for one in found.schema if one.name not in narrow])
+        return replace(
+            found, schema=kept, own={name: one for name, one in found.own.items() if name not in narrow}
+        )
+
+    @classmethod
+    def _of_library(cls, frame: Any, names: Collection[str]) -> "FrameDtypes":  # noqa: ANN401
         home = type(frame).__module__.partition(".")[0]
         if home == "pandas":
             places = {str(name): place for place, name in enumerate(frame.columns) if str(name) in names}
@@ -61,6 +73,7 @@ class FrameDtypes:
                 library="pandas",
                 schema=schema,
                 own={name: one for name, one in dtypes.items() if _is_own(one)},
+                labels={str(name): name for name in frame.columns if not isinstance(name, str)},
             )
         if home == "polars":
             kinds = {name: kind for name, kind in frame.schema.items() if type(kind).__name__ == "Enum"}
@@ -84,7 +97,7 @@ class FrameDtypes:
         return table
 
     def in_own(self, rows: Any) -> Any:  # noqa: ANN401 - a frame of any library
-        """A sample in the types that its library alone has.
+        """A sample in the types that its library alone has, under the frame's own names.
 
         Args:
             rows: the sample in the frame's library.
@@ -99,7 +112,19 @@ class FrameDtypes:
                     rows = rows.with_columns(pl.col(name).cast(pl.String).cast(kind))
             elif _holds(rows[name], kind):
                 rows[name] = rows[name].astype(kind)
+        if self.labels:
+            rows.columns = [self.labels.get(name, name) for name in rows.columns]
         return rows
+
+    def named(self, where: object) -> object:
+        """Conditions by the names that the domain has, which are text.
+
+        Args:
+            where: conditions by column.
+        """
+        if not isinstance(where, Mapping):
+            return where
+        return {str(name) if str(name) in self.labels else name: wanted for name, wanted in where.items()}
 
     def zones(self) -> dict[str, str]:
         """The zones of columns of times that have one."""
@@ -111,17 +136,35 @@ class FrameDtypes:
 
 
 def _is_own(dtype: Any) -> bool:  # noqa: ANN401 - pandas may be absent
-    return (str(dtype) == "category" and bool(dtype.ordered)) or (
-        str(dtype).startswith(_NULLABLE) and hasattr(dtype, "na_value")
-    )
+    if str(dtype) == "category":
+        return bool(dtype.ordered)
+    return str(dtype).startswith(_OF_PANDAS) or str(dtype).endswith("[pyarrow]")
 
 
 def _holds(values: Any, kind: Any) -> bool:  # noqa: ANN401 - a Series and a type of pandas
     """Whether a type of pandas holds all that a column may have."""
-    is_words = str(values.dtype) in {"category", "str", "string"}
     if str(kind) == "category":
-        return is_words and set(values.cat.categories) <= set(kind.categories)
-    return not is_words
+        return str(values.dtype) == "category" and set(values.cat.categories) <= set(kind.categories)
+    is_words = str(values.dtype) in {"str", "category"}
+    return not is_words or str(kind) == "object" or "string" in str(kind)
+
+
+def _holds_bounds(column: Json, schema: pa.Schema) -> bool:
+    """Whether a type of whole numbers holds all that a column of numbers may have."""
+    name = str(column["name"])
+    if (
+        column["kind"] != "numeric"
+        or name not in schema.names
+        or not pa.types.is_integer(schema.field(name).type)
+    ):
+        return True
+    ends = [column[key] for key in ("lower", "upper") if key in column]
+    ends += [*column.get("edges", ()), *column.get("specials", ())]
+    try:
+        pa.array([int(end) for end in ends], schema.field(name).type)
+    except (pa.ArrowException, OverflowError):
+        return False
+    return bool(ends)  # bounds that are learnt may be any
 
 
 def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -137,6 +180,8 @@ def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         if kind.tz is None:
             return values.cast(kind)
         return pc.assume_timezone(values.cast(pa.timestamp(kind.unit)), "UTC").cast(kind)
+    if pa.types.is_decimal(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return values.cast(kind)
     return values
 
 
@@ -155,12 +200,23 @@ def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArra
     if pa.types.is_time(kind):
         times = pa.array([time.fromisoformat(word) for word in words.to_pylist()], kind)
         return pa.chunked_array([times.take(declared.indices)])
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return values
-    typed = words.cast(kind)
-    if pa.types.is_integer(kind) and typed.cast(pa.string()).to_pylist() != words.to_pylist():
-        return values  # "007" is a code, and no number
+    typed = _numbers(words, kind)
+    if typed is None:
+        return values.cast(kind if pa.types.is_large_string(kind) else pa.string())
     return pa.chunked_array([typed.take(declared.indices)])
+
+
+def _numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Words as numbers of a type; None where not all are."""
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return None
+    try:
+        typed = words.cast(kind)
+    except pa.ArrowException:
+        return None
+    # "007" is a code, and no number.
+    is_code = pa.types.is_integer(kind) and typed.cast(pa.string()).to_pylist() != words.to_pylist()
+    return None if is_code else typed
 
 
 def where_in_utc(where: object, zones: Mapping[str, str]) -> object:

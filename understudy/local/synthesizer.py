@@ -231,7 +231,8 @@ class Synthesizer:
             return fitted.sample(rows, form=form, where=where)
         chosen: Form = form or kinds.library or "pandas"
         require_form(chosen)
-        table = fitted.sample(rows, form="arrow", where=cast("Where", where_in_utc(where, kinds.zones())))
+        asked = where_in_utc(kinds.named(where), kinds.zones())
+        table = fitted.sample(rows, form="arrow", where=cast("Where", asked))
         drawn = in_form(kinds.given_back(table), form=chosen)
         return kinds.in_own(drawn) if chosen == kinds.library else drawn
 
@@ -353,10 +354,9 @@ def _parameters() -> list[str]:
     return [name for name in inspect.signature(Synthesizer.__init__).parameters if name != "self"]
 
 
-def _modelled(domain: Json) -> list[str]:
-    """Names of the modelled columns of a table's domain; none of images."""
-    columns = domain.get("columns", ())
-    return [str(column["name"]) for column in columns if column["kind"] not in {"ignored", "unit"}]
+def _modelled(domain: Json) -> list[Json]:
+    """The modelled columns of a table's domain; none of images."""
+    return [column for column in domain.get("columns", ()) if column["kind"] not in {"ignored", "unit"}]
 
 
 def _arrow(frame: object) -> pa.Table:

@@ -14,12 +14,12 @@ from tests.understudy.test_draft_frames import PARIS, ROWS, patients
 from understudy import InvalidInput, Synthesizer
 
 
-def fitted_on(frame: object, ledgers: Path) -> Synthesizer:
+def fitted_on(frame: object, ledgers: Path, **changes: Any) -> Synthesizer:
     made = Synthesizer(
         dataset="types", cap=(4.0, 1e-5), options={"profile": "anchor"}, ledgers=ledgers, progress=False
     )
     made.draft(frame)
-    return made.accept_draft().fit(frame)
+    return made.accept_draft(**changes).fit(frame)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,53 @@ def test_other_forms_have_the_types_that_they_know(fitted: Synthesizer) -> None:
     assert arrow.schema.field("readmitted").type == pa.int64()
     assert arrow.schema.field("seen").type.tz == PARIS
     assert frame.schema["readmitted"] == pl.Int64
+
+
+def spread(kinds: dict[str, Any]) -> dict[str, Any]:
+    """Columns of 600 values that do not determine each other."""
+    rng = np.random.default_rng(6)
+    return {
+        name: [values[place] for place in rng.integers(0, len(values), 600)] for name, values in kinds.items()
+    }
+
+
+def test_words_of_pandas_come_back_as_words_and_numbers_in_their_width(tmp_path: Path) -> None:
+    words, tenths = ["a", "b", "c"], [0.5 + n / 10 for n in range(40)]
+    types: dict[Any, Any] = {
+        "object": object, "str": "str", "python": "string[python]", "arrow": pd.ArrowDtype(pa.string()), "category": "category",
+        "float": "float32", "code": "str", "sparse": "Sparse[int64]", 0: "int64", "wide": "int8",
+    }  # fmt: skip
+    values = dict.fromkeys(types, words) | {
+        "float": tenths, "code": ["007", "008"], "sparse": [0, 1], 0: [2, 3, 4], "wide": [*range(-90, 90)],
+    }  # fmt: skip
+    frame = pd.DataFrame(spread(values)).astype(types)
+    made = fitted_on(
+        frame, tmp_path, wide={"kind": "numeric", "type": "integer", "lower": -200, "upper": 200}
+    )
+    rows = made.sample(50)
+    assert list(rows.columns) == list(frame.columns), "names that are numbers too"
+    found, own = rows.dtypes.to_dict(), frame.dtypes.to_dict()
+    assert found.pop("category") == "category"
+    assert found.pop("wide") == "int64", "a type that not every declared value has"
+    assert found == {name: own[name] for name in found}
+    assert set(made.sample(20, where={0: 3})[0]) == {3}
+    assert made.sample(5, form="polars").schema["str"] == pl.String
+
+
+def test_rows_of_polars_can_be_joined_to_the_real_ones(tmp_path: Path) -> None:
+    types = {
+        "text": pl.String, "category": pl.Categorical, "small": pl.Int8, "float": pl.Float32, "exact": pl.Decimal(10, 1),
+        "time": pl.Time, "at": pl.Datetime("ms"),
+    }  # fmt: skip
+    values = {
+        "text": ["a", None], "category": ["a", "b"], "small": [*range(40)], "float": [n / 10 for n in range(40)],
+        "exact": [n / 10 for n in range(30)], "time": [time(7, 30), time(8)],
+        "at": [datetime.fromisoformat(f"2021-03-{day}T07:00") for day in range(10, 30)],
+    }  # fmt: skip
+    frame = pl.DataFrame(spread(values), schema_overrides=types, strict=False)
+    small = {"kind": "numeric", "type": "integer", "lower": 0, "upper": 50}
+    rows = fitted_on(frame, tmp_path, small=small).sample(30)
+    assert len(pl.concat([frame, rows])) == len(frame) + 30
 
 
 def test_enums_of_polars_come_back_with_their_order(tmp_path: Path) -> None:
