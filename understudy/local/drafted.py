@@ -80,8 +80,10 @@ def combined(earlier: Mapping[str, object], later: Mapping[str, object]) -> dict
     found = {name: wanted for name, wanted in earlier.items() if name not in later}
     for name, wanted in later.items():
         before = earlier.get(name)
-        adds = isinstance(before, Mapping) and isinstance(wanted, Mapping) and "kind" not in wanted
-        found[name] = {**before, **wanted} if adds else wanted
+        if isinstance(before, Mapping) and isinstance(wanted, Mapping) and "kind" not in wanted:
+            found[name] = {**before, **wanted}
+        else:
+            found[name] = wanted
     return found
 
 
