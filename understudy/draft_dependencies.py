@@ -13,7 +13,7 @@ from understudy.dependency_search import Copy, Dependency, DependencySearch
 from understudy.draft_categories import NOTE
 from understudy.draft_differences import hold_starts
 from understudy.draft_numbers import FEWEST_ROWS_OF_A_WORD, NATURAL_BOUNDS
-from understudy.draft_sums import can_sum, hold_totals
+from understudy.draft_sums import can_sum
 from understudy.errors import InputUnusable
 from understudy.frame_words import FrameWords
 from understudy.table_facts import Facts, is_number
@@ -158,9 +158,7 @@ def require_possible(document: dict[str, Any]) -> None:
                 f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs, or parts and a total; put them back, or leave the rule out"
             )
         if rule.get("kind") == "sum":
-            if can_sum(rule, by_name):
-                hold_totals(document["columns"], [rule])
-            else:
+            if not can_sum(rule, by_name):
                 rules.remove(rule)
             continue
         both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]

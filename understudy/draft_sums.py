@@ -1,6 +1,6 @@
 """Columns of a draft that follow from two others in every row: a total of two numbers, for which a rule is drafted, and a length of time between two dates."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -29,13 +29,15 @@ _UNITS: Final = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 Column = dict[str, Any]
 
 
-def propose_sums(columns: Sequence[Column], sample: RowSample, *, target: str | None) -> list[Column]:
+def propose_sums(
+    columns: Sequence[Column], sample: RowSample, *, fixed: Collection[str | None]
+) -> list[Column]:
     """Draft rules for columns that are the total of two others, and say so in their notes.
 
     Args:
-        columns: Of the draft; the notes of totals are changed, and bounds that some sums lie beyond.
+        columns: Of the draft; the notes of totals are changed.
         sample: Some of the rows.
-        target: Name of the column to be predicted, which no rule computes.
+        fixed: Names of the column to be predicted and of those that other rules compute, of which no rule is drafted.
 
     Returns:
         Rules as a domain declares them, with marks; the total of one may be a part of a later one.
@@ -47,11 +49,13 @@ def propose_sums(columns: Sequence[Column], sample: RowSample, *, target: str | 
         if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
     }
     parts_of: dict[str, tuple[str, str]] = {}
+    told: set[str] = set()
     for total, *parts in _totals(numbers):
-        if total in parts_of or any(_is_made_of(part, total, parts_of) for part in parts):
+        if total in told or any(_is_made_of(part, total, parts_of) for part in parts):
             continue
+        told.add(total)
         both = f"{parts[0]} and {parts[1]} together"
-        if total == target or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
+        if total in fixed or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
             line = f"{_FOLLOWS} {both}, {_COMPARED}. Ignore one of the three, and compute it from synthetic rows."
         else:
             parts_of[total] = (parts[0], parts[1])
@@ -61,26 +65,9 @@ def propose_sums(columns: Sequence[Column], sample: RowSample, *, target: str | 
             )
         _say(by_name[total], line)
     ordered = sorted(parts_of, key=lambda total: _depth(total, parts_of))
-    rules: list[Column] = [
+    return [
         {"kind": "sum", "parts": list(parts_of[total]), "total": total, MARK: ["parts"]} for total in ordered
     ]
-    hold_totals(columns, rules)
-    return rules
-
-
-def hold_totals(columns: Sequence[Column], rules: Sequence[Column]) -> None:
-    """Let the bounds of totals hold the sums of their parts.
-
-    Args:
-        columns: Of a draft, perhaps edited; changed.
-        rules: Those of kind "sum", of which each total may be a part of a later one.
-    """
-    by_name = {column["name"]: column for column in columns}
-    for rule in rules:
-        total, parts = by_name[rule["total"]], [by_name[part] for part in rule["parts"]]
-        for key, sign in (("lower", -1), ("upper", 1)):
-            furthest = sign * max(sign * total[key], sign * sum(part[key] for part in parts))
-            total[key] = round(furthest, total["decimals"]) if "decimals" in total else furthest
 
 
 def can_sum(rule: Column, columns: Mapping[str, Column]) -> bool:

@@ -51,7 +51,6 @@ def test_a_total_of_two_numbers_is_drafted_as_a_rule_and_not_as_a_difference_too
     found = column(draft, "gross")
     assert "difference" not in found
     assert "A rule is drafted, so that synthetic rows keep it" in found[NOTE]
-    assert found["upper"] >= column(draft, "net")["upper"] + column(draft, "tax")["upper"]
     assert TableDomain.from_json(confirmed(draft))
 
 
@@ -90,10 +89,8 @@ def test_a_person_is_asked_about_the_rule_and_may_drop_it_or_its_total() -> None
 def test_the_rule_follows_what_a_person_changes() -> None:
     draft = draft_frame(pa.table(_amounts()))
     change(draft, Mark(column(draft, "gross"), "name", "gross"), "total")
-    change(draft, Mark(column(draft, "tax"), "upper", "tax"), "9000")
     require_possible(draft)
     assert draft["rules"] == [RULE | {"total": "total"}]
-    assert column(draft, "total")["upper"] >= 9000
     change(draft, Mark(column(draft, "tax"), "kind", "tax"), "ignored")
     require_possible(draft)
     assert "rules" not in draft
