@@ -117,6 +117,8 @@ def times(fact: Facts) -> dict[str, Any]:
     resolution = _resolution(list(map(_day, spread)), finest)
     if resolution in _MONTHS_OF and names[0] not in MONTHS:
         notes.append(f"All lie on the first day of a {resolution}.")
+    if resolution == "day" and _are_month_ends(list(map(_day, spread))):
+        notes.append("All are the last day of a month, which no resolution says: move synthetic ones there.")
     if names[0] == "datetime":
         column: dict[str, Any] = {
             "kind": "datetime",
@@ -202,6 +204,10 @@ def _resolution(days: Collection[date], finest: str) -> str:
         if len(days) >= _FEWEST_DAYS[unit] and all((day.month - 1) % months == 0 for day in days)
     ]
     return begun[-1] if begun else finest
+
+
+def _are_month_ends(days: Collection[date]) -> bool:
+    return len(days) >= _FEWEST_DAYS["month"] and all(day == _month_end(day) for day in days)
 
 
 def _equal_bins(lower: date, upper: date, resolution: str) -> int | None:

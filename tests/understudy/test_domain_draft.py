@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.data.intake.intake import CSV, PARQUET, receive
-from core.data.intake.intake_report import IntakeReport
 from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainUnconfirmed
 from understudy.domain_draft import MARK, codes_at_most, draft_domain, draft_frame, nice_size, render_draft
@@ -56,23 +55,14 @@ def column(draft: dict, name: str) -> dict:
     return next(entry for entry in draft["columns"] if entry["name"] == name)
 
 
-def _received(path: Path, draft: dict, kind: str) -> IntakeReport:
+def accepted(path: Path, draft: dict, kind: str = CSV) -> tuple[int, int]:
     domain = TableDomain.from_json(confirmed(draft))
     with path.open("rb") as file:
-        return receive(file, content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=path.parent)
-
-
-def accepted(path: Path, draft: dict, kind: str = CSV) -> tuple[int, int]:
-    report = _received(path, draft, kind)
+        report = receive(
+            file, content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=path.parent
+        )
     assert report.changes == {}
     return report.rows_accepted, report.rows_refused
-
-
-def changes(path: Path, draft: dict) -> dict:
-    """What intake changes of a file of which it refuses nothing."""
-    report = _received(path, draft, CSV)
-    assert report.rows_refused == 0
-    return report.changes
 
 
 def test_a_confirmed_draft_takes_in_its_own_file_without_changing_a_value(tmp_path: Path):

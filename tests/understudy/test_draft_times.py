@@ -1,16 +1,28 @@
 """Dates that name a month alone are drafted as dates; what only looks like them is not."""
 
 from datetime import date, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from tests.understudy.test_domain_draft import accepted, changes, column
+from core.data.intake.intake import CSV, receive
+from core.plan.domain import TableDomain
+from tests.understudy.test_domain_draft import accepted, column, confirmed
 from understudy.domain_draft import MARK, draft_domain, draft_frame
 from understudy.draft_categories import NOTE
 from understudy.draft_changes import change
 from understudy.draft_marks import Mark
+
+
+def changes(path: Path, draft: dict) -> dict:
+    """What intake changes of a file of which it refuses nothing."""
+    domain = TableDomain.from_json(confirmed(draft))
+    with path.open("rb") as file:
+        report = receive(file, content_type=CSV, domain=domain, sink=BytesIO(), scratch_folder=path.parent)
+    assert report.rows_refused == 0
+    return report.changes
 
 
 @pytest.mark.parametrize("written", ["%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m"])
@@ -198,3 +210,12 @@ def test_dates_close_together_are_compared_although_a_few_are_none() -> None:
     found = column(draft_frame(table), "ended")
     assert found["difference"]["from"] == "begun"
     assert found["difference"]["upper"] == 16
+
+
+def test_a_draft_says_that_all_dates_are_the_last_of_a_month() -> None:
+    ends = [first - timedelta(days=1) for first in _firsts(1)]
+    found = column(draft_frame(pa.table({"until": [*map(str, ends), "9999-12-31"]})), "until")
+    assert found["resolution"] == "day"
+    assert "All are the last day of a month" in found[NOTE]
+    later = column(draft_frame(pa.table({"until": [*ends, date(2020, 3, 4)]})), "until")
+    assert "last day" not in later[NOTE]
