@@ -136,6 +136,12 @@ def test_lines_say_what_a_person_needs() -> None:
         "reserved  epsilon 0  delta 0",
         "takes orders",
     ]
+    beyond = BUDGET | {
+        "cap": {"epsilon": 1.0, "delta": 1e-5},
+        "spent": {"epsilon": "1.5", "delta": "0.000001"},
+    }
+    assert "compose to no more than the cap" in budget_lines(Budget.from_json(beyond))[3]
+    assert budget_lines(Budget.from_json(BUDGET))[-1] == "takes orders"
     frozen = budget_lines(Budget.from_json(BUDGET | {"cap": None, "frozen_at": "2026-03-01T12:00:00Z"}))
     assert (frozen[0], frozen[-1]) == ("cap       not set", "FROZEN since 2026-03-01T12:00:00Z")
 

@@ -17,15 +17,18 @@ def budget_lines(budget: Budget) -> list[str]:
 
 
 def total_lines(found: Budget | Statement) -> list[str]:
-    """Format a cap, what is spent and what is reserved as three lines.
+    """Format a cap, what is spent and what is reserved as three lines, and a fourth where their sums exceed the cap that they compose to.
 
     Args:
         found: the budget, or the ledger.
     """
+    in_force = float(found.spent["epsilon"]) + float(found.reserved["epsilon"])
+    composes = found.cap is not None and in_force > found.cap["epsilon"]
     return [
         "cap       not set" if found.cap is None else f"cap       {amounts(found.cap)}",
         f"spent     {amounts(found.spent)}",
         f"reserved  {amounts(found.reserved)}",
+        *(["          sums of the jobs' epsilons, which compose to no more than the cap"] if composes else []),
     ]
 
 

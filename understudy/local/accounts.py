@@ -175,6 +175,22 @@ def read_account(dataset: str, *, ledgers: Path | None = None) -> Account:
         return _account(ledger)
 
 
+def spent_in_words(account: Account) -> str:
+    """What was spent beside the cap, so that a sum of epsilons above a cap that is accounted jointly reads as no overspending.
+
+    Args:
+        account: with a cap.
+    """
+    spent, cap, trainings = (
+        float(account.spent["epsilon"]),
+        float((account.cap or {})["epsilon"]),
+        len(account.jobs),
+    )
+    if trainings == 1:
+        return f"epsilon {spent:.4g} of {cap:g}"
+    return f"epsilon {spent:.4g} as the sum of {trainings} trainings, which compose to no more than the cap of epsilon {cap:g}"
+
+
 def pay(path: Path, dataset: str, plan: Plan | ModelPlan, *, job_id: UUID, clock: Clock) -> Payment:
     """Reserve and spend the cost of a plan. It is on the disk when this returns, whatever happens to the training.
 

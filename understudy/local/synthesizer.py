@@ -23,7 +23,7 @@ from understudy.documents import Json
 from understudy.domain_draft import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.frame_words import words_of
-from understudy.local.accounts import Account, answered, read_account
+from understudy.local.accounts import Account, answered, read_account, spent_in_words
 from understudy.local.drafted import Draft, combined
 from understudy.local.fitted import Fitted, Where, html_table
 from understudy.local.fitting import Watch, declaration_of, fit, read_declared
@@ -195,6 +195,8 @@ class Synthesizer:
                 watch=watch,
             )
         self.account_: Account = read_account(self.dataset, ledgers=self.ledgers)
+        # What is shown of a fitted generator stays that of its training when parameters are changed.
+        self._fitted_with = self.get_params() | {"domain": domain}
         self._kinds = FrameDtypes.of(frame, _modelled(self.fitted_.domain))
         return self
 
@@ -296,27 +298,44 @@ class Synthesizer:
 
     def _facts(self) -> list[tuple[str, ...]]:
         fitted: Fitted | None = getattr(self, "fitted_", None)
-        facts = [
+        return [
+            *(self._facts_of_next() if fitted is None else self._facts_of(fitted)),
+            ("state", self._state()),
+        ]
+
+    def _facts_of_next(self) -> list[tuple[str, ...]]:
+        """What the parameters say, of a synthesizer that is not fitted."""
+        domain = getattr(self, "domain_", None if isinstance(self.domain, str | Path) else self.domain)
+        size = self.declared_size or (domain or {}).get(DECLARED_SIZE)
+        return [
             ("dataset", str(self.dataset)),
             ("guarantee", f"epsilon {_shown(self.epsilon)}, delta {_shown(self.delta)}"),
+            *_facts_of_table(domain, size),
         ]
-        domain = getattr(self, "domain_", None if isinstance(self.domain, str | Path) else self.domain)
-        if domain is None and fitted is not None:
-            domain = {**fitted.domain, DECLARED_SIZE: fitted.certificate["declared_size"]}
-        if domain is not None and "columns" in domain:
-            facts.append(("columns", f"{len(_modelled(domain))} of {len(domain['columns'])} modelled"))
-            facts.append(("declared size", str(self.declared_size or domain.get(DECLARED_SIZE))))
-            facts.append(("privacy unit", str(domain.get("privacy_unit") or "each row")))
-            facts.append(("target", str(domain.get("target") or "none")))
-        if fitted is not None and fitted.expected_error is not None:
+
+    def _facts_of(self, fitted: Fitted) -> list[tuple[str, ...]]:
+        """What the certificate and the ledger say of a fitted generator, and which parameters were changed since."""
+        given, promised = self._fitted_with, fitted.certificate["privacy_parameters"]
+        domain = fitted.domain if isinstance(given["domain"], str | Path) else given["domain"]
+        facts: list[tuple[str, ...]] = [
+            ("dataset", str(given["dataset"])),
+            ("guarantee", f"epsilon {_shown(promised['epsilon'])}, delta {_shown(promised['delta'])}"),
+            *_facts_of_table(domain, fitted.certificate["declared_size"]),
+        ]
+        if fitted.expected_error is not None:
             facts.append(("expected error of counts, about", errors_in_words(fitted.expected_error)))
-        if (account := getattr(self, "account_", None)) is not None and account.cap is not None:
-            facts.append(
-                ("spent", f"epsilon {float(account.spent['epsilon']):.4g} of {account.cap['epsilon']:g}")
-            )
+        if (account := self.account_).cap is not None:
+            facts.append(("spent", spent_in_words(account)))
             facts.append(("left for one more training", f"epsilon {account.remaining_epsilon:.3g}"))
             facts.append(("ledger", str(account.path)))
-        return [*facts, ("state", self._state())]
+        changed = [
+            f"{name} {_shown(value)}"
+            for name, value in self.get_params().items()
+            if name != "domain" and value != given[name]
+        ]
+        next_domain = self.domain if self.domain != DRAFT else getattr(self, "domain_", given["domain"])
+        changed += ["another domain"] if next_domain != given["domain"] else []
+        return [*facts, ("changed for the next fit", ", ".join(changed))] if changed else facts
 
     def _state(self) -> str:
         waits = self.domain == DRAFT and hasattr(self, "draft_") and not hasattr(self, "domain_")
@@ -352,6 +371,15 @@ def _shown(given: object) -> str:
 
 def _parameters() -> list[str]:
     return [name for name in inspect.signature(Synthesizer.__init__).parameters if name != "self"]
+
+
+def _facts_of_table(domain: Json | None, size: object) -> Iterator[tuple[str, str]]:
+    if domain is None or "columns" not in domain:
+        return
+    yield "columns", f"{len(_modelled(domain))} of {len(domain['columns'])} modelled"
+    yield "declared size", str(size)
+    yield "privacy unit", str(domain.get("privacy_unit") or "each row")
+    yield "target", str(domain.get("target") or "none")
 
 
 def _modelled(domain: Json) -> list[Json]:

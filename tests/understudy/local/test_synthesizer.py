@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import date, datetime
 from decimal import Decimal
+from html import unescape
 from importlib.machinery import ModuleSpec
 from operator import methodcaller
 from pathlib import Path
@@ -248,6 +249,19 @@ def test_it_shows_what_was_spent_and_what_is_left(fitted: Synthesizer) -> None:
     assert "<td>one record, present in one dataset" in html(fitted.fitted_)
 
 
+def test_what_is_fitted_has_its_own_guarantee_whatever_is_set_for_the_next_fit(fitted: Synthesizer) -> None:
+    other = copy.copy(fitted)
+    other.set_params(epsilon=0.1, dataset="other")
+    other.accept_draft(age={"upper": 120})
+    for text in (repr(other), html(other)):
+        assert "epsilon 1, delta 1e-06" in text
+        assert "epsilon 0.1, delta" not in text
+        assert "changed for the next fit" in text
+        assert "epsilon 0.1, dataset 'other', another domain" in unescape(text)
+    assert repr(other).startswith("Synthesizer(dataset: wards,")
+    assert "changed" not in repr(fitted)
+
+
 def test_plots_show_synthetic_rows_alone_unless_their_owner_gives_the_real_ones(fitted: Synthesizer) -> None:
     plot = fitted.plot_marginals()
     assert [axes.get_title("left") for axes in plot.axes[:5]] == table().column_names
@@ -306,6 +320,10 @@ def test_the_cap_is_set_once_and_binds(tmp_path: Path) -> None:
     found = made(tmp_path)
     found.draft(table())
     found.accept_draft().fit(table()).fit(table())
+    assert (
+        "spent: epsilon 2 as the sum of 2 trainings, which compose to no more than the cap of epsilon 2,"
+        in repr(found)
+    )
     with pytest.raises(BudgetRefused):
         found.fit(table())
     assert float(read_account("wards", ledgers=tmp_path).spent["epsilon"]) == pytest.approx(2, abs=1e-3)
