@@ -330,6 +330,8 @@ def _document(
     if rules or sums:
         draft[RULES] = [*rules, *sums]
     fixed = [name for rule in draft.get(RULES, ()) for name in columns_of(rule)]
+    # The clocks of several zones tell no distance.
+    fixed += types.zones if len(set(types.zones.values())) > 1 else ()
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
     point_at_lengths(columns, seen.sample)
     draft["columns"] = columns

@@ -45,6 +45,19 @@ def plain_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has
     return pc.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")
 
 
+def wall_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
+    """Times of a zone as its clocks show them, without the zone, each by itself; other values as they are.
+
+    Args:
+        values: an Arrow array, or a chunked one.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    has_zone = pa.types.is_timestamp(values.type) and values.type.tz is not None
+    return pc.local_timestamp(values) if has_zone else values
+
+
 def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow table, which has no type
     """Return a table in the types that a draft reads, and what its types say.
 
@@ -52,7 +65,7 @@ def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow
         table: an Arrow table.
 
     Returns:
-        The table with times in UTC, midnights as dates, times of the day as text and infinite numbers missing.
+        The table with times of a zone as that zone's clocks show them, midnights as dates, times of the day as text and infinite numbers missing.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -65,14 +78,14 @@ def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow
                 found.orders[name] = levels
         elif pa.types.is_timestamp(kind) and kind.tz is not None:
             found.zones[name] = kind.tz
-            values = values.cast(pa.timestamp(kind.unit))
-        elif pa.types.is_timestamp(kind) and _are_days(values):
-            values = values.cast(pa.date32(), safe=False)
+            values = wall_times(values)
         elif pa.types.is_time(kind):
             values = plain_times(values)
         elif pa.types.is_floating(kind) and pc.any(pc.is_inf(values)).as_py():
             found.infinite.add(name)
             values = pc.if_else(pc.is_inf(values), pa.scalar(None, kind), values)
+        if pa.types.is_timestamp(values.type) and _are_days(values):
+            values = values.cast(pa.date32(), safe=False)
         if values is not table.column(name):
             table = table.set_column(place, name, values)
     return table, found
@@ -114,7 +127,7 @@ def levels_of(types: FrameTypes, name: str) -> dict[str, Any] | None:
 
 
 def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None:
-    """Add to the notes of columns that their times are in UTC, and that infinite numbers are missing.
+    """Add to the notes of columns whose clock their times are of, and that infinite numbers are missing.
 
     Args:
         columns: of the draft; changed.
@@ -126,7 +139,7 @@ def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None
             continue
         if (zone := types.zones.get(name)) is not None:
             column[NOTE] = (
-                f"{column[NOTE]} Its times have the zone {zone}: they are declared in UTC, and synthetic rows have that zone again."
+                f"{column[NOTE]} Its times have the zone {zone}: they are declared as its clocks show them, and synthetic rows have that zone again."
             )
         if name in types.infinite:
             key = "infinite" if column["kind"] == "numeric" else "unknown"

@@ -42,7 +42,7 @@ def patients() -> pd.DataFrame:
     [
         ("risk", "ordinal", "Levels in the order of the column's type"),
         ("born", "date", "Bounds hold all rows"),
-        ("seen", "datetime", "have the zone Europe/Paris: they are declared in UTC"),
+        ("seen", "datetime", "have the zone Europe/Paris: they are declared as its clocks show them"),
         ("opens", "ordinal", "Levels in their order"),
         ("ratio", "numeric", "Some values are not a finite number (inf): they count as missing"),
     ],
@@ -69,3 +69,15 @@ def test_midnights_are_dates_and_other_times_are_not(make: Callable[[Any], Any])
     document = Synthesizer().draft(frame).document
     assert column(document, "day")["kind"] == "date"
     assert column(document, "moment")["kind"] == "datetime"
+
+
+def test_midnights_of_a_zone_are_dates_and_clocks_of_two_zones_tell_no_distance() -> None:
+    rng = np.random.default_rng(8)
+    seen = pd.Timestamp("2021-01-01", tz=PARIS) + pd.to_timedelta(rng.integers(0, 8000, ROWS), "h")
+    left = seen + pd.to_timedelta(rng.integers(1, 50, ROWS), "h")
+    days = Synthesizer().draft(pd.DataFrame({"day": seen.normalize()})).document
+    assert column(days, "day")["kind"] == "date"
+    stays = Synthesizer().draft(pd.DataFrame({"seen": seen, "left": left})).document
+    assert column(stays, "left")["difference"]["from"] == "seen"
+    abroad = Synthesizer().draft(pd.DataFrame({"seen": seen, "left": left.tz_convert("Asia/Tokyo")})).document
+    assert "difference" not in column(abroad, "left")

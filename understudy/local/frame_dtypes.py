@@ -4,20 +4,17 @@ Only types are taken from the frame, and a type is given back where every declar
 row, so two samples have the same types.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime, time
 from typing import Any, Final, Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.artifacts.errors import InvalidCondition
 from understudy.documents import Json
-from understudy.local.accounts import answered
-from understudy.local.condition_values import read_moment
+from understudy.local.condition_values import listed, read_moment
 from understudy.local.frames import dense
 
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
@@ -179,7 +176,11 @@ def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_timestamp(kind) and pa.types.is_temporal(values.type):
         if kind.tz is None:
             return values.cast(kind)
-        return pc.assume_timezone(values.cast(pa.timestamp(kind.unit)), "UTC").cast(kind)
+        # Of the hour that clocks show twice in autumn the first is meant, and the hour that they skip in spring ends with its gap: no order
+        # of two times is turned round.
+        return pc.assume_timezone(
+            values.cast(pa.timestamp(kind.unit)), kind.tz, ambiguous="earliest", nonexistent="latest"
+        )
     if pa.types.is_decimal(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
         return values.cast(kind)
     return values
@@ -219,60 +220,27 @@ def _numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
     return None if is_code else typed
 
 
-def where_in_utc(where: object, zones: Mapping[str, str]) -> object:
-    """Conditions on times that have a zone, as they are declared: without it, in UTC.
-
-    Times without a zone are taken to be of the frame's own, and a date is its day there.
+def where_of_clocks(where: object, zones: Mapping[str, str]) -> object:
+    """Conditions on times that have a zone, as they are declared: as its clocks show them, without it.
 
     Args:
         where: conditions by column.
         zones: the zone of each column of times that has one.
-
-    Raises:
-        InvalidInput: a set holds dates, which are ranges there.
     """
     if not isinstance(where, Mapping) or zones.keys().isdisjoint(where):
         return where
-    with answered():
-        return {
-            name: wanted if name not in zones else _wanted_in_utc(name, wanted, zones[name])
-            for name, wanted in where.items()
-        }
+    return {
+        name: wanted if name not in zones else _of_clock(wanted, zones[name])
+        for name, wanted in where.items()
+    }
 
 
-def _wanted_in_utc(name: str, wanted: Any, zone: str) -> Any:  # noqa: ANN401 - whatever a program writes
+def _of_clock(wanted: Any, zone: str) -> Any:  # noqa: ANN401 - whatever a program writes
     if isinstance(wanted, tuple):
-        ends = [_span(one, zone) for one in wanted]
-        return tuple(span[min(place, 1)] for place, span in enumerate(ends))
-    if not isinstance(wanted, str | np.generic | date) and isinstance(wanted, Iterable):
-        spans = [_span(one, zone) for one in wanted]
-        if any(first != last for first, last in spans):
-            raise InvalidCondition(
-                f"The column {name!r} has times of a zone: give a day as a date or a range, and no set of dates."
-            )
-        return [first for first, _ in spans]
-    first, last = _span(wanted, zone)
-    return first if first == last else (first, last)
-
-
-def _span(value: Any, zone: str) -> tuple[Any, Any]:  # noqa: ANN401
-    """The first and last time in UTC, without a zone, that a value stands for; any other value twice."""
-    moment = read_moment(value)
-    if isinstance(moment, datetime):
-        found = _of_zone(moment, zone)
-        return found, found
-    if isinstance(moment, date):
-        first = _of_zone(datetime.combine(moment, time()), zone)
-        next_day = _of_zone(datetime.combine(moment + timedelta(days=1), time()), zone)
-        return first, next_day - timedelta(seconds=1)
-    return value, value
-
-
-def _of_zone(moment: datetime, zone: str) -> datetime:
-    if moment.tzinfo is not None:
-        return moment.astimezone(UTC).replace(tzinfo=None)
-    local = pc.assume_timezone(
-        pa.array([moment], pa.timestamp("us")), zone, ambiguous="earliest", nonexistent="latest"
-    )
-    found: datetime = local.cast(pa.timestamp("us"))[0].as_py()
-    return found
+        return tuple(_of_clock(one, zone) for one in wanted)
+    if (values := listed(wanted)) is not None:
+        return [_of_clock(one, zone) for one in values]
+    moment = read_moment(wanted)
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        return wanted
+    return pc.local_timestamp(pa.array([moment], pa.timestamp("us", zone)))[0].as_py()

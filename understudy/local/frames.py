@@ -22,7 +22,7 @@ from core.plan.domain.cleaning import clean_column
 from core.plan.domain.columns import LabelColumn, NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.domain.text import Mask
-from understudy.draft_frames import plain_times
+from understudy.draft_frames import plain_times, wall_times
 from understudy.errors import InputUnusable
 
 _BROKEN: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -44,7 +44,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
     """Clean a frame by the declared rules.
 
     A frame is cleaned like the CSV file it may come from: the declared texts for "missing" and the stripping of blanks
-    hold for its text, and a number or time that such a text stands for is missing too.
+    hold for its text, and a number or time that such a text stands for is missing too. Times with a zone are read as its clocks show them.
 
     Args:
         frame: a pandas DataFrame, an Arrow table or batch, or anything with ``__arrow_c_stream__``.
@@ -155,7 +155,7 @@ def _arrays(frame: Any, domain: TableDomain, names: Sequence[str]) -> tuple[dict
     chosen = _of_pandas(frame, domain, names) if _is_pandas(frame) else frame.select(names)
     table = chosen.combine_chunks()
     table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
-    return {name: plain_times(_one(table.column(name))) for name in names}, table.num_rows
+    return {name: wall_times(plain_times(_one(table.column(name)))) for name in names}, table.num_rows
 
 
 def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Table:  # noqa: ANN401
@@ -188,7 +188,8 @@ def _require_one_kind(name: str, values: Iterable[object], domain: TableDomain) 
 def _kind(value: object) -> str | None:
     """Return the kind of a Python object, as Arrow would read it; None if it has none."""
     if isinstance(value, datetime):
-        return "time" if value.tzinfo is None else "time with a zone"
+        # Arrow gives all of them the zone of the first.
+        return "time" if value.tzinfo is None else f"time of {value.tzinfo}"
     return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)
 
 

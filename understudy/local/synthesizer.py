@@ -27,7 +27,7 @@ from understudy.local.accounts import Account, answered, read_account, spent_in_
 from understudy.local.drafted import Draft, combined
 from understudy.local.fitted import Fitted, Where, html_table
 from understudy.local.fitting import Watch, declaration_of, fit, read_declared
-from understudy.local.frame_dtypes import FrameDtypes, where_in_utc
+from understudy.local.frame_dtypes import FrameDtypes, where_of_clocks
 from understudy.local.frames import dense
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
@@ -233,7 +233,7 @@ class Synthesizer:
             return fitted.sample(rows, form=form, where=where)
         chosen: Form = form or kinds.library or "pandas"
         require_form(chosen)
-        asked = where_in_utc(kinds.named(where), kinds.zones())
+        asked = where_of_clocks(kinds.named(where), kinds.zones())
         table = fitted.sample(rows, form="arrow", where=cast("Where", asked))
         drawn = in_form(kinds.given_back(table), form=chosen)
         return kinds.in_own(drawn) if chosen == kinds.library else drawn

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.understudy.test_draft_frames import PARIS, ROWS, patients
-from understudy import InvalidInput, Synthesizer
+from understudy import Synthesizer
 
 
 def fitted_on(frame: object, ledgers: Path, **changes: Any) -> Synthesizer:
@@ -66,9 +66,22 @@ def test_conditions_on_times_with_a_zone_are_of_that_zone(fitted: Synthesizer, w
     assert set(seen.dt.date) == {date(2021, 5, 3)}
 
 
-def test_a_set_of_days_of_a_zone_is_refused(fitted: Synthesizer) -> None:
-    with pytest.raises(InvalidInput, match="'seen' has times of a zone: give a day as a date or a range"):
-        fitted.sample(5, where={"seen": {"2021-05-03", "2021-05-04"}})
+def test_a_set_of_days_is_of_that_zone_too(fitted: Synthesizer) -> None:
+    days = {date(2021, 5, 3), date(2021, 7, 4)}
+    assert set(fitted.sample(40, where={"seen": days})["seen"].dt.date) <= days
+
+
+def test_hours_and_distances_are_those_of_the_zones_clocks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    hours = rng.choice([3, 9], 3000, p=[0.2, 0.8])
+    seen = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 360, 3000) * 24 + hours, "h")
+    seen = pd.Series(seen).dt.tz_localize(PARIS)
+    left = (seen + pd.to_timedelta(rng.integers(0, 96, 3000), "h")).dt.tz_convert(PARIS)
+    made = fitted_on(pd.DataFrame({"seen": seen, "left": left}), tmp_path)
+    rows = made.sample(2000)
+    assert ((rows["seen"].dt.hour == 3) | (rows["seen"].dt.hour == 9)).mean() > 0.8, "in summer and in winter"
+    assert (rows["left"] >= rows["seen"]).all(), "as the draft promises, also when the clocks change"
+    assert set(made.sample(40, where={"seen.hour": "03"})["seen"].dt.hour) == {3}
 
 
 def test_the_owner_report_and_plots_take_the_frame_that_was_fitted(

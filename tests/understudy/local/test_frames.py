@@ -1,6 +1,6 @@
 """How a value of a frame is read does not depend on the other rows, and what breaks Arrow is told without its words."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ def codes(*rows: dict[str, Any]) -> list[list[int]]:
     [
         ("seen", SEVEN, date(2020, 1, 1)),
         ("seen", SEVEN, SEVEN.replace(tzinfo=UTC)),
+        ("seen", SEVEN.replace(tzinfo=UTC), SEVEN.replace(tzinfo=timezone(timedelta(hours=1)))),
         ("word", Decimal(1), Decimal("1.5")),
         ("word", 1, np.float32(1.1)),
         ("word", True, 1),
@@ -57,7 +58,7 @@ def codes(*rows: dict[str, Any]) -> list[list[int]]:
         ("size", 1, [1]),
     ],
     ids=[
-        "a date first", "a zone", "decimals", "a small float", "truth", "a number", "dates as words", "a decimal",
+        "a date first", "a zone", "two zones", "decimals", "a small float", "truth", "a number", "dates as words", "a decimal",
         "a large number", "a huge number", "half a character", "units", "complex", "lists",
     ],
 )  # fmt: skip
