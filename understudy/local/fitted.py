@@ -209,9 +209,16 @@ class Fitted:
         """Plot the joint shares of two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
         return self._plots(real).pair(first, second)
 
-    def plot_associations(self, *, real: object | None = None) -> "Plot":
-        """Plot Cramér's V of every two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
-        return self._plots(real).associations()
+    def plot_associations(
+        self, columns: Sequence[str] | None = None, *, real: object | None = None
+    ) -> "Plot":
+        """Plot Cramér's V of every two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`.
+
+        Args:
+            columns: which ones, 2 to 40; None for the first 40.
+            real: as of `plot_marginals`.
+        """
+        return self._plots(real).associations(columns)
 
     def _plots(self, real: object | None) -> "Plots":
         try:

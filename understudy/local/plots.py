@@ -26,6 +26,7 @@ from core.artifacts.sampling.sampler import Sampler
 from core.plan.domain.codec import Codes
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
+from understudy.draft_differences import DIFFERENCE
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
 from understudy.local.reporting import owner_rows
@@ -71,6 +72,8 @@ class Plots:
             InputUnusable: no modelled column is called so.
         """
         names = [column.name for column in self.columns]
+        if name not in names and f"{name}.{DIFFERENCE}" in names:
+            name = f"{name}.{DIFFERENCE}"  # it is modelled as its distance from another column
         if name not in names:
             message = f"there is no modelled column {name!r}{suggestion(name, names)}"
             raise InputUnusable(message)
@@ -98,6 +101,7 @@ class Plots:
             axes.axis("off")
         if len(self.tables) > 1:
             figure.axes[0].legend(fontsize=7, frameon=False)
+        self._say_first(figure, len(chosen), named=names is not None)
         return figure
 
     def pair(self, first: str, second: str) -> Plot:
@@ -132,25 +136,39 @@ class Plots:
             axes.set_yticks(up.ticks, [up.labels[at] for at in up.ticks])
         return figure
 
-    def associations(self) -> Plot:
+    def associations(self, names: Sequence[str] | None = None) -> Plot:
         """Plot how strongly every two columns go together: Cramér's V, from 0 (independent) to 1 (one determines the other).
 
-        Of more than `MAPPED` columns the first are shown.
+        Args:
+            names: the columns; None for the first `MAPPED`.
+
+        Raises:
+            InputUnusable: no modelled column is called so, or fewer than two or more than `MAPPED` are named.
         """
-        columns = self.columns[:MAPPED]
+        chosen = [*range(len(self.columns))][:MAPPED] if names is None else [*map(self.position, names)]
+        if names is not None and not 1 < len(set(chosen)) == len(chosen) <= MAPPED:
+            raise InputUnusable(f"name 2 to {MAPPED} columns, each once")
+        columns = [self.columns[position] for position in chosen]
         cells = tuple(column.codes for column in columns)
-        maps = {name: associations(codes, cells) for name, codes in self.tables.items()}
+        maps = {name: associations(codes[:, chosen], cells) for name, codes in self.tables.items()}
         side = max(3.4, 0.38 * len(columns) + 1.6)
         figure, panels = _maps(self, maps, side + 0.6, side, largest=1.0)
-        names = [_short(column.name) for column in columns]
+        labels = [_short(column.name) for column in columns]
         for axes, found in zip(panels, maps.values(), strict=True):
-            axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-            axes.set_yticks(range(len(names)), names)
-            if len(names) <= _MOST_NUMBERS:
+            axes.set_xticks(range(len(labels)), labels, rotation=45, ha="right")
+            axes.set_yticks(range(len(labels)), labels)
+            if len(labels) <= _MOST_NUMBERS:
                 for (row, column), value in np.ndenumerate(found):
                     colour = "white" if value > 0.6 else "black"  # noqa: PLR2004 - dark cells
                     axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=colour)
+        self._say_first(figure, len(columns), named=names is not None)
         return figure
+
+    def _say_first(self, figure: Plot, shown: int, *, named: bool) -> None:
+        """Say in a figure that only the first columns are shown, and how to choose others."""
+        if not named and shown < len(self.columns):
+            said = f"The first {shown} of {len(self.columns)} columns; columns=[...] chooses others"
+            figure.supxlabel(said, fontsize=8)
 
 
 def plots_of(bundle: bytes, real: object | None) -> Plots:

@@ -256,9 +256,11 @@ class Synthesizer:
         """Plot two columns of synthetic rows as a heat map; see `Fitted.plot_pair`."""
         return self._trained().plot_pair(first, second, real=real)
 
-    def plot_associations(self, *, real: object | None = None) -> "Plot":
+    def plot_associations(
+        self, columns: Sequence[str] | None = None, *, real: object | None = None
+    ) -> "Plot":
         """Plot how strongly columns of synthetic rows go together; see `Fitted.plot_associations`."""
-        return self._trained().plot_associations(real=real)
+        return self._trained().plot_associations(columns, real=real)
 
     def report(
         self,

@@ -34,7 +34,7 @@ from understudy import (
     NotInstalled,
     Synthesizer,
 )
-from understudy.local import read_account, synthesizer
+from understudy.local import plots, read_account, synthesizer
 from understudy.training_bar import shows_bars
 
 ROWS = 400
@@ -295,6 +295,26 @@ def test_pairs_and_associations_are_heat_maps(fitted: Synthesizer) -> None:
     assert [axes.get_title("left") for axes in plot.axes[:2]] == ["real", "synthetic"]
     assert np.diag(plot.axes[1].images[0].get_array()).tolist() == [1] * 5
     assert plot.get_suptitle() == MARK
+
+
+def test_a_plot_of_the_first_columns_says_so_and_others_can_be_chosen(
+    fitted: Synthesizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fitted.plot_associations().get_supxlabel() == ""
+    chosen = fitted.plot_associations(["died", "age"])
+    assert [label.get_text() for label in chosen.axes[0].get_xticklabels()] == ["died", "age"]
+    whole = np.asarray(fitted.plot_associations().axes[0].images[0].get_array())
+    assert chosen.axes[0].images[0].get_array()[0, 1] == pytest.approx(whole[1, 4])
+    for wrong in ([], ["age"], ["age", "age"]):
+        with pytest.raises(InputUnusable, match="name 2 to 40 columns"):
+            fitted.plot_associations(wrong)
+    monkeypatch.setattr(plots, "MAPPED", 3)
+    monkeypatch.setattr(plots, "MOST_PANELS", 4)
+    assert (
+        fitted.plot_associations().get_supxlabel() == "The first 3 of 5 columns; columns=[...] chooses others"
+    )
+    assert fitted.plot_marginals().get_supxlabel().startswith("The first 4 of 5 columns")
+    assert fitted.plot_associations(["died", "age"]).get_supxlabel() == ""
 
 
 def test_a_plot_that_cannot_be_made_says_why(fitted: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
