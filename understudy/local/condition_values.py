@@ -39,12 +39,17 @@ def listed(value: Any) -> list[Any] | None:  # noqa: ANN401 - of any library
         items = list(value) if way is None else getattr(value, way)()
     else:
         return None
-    return [_one(item) for item in items]
+    return [or_none(item) for item in items]
 
 
-def _one(item: Any) -> Any:  # noqa: ANN401 - a value of any library
-    """A value with the missing ones of all libraries as None."""
-    is_nothing = type(item).__name__ in {"NaTType", "NAType"} or (isinstance(item, float) and item != item)  # noqa: PLR0124 - a NaN
+def or_none(item: Any) -> Any:  # noqa: ANN401 - a value of any library
+    """A value with the missing ones of all libraries as None.
+
+    Args:
+        item: as a program wrote it.
+    """
+    is_number = isinstance(item, float | np.floating | np.datetime64)
+    is_nothing = type(item).__name__ in {"NaTType", "NAType"} or (is_number and item != item)  # noqa: PLR0124 - a NaN
     return None if is_nothing else item
 
 

@@ -19,7 +19,7 @@ from core.artifacts.errors import ConditionTooRare, InvalidCondition
 from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, possible_values, table_condition
 from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
-from understudy.local.condition_values import Interval, listed, number_of, seconds_of, word_of
+from understudy.local.condition_values import Interval, listed, number_of, or_none, seconds_of, word_of
 from understudy.near_names import suggestion
 
 _PAIR: Final = 2
@@ -63,7 +63,8 @@ def read_conditions(where: object, domain: TableDomain) -> Conditions:
     columns = {column.name: column for column in domain.modelled}
     coded = {column.name for column in domain.coded}
     found = Conditions()
-    for name, value in where.items():
+    for name, given in where.items():
+        value = or_none(given)
         if not isinstance(name, str) or (name not in columns and name not in coded):
             raise InvalidCondition(
                 f"There is no modelled column {name!r}{suggestion(str(name), [*columns]) or '.'}"

@@ -9,6 +9,7 @@ from understudy.documents import Json
 from understudy.draft_advice import order_of_times, rules_of, warnings_of
 from understudy.draft_categories import NOTE
 from understudy.draft_changes import change
+from understudy.draft_differences import DIFFERENCE
 from understudy.draft_marks import Mark, accept_kinds
 from understudy.draft_text import column_rows, rule_lines, table_lines, text_of
 from understudy.errors import InputUnusable
@@ -17,6 +18,8 @@ from understudy.near_names import suggestion
 from understudy.table_files import DECLARED_SIZE, MARK, without_notes
 
 _NULL_VALUES: Final = "null_values"
+_NONE: Final = "none"
+"""Answers that a column is modelled by its own values, as the note of a drafted difference says."""
 _OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE, _NULL_VALUES)
 
 
@@ -104,12 +107,16 @@ def _change(document: dict[str, Any], name: str, wanted: object) -> None:
         message = f"there is no column {name!r}{suggestion(name, [*columns, *_OF_THE_TABLE])}"
         raise InputUnusable(message)
     column = columns[name]
+    if wanted == _NONE and DIFFERENCE in column:
+        wanted = {DIFFERENCE: None}
     if isinstance(wanted, str):
         change(document, Mark(column, "kind", name), wanted)
     elif isinstance(wanted, Mapping):
         kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
         column.clear()
         column |= {"name": name} | kept | dict(wanted)
+        if DIFFERENCE in column and column[DIFFERENCE] is None:
+            del column[DIFFERENCE]
     else:
         message = f"column {name!r}: give its keys, such as {{'lower': 0, 'upper': 110}}, or 'ignored'"
         raise InputUnusable(message)

@@ -15,7 +15,7 @@ from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
 from core.plan.domain.table import TableDomain
 from understudy.asking import Answer
 from understudy.documents import Json
-from understudy.errors import InputUnusable, library_missing
+from understudy.errors import Conflict, InputUnusable, library_missing
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
 from understudy.local.conditions import drawn_where, read_conditions
@@ -93,6 +93,8 @@ class Fitted:
             raise InputUnusable("ask for at least one row")
         form = form or ("numpy" if self.of_images else "pandas")
         file_format = require_form(form)
+        if (form == "numpy") != self.of_images:
+            raise _no_such_form(form, of_images=self.of_images)
         with answered():
             if self.of_images:
                 return drawn(b"".join(self._samples.write(rows, file_format, where or {})), form=form)
@@ -238,6 +240,18 @@ class Fitted:
         partial.write_bytes(self.bundle)
         partial.replace(file)
         return file
+
+
+def _no_such_form(form: str, *, of_images: bool) -> Conflict:
+    forms = "Images come as numpy" if of_images else "Rows come as pandas, polars or arrow"
+    return Conflict(
+        409,
+        {
+            "code": "format-not-for-release",
+            "detail": f"{forms}, and not as {form}.",
+            "remedy": "Ask for one of these forms, or for none.",
+        },
+    )
 
 
 def _whole(rows: object) -> int:

@@ -138,7 +138,7 @@ class Synthesizer:
 
         Args:
             changes: `target`, `privacy_unit`, `declared_size`, `rules` and `null_values`; and by name of a column what to change of it, as keys of the
-                domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`.
+                domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`; `discharged="none"` drops a difference.
 
         Raises:
             InputUnusable: there is no draft, or a change cannot be made; the message names the column.
@@ -156,11 +156,12 @@ class Synthesizer:
         self.domain_: Json = accepted
         return self
 
-    def fit(self, frame: object, *, labels: object = None, units: object = None) -> Self:
+    def fit(self, frame: object, y: None = None, *, labels: object = None, units: object = None) -> Self:
         """Train on private rows (or images) and charge the dataset's ledger.
 
         Args:
             frame: a DataFrame of pandas or polars, an Arrow table, or an array of images.
+            y: None, as scikit-learn's Pipeline gives it: the target is a column of the frame.
             labels: of images, see `understudy.local.fit`.
             units: of images, see `understudy.local.fit`.
 
@@ -171,6 +172,10 @@ class Synthesizer:
             InvalidInput: the domain, the guarantee or an option breaks a rule.
             InputUnusable: the rows cannot be used, or the dataset has no name.
         """
+        if y is not None:
+            raise InputUnusable(
+                "fit takes no y: the target is a column of the frame, accept_draft(target=...)"
+            )
         if self.dataset is None:
             message = (
                 "name the people whose rows these are: Synthesizer(dataset='admissions'). One name has one budget, and the same "

@@ -36,7 +36,7 @@ Needs Python, numpy and onnxruntime, nothing else. Drawing costs no privacy, how
 
 import csv
 import json
-import sys
+from argparse import ArgumentParser
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -134,7 +134,11 @@ def draw_rows(manifest, network, rows, rng, balanced):
 
 def main():
     """Write the file."""
-    rows, target = int(sys.argv[1]), Path(sys.argv[2])
+    parser = ArgumentParser(description="Draws synthetic rows: python sample.py 1000 rows.csv")
+    parser.add_argument("rows", type=int, help="how many")
+    parser.add_argument("file", type=Path, help="the CSV file to write")
+    asked = parser.parse_args()
+    rows, target = asked.rows, asked.file
     folder = Path(__file__).resolve().parent
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     network = onnxruntime.InferenceSession(str(folder / "generator.onnx"))
@@ -208,7 +212,7 @@ Needs Python, numpy and onnxruntime, nothing else. Drawing costs no privacy, how
 """
 
 import json
-import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy
@@ -231,7 +235,11 @@ def draw(manifest, network, images, rng):
 
 def main():
     """Write the file."""
-    images, target = int(sys.argv[1]), Path(sys.argv[2])
+    parser = ArgumentParser(description="Draws synthetic images: python sample.py 1000 images.npz")
+    parser.add_argument("images", type=int, help="how many")
+    parser.add_argument("file", type=Path, help="the NPZ file to write")
+    asked = parser.parse_args()
+    images, target = asked.images, asked.file
     folder = Path(__file__).resolve().parent
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     network = onnxruntime.InferenceSession(str(folder / "generator.onnx"))

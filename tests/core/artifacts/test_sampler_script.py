@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 
 from core.artifacts.manifest import TableManifest
 from core.artifacts.packing import pack
@@ -132,3 +133,19 @@ def test_it_asks_for_nothing_but_numpy_and_onnxruntime(tmp_path: Path) -> None:
         [str(python), "-I", str(script), "50", str(tmp_path / "rows.csv")], check=True, timeout=120
     )
     assert (tmp_path / "rows.csv").read_text().count("\n") == 51
+
+
+@pytest.mark.parametrize("made", [stand_in.bundle(), image_stand_in.bundle()], ids=["rows", "images"])
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["many", "rows.csv"]], ids=["none", "help", "no number"]
+)
+def test_the_script_says_how_it_is_used(
+    made: Any, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = loaded(render_script(made.manifest, made.domain))
+    monkeypatch.setattr(sys, "argv", ["sample.py", *arguments])
+    with pytest.raises(SystemExit):
+        module.main()
+    shown = "".join(capsys.readouterr())
+    assert "usage: sample.py" in shown
+    assert "python sample.py 1000" in shown or arguments != ["--help"]

@@ -80,6 +80,16 @@ def test_a_missing_number_and_one_more_are_a_set(fitted: Fitted) -> None:
     assert fitted.sample(10, where={"fee": None})["fee"].isna().all()
 
 
+@pytest.mark.parametrize("missing", [float("nan"), np.float32("nan"), pd.NA, pd.NaT], ids=repr)
+def test_what_libraries_call_missing_is_missing(fitted: Fitted, missing: Any) -> None:
+    assert fitted.sample(10, where={"fee": missing})["fee"].isna().all()
+
+
+def test_a_form_that_rows_do_not_have_is_refused_with_those_that_they_have(fitted: Fitted) -> None:
+    with pytest.raises(Conflict, match="Rows come as pandas, polars or arrow, and not as numpy"):
+        fitted.sample(5, form="numpy")
+
+
 def test_what_even_its_bin_hardly_holds_says_to_give_a_range(fitted: Fitted) -> None:
     day = [("died", "yes"), ("fee", 47.25), ("seen", "2022-05-05T07:00")]
     with pytest.raises(

@@ -60,7 +60,7 @@ def test_images_and_their_labels_are_drawn(fitted: Fitted) -> None:
     assert set(made["labels"].tolist()) <= {0, 1}
     assert made["label_names"].tolist() == ["dark", "light"]
     assert fitted.sample(5, where={"label": "light"})["labels"].tolist() == [1] * 5
-    with pytest.raises(Conflict, match="npz"):
+    with pytest.raises(Conflict, match="Images come as numpy, and not as"):
         fitted.sample(3, form="arrow")
     with pytest.raises(InvalidInput, match="label"):
         fitted.sample(3, where={"label": "green"})

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 import understudy
 from core.artifacts.reports.owner_page import MARK
@@ -418,6 +419,31 @@ def test_two_columns_of_the_same_name_are_refused_by_their_places() -> None:
     frame = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"])
     with pytest.raises(InputUnusable, match="columns 1 and 3 have the same name; rename one"):
         Synthesizer().draft(frame)
+
+
+def test_a_column_close_to_another_is_plotted_and_can_be_modelled_by_its_own_values(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    came = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 700, 600), "D")
+    frame = pd.DataFrame({"came": came, "left": came + pd.to_timedelta(rng.integers(0, 9, 600), "D")})
+    found = made(tmp_path)
+    assert "Answer 'none'" in repr(found.draft(frame))
+    for answer in ("none", {"difference": None}):
+        found.accept_draft(left=answer)
+        assert "difference" not in found.domain_["columns"][1]
+    found.draft(frame)
+    plot = found.accept_draft().fit(frame).plot_marginals("left")
+    assert [axes.get_title("left") for axes in plot.axes] == ["left.difference"]
+
+
+def test_it_ends_a_pipeline(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    found.draft(table())
+    found.accept_draft()
+    pipeline = Pipeline([("synthesizer", found)])
+    with pytest.raises(InputUnusable, match="the target is a column of the frame"):
+        pipeline.fit(table(), [0] * ROWS)
+    assert not list(tmp_path.iterdir())
+    assert len(pipeline.fit(table()).named_steps["synthesizer"].sample(5)) == 5
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
