@@ -278,6 +278,7 @@ def _document(
     types = types or FrameTypes()
     facts, search, rows = seen.facts, seen.search, seen.rows
     unit, why, others = propose_unit(facts)
+    _say_whose(seen, unit)
     columns = _columns(
         facts, words, written, types, unit=unit, mark="." if dialect is None else dialect.decimal_mark
     )
@@ -336,6 +337,16 @@ def _document(
     point_at_lengths(columns, seen.sample)
     draft["columns"] = columns
     return draft
+
+
+def _say_whose(seen: _Seen, unit: str | None) -> None:
+    """Tell each column how many privacy units the table has, and one of numbers which rows are of one unit."""
+    is_each_row = unit is None or seen.facts[unit].unique
+    owners = None if is_each_row else seen.sample.owners(str(unit))
+    for name, fact in seen.facts.items():
+        fact.units = seen.rows if unit is None else seen.facts[unit].distinct
+        if owners is not None and fact.numeric:
+            fact.owned = seen.sample.numbers(name), owners
 
 
 def _columns(

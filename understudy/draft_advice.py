@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from understudy.draft_bounds import FEWEST_ROWS_OF_A_DRAFT
 from understudy.draft_categories import NOTE
 from understudy.draft_dependencies import ELSE, RULES
 from understudy.draft_words import names_free_text
@@ -17,8 +18,6 @@ NUMBERS_LEFT_OUT: Final = "Numbers that are written as text are left out of ever
 """How the note of such a column begins."""
 WARNINGS: Final = "_warnings"
 """Key of a draft under which it has warnings of the whole table."""
-FEWEST_ROWS_OF_A_DRAFT: Final = 200
-"""Rows below which one row in a hundred is a single row, so that its word is drafted, and an extreme value lies beyond no quantile."""
 
 
 def few_rows(rows: int, *, of: str) -> list[str]:

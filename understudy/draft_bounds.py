@@ -1,13 +1,14 @@
 """Bounds and bins of a number or time in a draft, and by simulation what they cost.
 
-Bounds are those of a natural scale that the name says and that holds the rows, such as 1 to 31 for a day. Otherwise they are the 0.1 % and 99.9 % quantiles, widened to round numbers; a bound that lies close takes in the rest too. So one
-extreme value moves no bound. Bins are even, else of equal ratio, both also beside frequent values with codes of their own, else learnt: the first under which rows that are drawn
+Bounds are those of a natural scale that the name says and that holds the rows, such as 1 to 31 for a day. Otherwise they are the 0.1 % and 99.9 % quantiles, widened to round numbers; a bound that lies close takes in the rest too. Two
+units reach each of them, so one unit sets no bound. Bins are even, else of equal ratio, both also beside frequent values with codes of their own, else learnt: the first under which rows that are drawn
 evenly inside their bins keep the quartiles, the ends and the frequent values of the rows, else those that lose least.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from understudy.draft_costs import (
     BINS,
@@ -42,10 +43,15 @@ _WORTH_A_RATIO = 0.7
 """What bins of equal ratio may cost beside even ones."""
 _WORTH_LEARNING = 2.0
 """How much less learnt bins must cost where others keep the quartiles, because they take budget."""
+FEWEST_ROWS_OF_A_DRAFT = 200
+"""Rows, or units, below which one in a hundred is a single one, so that its word is drafted, and bounds lie at the outermost ones."""
 FEWEST_FOR_ENDS = 1000
 """Rows below which too few lie in the ends, and too few share a value, to choose bins by them."""
 FEWEST_TO_LEARN = 2000
 """Rows below which so few stand out of the noise that learnt bins are worse than declared ones."""
+
+Ends = tuple[Spread, Spread]
+"""Counts of the smallest and of the largest value of each privacy unit; empty where bounds may lie at the outermost values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +83,24 @@ class Bounds:
     share_heaped: float = 0.0
 
 
-def robust_range(spread: Spread) -> tuple[float, float]:
-    """The range from the 0.1 % to the 99.9 % quantile, or to the last value where that is close."""
+def robust_range(spread: Spread, of_units: Ends) -> tuple[float, float]:
+    """The range from the 0.1 % to the 99.9 % quantile, or to the last shared value where that is close."""
     values, sums = cumulated(spread)
-    low, high = quantile(values, sums, _TAIL), quantile(values, sums, 1 - _TAIL)
+    first, last = _shared(of_units, values[0], values[-1])
+    low, high = max(first, quantile(values, sums, _TAIL)), min(last, quantile(values, sums, 1 - _TAIL))
     near = _CLOSE * (high - low)
-    return (values[0] if low - values[0] <= near else low), (
-        values[-1] if values[-1] - high <= near else high
-    )
+    return (first if low - first <= near else low), (last if last - high <= near else high)
+
+
+def _shared(of_units: Ends, low: float, high: float) -> tuple[float, float]:
+    """The range between two values that two units reach at each end; all of it if there are too few units."""
+    found = []
+    for counts, falls in zip(of_units, (False, True), strict=True):
+        values = sorted((value for value in counts if low <= value <= high), reverse=falls)
+        reached = zip(values, accumulate(counts[value] for value in values), strict=True)
+        found.append(next((value for value, units in reached if units > 1), None))
+    first, last = found
+    return (low, high) if first is None or last is None or first > last else (first, last)
 
 
 def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -150,6 +166,7 @@ def choose_bounds(
     spread: Spread,
     *,
     unit: float | None,
+    of_units: Ends | None = None,
     exact: Spread | None = None,
     are_days: bool = False,
     inside: Sequence[float] = (),
@@ -161,6 +178,7 @@ def choose_bounds(
     Args:
         spread: Counts of the values.
         unit: Distance between possible values, such as 0.01; None for continuous ones.
+        of_units: The ends of each privacy unit's values without `beyond`; None if each row is a unit.
         exact: Counts of unrounded numbers, of which frequent ones may be special values and extreme ones lie beyond the bounds; None for
             times and distances, whose bins keep the quartiles alone.
         are_days: Whether the values are days: their bounds are widened to round numbers by the caller, and no domain has bins of equal ratio for them.
@@ -169,7 +187,9 @@ def choose_bounds(
         natural: Bounds of a natural scale, narrowest first. The first that holds the rows is taken if even bins between it keep the quartiles.
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
-    low, high = robust_range(spread)
+    if of_units is None:
+        of_units = (spread, spread) if sum(spread.values()) >= FEWEST_ROWS_OF_A_DRAFT else ({}, {})
+    low, high = robust_range(spread, of_units)
     ordinary = {value: count for value, count in spread.items() if value not in inside} or spread
     specials = tuple(sorted((*inside, *beyond)))
     for lower, upper in natural:
@@ -183,13 +203,13 @@ def choose_bounds(
     is_short = unit == 1.0 and 0 < high - low < BINS
     has_ends = not is_short and sum(ordinary.values()) >= FEWEST_FOR_ENDS
     if are_days:
-        return _bounds_of_days(ordinary, low, high, may_narrow=has_ends)
+        return _bounds_of_days(ordinary, low, high, of_units, may_narrow=has_ends)
     ends = (low, high) if is_short else nice_bounds(low, high)
     if exact is None or not has_ends:
         bins, cost = _bins(ordinary, *ends, unit)
         return Bounds(lower=ends[0], upper=ends[1], specials=specials, bins=bins, cost=cost)
     found = _least(ordinary, exact, *ends, unit)
-    inner = _unstretched(ordinary, low, high)
+    inner = _unstretched(ordinary, low, high, of_units)
     is_narrowed = not found.cost.is_tolerated and inner != (low, high)
     if is_narrowed:
         ends = nice_bounds(*inner)
@@ -210,7 +230,7 @@ def choose_bounds(
     )
 
 
-def _bounds_of_days(spread: Spread, low: float, high: float, *, may_narrow: bool) -> Bounds:
+def _bounds_of_days(spread: Spread, low: float, high: float, of_units: Ends, *, may_narrow: bool) -> Bounds:
     """Bounds and bins of days: even ones, else learnt ones."""
 
     def between(lower: float, upper: float, *, is_narrowed: bool) -> Bounds:
@@ -220,13 +240,13 @@ def _bounds_of_days(spread: Spread, low: float, high: float, *, may_narrow: bool
         return Bounds(lower=lower, upper=upper, specials=(), bins=bins, cost=cost, is_narrowed=is_narrowed)
 
     found = between(low, high, is_narrowed=False)
-    inner = _unstretched(spread, low, high)
+    inner = _unstretched(spread, low, high, of_units)
     if may_narrow and found.cost.shift > TOLERATED_SHIFT and inner != (low, high):
         return between(*inner, is_narrowed=True)
     return found
 
 
-def _unstretched(ordinary: Spread, low: float, high: float) -> tuple[float, float]:
+def _unstretched(ordinary: Spread, low: float, high: float, of_units: Ends) -> tuple[float, float]:
     """The bounds without a few values far beyond the rest, such as typing errors.
 
     The outermost thousandth of a lognormal quantity lies 1.3 times as far from the median as its outermost hundredth on a scale of ratios. What lies
@@ -248,7 +268,8 @@ def _unstretched(ordinary: Spread, low: float, high: float) -> tuple[float, floa
         return low, high
     near = _CLOSE * (ends[1] - ends[0])
     within = [value for value in values if ends[0] - near <= value <= ends[1] + near]
-    return max(low, within[0]), min(high, within[-1])
+    first, last = _shared(of_units, within[0], within[-1])
+    return max(low, first), min(high, last)
 
 
 def _log_ratio(one: float, other: float) -> float:

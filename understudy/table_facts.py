@@ -251,6 +251,8 @@ class Facts:
         zero_led: Whether a number begins with a needless zero, as codes do.
         rounded: Counts of numbers, rounded to four significant digits.
         dates: What the values are as dates or times.
+        owned: Of some rows of a column of numbers, the numbers and whose they are; None if each row is a privacy unit.
+        units: Number of privacy units of the table.
     """
 
     rows: int = 0
@@ -269,6 +271,8 @@ class Facts:
     zero_led: bool = False
     rounded: Counter[float] = field(default_factory=Counter)
     dates: DateForms = field(default_factory=DateForms)
+    owned: tuple[Any, Any] | None = None
+    units: int = 0
     _unrounded: Counter[float] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -285,6 +289,21 @@ class Facts:
                 if text not in (self.odd or ()):
                     self._unrounded[float(text)] += count
         return self._unrounded
+
+    def ends_of_units(self, without: Sequence[float]) -> tuple[Counter[float], Counter[float]] | None:
+        """Counts of the smallest and of the largest number of each privacy unit; None if each row is a unit."""
+        import numpy as np
+
+        if self.owned is None:
+            return None
+        numbers, owners = self.owned
+        known = ~np.isnan(numbers) & ~np.isin(numbers, without)
+        numbers, owners = numbers[known], owners[known]
+        order = np.lexsort((numbers, owners))
+        numbers, owners = numbers[order], owners[order]
+        is_last = np.append(owners[1:] != owners[:-1], True)[: len(owners)]
+        is_first = np.roll(is_last, 1)
+        return Counter(numbers[is_first].tolist()), Counter(numbers[is_last].tolist())
 
     @property
     def distinct(self) -> int:

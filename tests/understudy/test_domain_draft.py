@@ -61,7 +61,8 @@ def accepted(path: Path, draft: dict, kind: str = CSV) -> tuple[int, int]:
         report = receive(
             file, content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=path.parent
         )
-    assert report.changes == {}
+    # The value at each end that one row alone has may lie beyond the bounds.
+    assert all(kinds.keys() <= {"clamped"} and kinds["clamped"] <= 2 for kinds in report.changes.values())
     return report.rows_accepted, report.rows_refused
 
 

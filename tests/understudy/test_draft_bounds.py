@@ -99,3 +99,32 @@ def test_numbers_that_fill_their_range_are_no_list(step: int) -> None:
     falling = np.minimum(_rng().geometric(0.12, ROWS), 24) * step + 20
     found = _drafted(np.where(np.arange(ROWS) % 300, falling, 20 + 40 * step))
     assert ("specials" in found) == (step == 3)
+
+
+def test_no_single_value_sets_a_bound() -> None:
+    rng = _rng()
+    pulse = np.clip(rng.normal(80, 12, ROWS), 45, 119).astype(int)
+    ordinary, high, low = _drafted(pulse), pulse.copy(), pulse.copy()
+    high[0], low[0] = 138, 21
+    assert _drafted(high)["upper"] == _drafted(pulse)["upper"]
+    assert _drafted(low)["lower"] == ordinary["lower"]
+    high[1] = 138
+    assert _drafted(high)["upper"] >= 138, "two rows do"
+    children = rng.integers(0, 9, ROWS)
+    children[0] = 11
+    assert _drafted(children)["upper"] == 8, "nor where each number has a bin"
+    few = np.append(rng.integers(0, 9, 98), [12])
+    assert _drafted(few)["upper"] == 12, "the draft warns of few rows"
+
+
+def test_no_single_unit_sets_a_bound() -> None:
+    rng = _rng()
+    patient = np.repeat(np.arange(ROWS // 10), 10)
+    pulse = np.clip(rng.normal(80, 12, ROWS), 45, 119).astype(float)
+    pulse[:3], pulse[3:6], pulse[6] = [131.0, 135.0, 138.0], [21.0, 24.0, 30.0], np.nan
+    table = {"patient_id": patient, "pulse": pulse}
+    draft = draft_frame(pa.table(table))
+    assert draft["privacy_unit"] == "patient_id"
+    assert (column(draft, "pulse")["lower"], column(draft, "pulse")["upper"]) == (45, 120)
+    pulse[10] = 138.0
+    assert column(draft_frame(pa.table(table)), "pulse")["upper"] >= 138
