@@ -36,7 +36,8 @@ def check_epsilon(epsilon: float) -> float:
     """
     if not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):
         raise InvalidGuarantee(
-            "epsilon must be a positive, finite number", remedy="choose an epsilon between 0.1 and 10"
+            f"epsilon must be a finite number of at least {SMALLEST_EPSILON:g}",
+            remedy="choose an epsilon between 0.1 and 10",
         )
     return epsilon
 

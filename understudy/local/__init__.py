@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from understudy.local.classifying import FittedClassifier, fit_classifier
     from understudy.local.fitted import Fitted
     from understudy.local.fitting import fit
-    from understudy.local.intake import RowsRefused
+    from understudy.local.intake import RowsRefused, ValuesClamped
     from understudy.local.synthesizer import Synthesizer
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "FittedClassifier",
     "RowsRefused",
     "Synthesizer",
+    "ValuesClamped",
     "fit",
     "fit_classifier",
     "read_account",
@@ -38,6 +39,7 @@ _HOMES = {
     "FittedClassifier": "classifying",
     "RowsRefused": "intake",
     "Synthesizer": "synthesizer",
+    "ValuesClamped": "intake",
     "fit": "fitting",
     "fit_classifier": "classifying",
     "read_account": "accounts",

@@ -5,7 +5,6 @@ training.
 """
 
 import secrets
-import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -45,7 +44,7 @@ from understudy.documents import Json
 from understudy.local.accounts import answered, default_ledgers, pay, settle
 from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitting import LocalHost, Watch, cleaned, declaration_of, guarantee_of, require_share
-from understudy.local.intake import RowsRefused, taken_in
+from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
 from understudy.local.predicting import feature_codes
 from understudy.verifying.local_form import localised
@@ -107,8 +106,7 @@ def fit_classifier(
         require_registered(plan.options.module)
         intake = taken_in(cleaned(frame, labels, units, known), known, declared_size=size)
     intake.require_few_refused(max_refused)
-    if intake.rows_refused:
-        warnings.warn(intake.refused(), RowsRefused, stacklevel=2)
+    intake.warn()
     records = intake.records
     payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
     record = ModelRecorder(plan)

@@ -62,7 +62,7 @@ from understudy.local.accounts import (
 from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitted import Fitted
 from understudy.local.frames import clean_frame
-from understudy.local.intake import RowsRefused, taken_in
+from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
 from understudy.local.pictures import clean_images
 from understudy.table_files import DECLARED_SIZE, MARK, marked, place_in, read_domain
@@ -110,6 +110,8 @@ def fit(
         watch: called with stage, step and number of steps.
 
     Warns:
+        RowsRefused: the domain's rules refused some records.
+        ValuesClamped: many values of a column lie beyond its declared bounds. Said before anything is charged.
         DegenerateGenerator: its draws do not vary as they should; the certificate's member `generator_check` says where.
 
     Raises:
@@ -139,8 +141,7 @@ def fit(
         blocks = cleaned(frame, labels, units, declared)
         intake = taken_in(blocks, declared, declared_size=size)
     intake.require_few_refused(max_refused)
-    if intake.rows_refused:
-        warnings.warn(intake.refused(), RowsRefused, stacklevel=2)
+    intake.warn()
     # What can go wrong with rows goes wrong before they are paid for, as far as nothing is learnt from them.
     declared_records = None if plan.learning else intake.records
     if cap is not None:

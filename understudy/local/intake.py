@@ -1,6 +1,7 @@
 """Turn clean blocks of records into training data, within the limits of the service."""
 
 import secrets
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from core.data.errors import TooManyUnits
 from core.data.intake.clean_rows import CleanBlock
-from core.data.intake.intake_report import too_many_refused
+from core.data.intake.intake_report import MAX_REFUSED, too_many_refused
 from core.data.intake.unit_limit import UnitLimit
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
@@ -24,6 +25,10 @@ class RowsRefused(UserWarning):
     """The declared rules refused some records. Counts and reasons, never values; for the owner alone."""
 
 
+class ValuesClamped(UserWarning):
+    """Many values of a column lie beyond its declared bounds and count as the bound. Shares, never values; for the owner alone."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Intake:
     """Accepted records, and a report of the refused ones.
@@ -34,6 +39,7 @@ class Intake:
         rows_accepted: how many were taken. For the owner alone.
         rows_refused: how many were left out. For the owner alone.
         refusals: how often, by column and kind. For the owner alone.
+        clamped: by column, how many values of the accepted records lay beyond its bounds. For the owner alone.
     """
 
     batches: Sequence[pa.RecordBatch] = field(repr=False)
@@ -41,6 +47,7 @@ class Intake:
     rows_accepted: int = field(repr=False)
     rows_refused: int = field(repr=False)
     refusals: Mapping[str, int] = field(repr=False)
+    clamped: Mapping[str, int] = field(repr=False)
 
     @cached_property
     def records(self) -> PrivateTable | PrivateImages:
@@ -59,6 +66,24 @@ class Intake:
         reasons = ", ".join(f"{reason} {count}" for reason, count in self.refusals.items())
         total = self.rows_accepted + self.rows_refused
         return f"the declared domain refused {self.rows_refused} of {total} records ({reasons})"
+
+    def warn(self) -> None:
+        """Warn of refused records, and of columns of which many values lie beyond the bounds.
+
+        Warns:
+            RowsRefused: records were refused.
+            ValuesClamped: more than `MAX_REFUSED` of a column's values lie beyond its bounds.
+        """
+        if self.rows_refused:
+            warnings.warn(self.refused(), RowsRefused, stacklevel=3)
+        shares = {column: count / self.rows_accepted for column, count in self.clamped.items()}
+        far = [f"{column} {share:.3g}" for column, share in shares.items() if share > MAX_REFUSED]
+        if far:
+            message = (
+                f"values beyond the declared bounds count as the bound; their share of the records is {', '.join(far)}. Compare units and "
+                "bounds: what is trained on them is charged all the same"
+            )
+            warnings.warn(message, ValuesClamped, stacklevel=3)
 
     def require_few_refused(self, max_refused: float) -> None:
         """Refuse to train if too many records were refused.
@@ -91,11 +116,12 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
         TooManyUnits: there are far more units than declared.
     """
     batches: list[pa.RecordBatch] = []
-    refused, refusals = 0, Counter[tuple[str, str]]()
+    refused, refusals, changes = 0, Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for block in blocks:
         batches.append(block.batch)
         refused += block.rows_refused
         refusals += block.refusals
+        changes += block.changes
     if not any(batch.num_rows for batch in batches):
         reasons = ", ".join(sorted({f"{column}: {kind}" for column, kind in refusals}) or ["there are none"])
         message = f"no record is acceptable ({reasons}); compare them with the declared domain"
@@ -108,6 +134,7 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
         rows_accepted=sum(batch.num_rows for batch in batches),
         rows_refused=refused,
         refusals={f"{column}: {kind}": count for (column, kind), count in sorted(refusals.items())},
+        clamped={column: count for (column, kind), count in sorted(changes.items()) if kind == "clamped"},
     )
 
 

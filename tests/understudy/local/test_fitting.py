@@ -31,7 +31,7 @@ from tests.core.artifacts.stand_in import DOMAIN
 from understudy import BudgetRefused, InputUnusable, InvalidInput, VerificationFailed
 from understudy.cli import main
 from understudy.errors import DegenerateGenerator
-from understudy.local import Fitted, RowsRefused, fit, fitting, read_account, set_cap
+from understudy.local import Fitted, RowsRefused, ValuesClamped, fit, fitting, read_account, set_cap
 from understudy.verifying.bundle_file import open_bundle
 from understudy.verifying.local_form import SCHEMA
 from understudy.verifying.verification import Outcome, verify_bundle, verify_opened
@@ -428,6 +428,28 @@ def test_more_refused_rows_than_allowed_cost_nothing(
     if refused:
         for words in (f"{bad} of 300", f"ward: unknown-category {bad}", "max_refused", "nothing was charged"):
             assert words in str(error.value)
+
+
+@pytest.mark.filterwarnings(f"error::{ValuesClamped.__module__}.{ValuesClamped.__name__}")
+@pytest.mark.parametrize(("far", "warned"), [(6, False), (7, True), (300, True)])
+def test_the_owner_hears_of_values_beyond_the_bounds_before_they_are_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, far: int, warned: bool
+) -> None:
+    capped(tmp_path)
+    monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: Listening(lambda: _stop([])))
+    age = np.where(np.arange(300) < far, 1234, 50)
+    rows = frame().set_column(1, "age", pa.array(age))
+    with pytest.raises(ValuesClamped if warned else MemoryError) as told:
+        fit(rows, DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path)
+    assert len(read_account("wards", ledgers=tmp_path).jobs) == (0 if warned else 1)
+    if warned:
+        assert f"age {far / 300:.3g}" in str(told.value)
+        assert "1234" not in str(told.value)
+
+
+def test_the_refusal_of_a_tiny_epsilon_names_the_least(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"a finite number of at least 1e-06"):
+        fit(frame(), DOMAIN, (1e-9, 1e-6), dataset="wards", declared_size=300, ledgers=tmp_path)
 
 
 def _stop(trained: list[int]) -> None:
