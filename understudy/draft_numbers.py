@@ -28,7 +28,7 @@ from understudy.draft_words import (
     names_span_of_time,
     natural_scale,
 )
-from understudy.table_facts import Facts
+from understudy.table_facts import MOST_DECIMALS, Facts
 
 MOST_INTEGER_CODES: Final = 60
 LARGEST: Final = 2.0**52
@@ -87,8 +87,7 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     inside, beyond = special_values(_exact(fact), fact.spread)
     if _is_clock(name, fact, beyond):
         return _clock(fact, beyond)
-    # More digits are measurements, not a format.
-    decimals = fact.decimals if not fact.whole and fact.decimals <= 4 else None  # noqa: PLR2004
+    decimals = fact.decimals if not fact.whole and fact.decimals <= MOST_DECIMALS else None
     if decimals is not None and max(-fact.lower, fact.upper) * 10**decimals > LARGEST:
         decimals = None
     unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals

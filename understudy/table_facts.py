@@ -62,6 +62,10 @@ _DIGITS = 4
 """Significant digits to which numbers are rounded for their distribution."""
 _FEWEST_STEPS = 1000
 """Steps of that rounding that the numbers of a column span at least; those of fewer, such as degrees of one town, are not rounded."""
+MOST_DECIMALS = 4
+"""Digits after the point up to which numbers have decimals; more are measurements, not a format."""
+_UNWRITTEN = 99
+"""Stands for the decimals of numbers with an exponent."""
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -230,6 +234,12 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: li
         )
 
 
+def _decimals(value: float) -> int:
+    """The digits after the point of a number at twelve significant digits, which have no noise of floating point."""
+    text = f"{value:.12g}"
+    return _UNWRITTEN if "e" in text else len(text.partition(".")[2])
+
+
 @dataclass(slots=True)
 class Facts:
     """Facts common to the rows of one column; nothing else of them is kept.
@@ -246,7 +256,7 @@ class Facts:
         odd: Counts of words that are no numbers; None where there are too many for a column of numbers.
         lower: Smallest number.
         upper: Largest number.
-        decimals: Most digits after the point.
+        decimals: Most digits after the point, without the noise of floating point: 6.699999999999999 has one.
         whole: Whether all numbers are whole.
         zero_led: Whether a number begins with a needless zero, as codes do.
         rounded: Counts of numbers, rounded to four significant digits.
@@ -394,11 +404,15 @@ class Facts:
         self.lower, self.upper = min(self.lower, ends["min"]), max(self.upper, ends["max"])
         self.whole &= bool(pc.all(pc.equal(numbers, pc.floor(numbers))).as_py())
         self.zero_led |= bool(pc.any(pc.match_substring_regex(bare, "^0[0-9]")).as_py())
-        digits = pc.struct_field(pc.extract_regex(bare, r"\.(?P<digits>[0-9]*)"), "digits")
+        digits = pc.utf8_length(pc.struct_field(pc.extract_regex(bare, r"\.(?P<digits>[0-9]*)"), "digits"))
+        are_long = pc.fill_null(pc.greater(digits, MOST_DECIMALS), fill_value=False)
         exponents = bool(pc.any(pc.match_substring_regex(bare, "[eE]")).as_py())
-        self.decimals = max(
-            self.decimals, pc.max(pc.utf8_length(digits)).as_py() or 0, 99 if exponents else 0
-        )
+        few = pc.max(digits.filter(pc.invert(are_long))).as_py() or 0
+        self.decimals = max(self.decimals, few, _UNWRITTEN if exponents else 0)
+        for value in np.unique(np.asarray(numbers.filter(are_long))).tolist():
+            if self.decimals > MOST_DECIMALS:
+                break
+            self.decimals = max(self.decimals, _decimals(value))
         found, counts = np.unique(np.asarray(numbers), return_counts=True)
         for value, count in zip(found.tolist(), counts.tolist(), strict=True):
             self.rounded[float(f"{value:.{_DIGITS}g}")] += count

@@ -212,3 +212,17 @@ def test_few_values_such_as_prices_are_all_that_rows_can_have(tmp_path: Path):
     assert "specials" not in age
     assert codes_at_most(draft) == (3 + 1) + (9 + 1) + (4 + 1) + 32
     assert accepted(path, draft) == (1200, 0)
+
+
+@pytest.mark.parametrize("noise", ["6.699999999999999", "0.30000000000000004", "-1234567.1999999997"])
+def test_noise_of_floating_point_is_no_decimal(tmp_path: Path, noise: str) -> None:
+    rows = "".join(f"{n % 83 / 10},{n % 3}\n" for n in range(1000))
+    path = write(tmp_path, f"crp,ward\n{rows}{noise},1\n".encode())
+    assert column(draft_domain(path), "crp")["decimals"] == 1
+
+
+@pytest.mark.parametrize("measured", ["6.69999", "6.6999999999", "1e-5", "0.00000000000001"])
+def test_measurements_of_more_digits_have_no_decimals(tmp_path: Path, measured: str) -> None:
+    rows = "".join(f"{n % 83 / 10},{n % 3}\n" for n in range(1000))
+    path = write(tmp_path, f"crp,ward\n{rows}{measured},1\n".encode())
+    assert "decimals" not in column(draft_domain(path), "crp")
