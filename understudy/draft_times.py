@@ -3,11 +3,12 @@
 import json
 from calendar import monthrange
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
 from understudy.date_forms import MONTHS, SHORT_YEARS, Dates
-from understudy.draft_bounds import choose_bounds
+from understudy.draft_bounds import Bounds, choose_bounds
 from understudy.draft_categories import NOTE
 from understudy.draft_costs import BINS, cumulated, quantile
 from understudy.draft_numbers import bounds_note
@@ -108,7 +109,7 @@ def times(fact: Facts) -> dict[str, Any]:
     lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
     upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
     learn = {"bins": "learn"} if found.bins == "learn" else {}
-    notes = [bounds_note(found)]
+    notes = [bounds_note(_widened(found, spread, lower, upper))]
     if len(names) > 1 and names[0].startswith("%"):
         notes.append(f"Could also be {' or '.join(names[1:])}.")
     if names[0] in SHORT_YEARS:
@@ -184,6 +185,12 @@ def _on_stand_ins(days: Mapping[date, int], rows: int) -> str:
         f"{listed} ({share:.2g} % of the values) lies far from all others, as a date that stands for something else does: it counts as missing, and"
         " so does every other one beyond the bounds."
     )
+
+
+def _widened(found: Bounds, spread: Mapping[float, int], lower: date, upper: date) -> Bounds:
+    """What whole months or years cost in place of the bounds that were found."""
+    beyond = sum(count for day, count in spread.items() if not lower <= _day(day) <= upper)
+    return replace(found, cost=replace(found.cost, clamped=beyond / sum(spread.values())))
 
 
 def _day(number: float) -> date:

@@ -219,3 +219,14 @@ def test_a_draft_says_that_all_dates_are_the_last_of_a_month() -> None:
     assert "All are the last day of a month" in found[NOTE]
     later = column(draft_frame(pa.table({"until": [*ends, date(2020, 3, 4)]})), "until")
     assert "last day" not in later[NOTE]
+
+
+def test_the_note_of_dates_counts_what_lies_beyond_whole_years() -> None:
+    days = [date(2015, 3, 1) + timedelta(days=n) for n in range(1200)]
+    born = column(draft_frame(pa.table({"born": days})), "born")
+    assert (born["lower"], born["upper"]) == ("2015-03-01", "2018-12-31")
+    assert "Bounds hold all rows" in born[NOTE]
+    days[0] = date(1915, 1, 1)
+    born = column(draft_frame(pa.table({"born": days})), "born")
+    assert born["lower"] == "2015-03-01", "one row sets no bound"
+    assert "Bounds hold all but 0.08 %" in born[NOTE]
