@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from understudy.draft_costs import (
     BINS,
+    FEWEST_AT_AN_END,
     TOLERATED_SHIFT,
     Cost,
     Spread,
@@ -19,6 +20,7 @@ from understudy.draft_costs import (
     cumulated,
     edges_of,
     heaps,
+    heaps_at_ends,
     learnt_edges,
     quantile,
 )
@@ -34,6 +36,7 @@ _MOST_FEW = 10
 """Values up to which a column has few, however they lie."""
 _SHARE_OF_FEW = 0.99
 _MOST_OF_POSSIBLE = 0.5
+_FEWEST_BESIDE_LIMITS = 3
 _WIDER_TAILS = (0.002, 0.005, 0.01)
 _STRETCH, _LOG_STRETCH = 3.0, 2.0
 _SHARE_OF_HEAPS = 0.4
@@ -132,6 +135,24 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
     )
 
 
+def limits(exact: Spread, spread: Spread, beyond: Sequence[float]) -> tuple[float, ...]:
+    """Heaps at the ends of the range, such as limits of detection; empty where each number has a bin of its own.
+
+    Args:
+        exact: Counts of unrounded numbers.
+        spread: Counts of all numbers, which may be rounded.
+        beyond: Values that stand for something else, which are not counted.
+    """
+    spread = {value: count for value, count in spread.items() if value not in beyond}
+    values = sorted(spread)
+    has_bins = any(not value.is_integer() for value in values) or values[-1] - values[0] >= BINS
+    if len(values) <= _FEWEST_BESIDE_LIMITS or not has_bins:
+        return ()
+    return tuple(
+        value for value in heaps_at_ends(spread) if exact.get(value, 0) >= _UNROUNDED * spread[value]
+    )
+
+
 def few_values(
     exact: Spread, spread: Spread, *, unit: float | None, fewest: int, beyond: Sequence[float] = ()
 ) -> tuple[float, ...]:
@@ -199,12 +220,13 @@ def choose_bounds(
                 return Bounds(
                     lower=lower, upper=upper, specials=specials, bins="linear", cost=cost, is_natural=True
                 )
+    pinned = () if exact is None else [value for value in inside if spread.get(value, 0) >= FEWEST_AT_AN_END]
     # Whole numbers that have a bin each need no round bounds: these would add values that no row has.
     is_short = unit == 1.0 and 0 < high - low < BINS
     has_ends = not is_short and sum(ordinary.values()) >= FEWEST_FOR_ENDS
     if are_days:
         return _bounds_of_days(ordinary, low, high, of_units, may_narrow=has_ends)
-    ends = (low, high) if is_short else nice_bounds(low, high)
+    ends = (low, high) if is_short else _outside(low, high, spread, pinned)
     if exact is None or not has_ends:
         bins, cost = _bins(ordinary, *ends, unit)
         return Bounds(lower=ends[0], upper=ends[1], specials=specials, bins=bins, cost=cost)
@@ -212,7 +234,7 @@ def choose_bounds(
     inner = _unstretched(ordinary, low, high, of_units)
     is_narrowed = not found.cost.is_tolerated and inner != (low, high)
     if is_narrowed:
-        ends = nice_bounds(*inner)
+        ends = _outside(*inner, spread, pinned)
         found = _least(ordinary, exact, *ends, unit)
     even = cost_of(ordinary, edges_of(*ends, unit, "linear"), unit)
     if found.bins == "log" and inner[0] > 0:
@@ -357,6 +379,13 @@ def _bins(ordinary: Spread, lower: float, upper: float, unit: float | None) -> t
         elif skewed:
             bins = "log"
     return bins, cost["log" if bins == "log" else "linear"]
+
+
+def _outside(low: float, high: float, spread: Spread, pinned: Sequence[float]) -> tuple[float, float]:
+    """Round bounds; one of the first or last value where that has a code of its own: no bin lies beyond a limit that many rows have."""
+    lower, upper = nice_bounds(low, high)
+    first, last = min(spread), max(spread)
+    return (first if first in pinned else lower), (last if last in pinned else upper)
 
 
 def nice_bounds(lower: float, upper: float) -> tuple[float, float]:

@@ -31,6 +31,8 @@ _ROUNDING: Final = 1e-6
 _BESIDE: Final = 3
 _HEAP: Final = 3.0
 """Rows of a heap, beside the mean of the values next to it."""
+FEWEST_AT_AN_END: Final = 10
+"""Rows of a heap at an end of the range."""
 
 Spread = Mapping[float, int]
 
@@ -124,14 +126,30 @@ def _losses(
     for value in sorted(spread, key=lambda value: -spread[value])[:_MOST_FREQUENT]:
         if spread[value] < _FREQUENT * total or not edges[0] <= value <= edges[-1]:
             continue
-        at = bisect_left(values, value)
-        beside = [*values[max(0, at - _BESIDE) : at], *values[at + 1 : at + 1 + _BESIDE]]
-        if spread[value] * len(beside) < _HEAP * sum(spread[one] for one in beside):
+        if not _is_heap(value, values, spread):
             continue
         place = _place(value, edges)
         width = edges[place + 1] - edges[place]
         drawn = counts[place] * min(1.0, (unit or 0.0) / width)
         yield value, max(0.0, spread[value] - drawn) / total
+
+
+def heaps_at_ends(spread: Spread) -> list[float]:
+    """The smallest and the largest value if they are heaps, such as limits of detection and numbers that stand for "this or more"."""
+    values = sorted(spread)
+    fewest = max(FEWEST_AT_AN_END, _FREQUENT * sum(spread.values()))
+    return [
+        value
+        for value in (values[0], values[-1])
+        if spread[value] >= fewest and _is_heap(value, values, spread)
+    ]
+
+
+def _is_heap(value: float, values: Sequence[float], spread: Spread) -> bool:
+    """Whether a value has three times as many rows as those next to it."""
+    at = bisect_left(values, value)
+    beside = [*values[max(0, at - _BESIDE) : at], *values[at + 1 : at + 1 + _BESIDE]]
+    return spread[value] * len(beside) >= _HEAP * sum(spread[one] for one in beside)
 
 
 def _place(value: float, edges: Sequence[float]) -> int:

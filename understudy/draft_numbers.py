@@ -15,6 +15,7 @@ from understudy.draft_bounds import (
     Ends,
     choose_bounds,
     few_values,
+    limits,
     special_values,
 )
 from understudy.draft_costs import BINS, TOLERATED_SHIFT, TOLERATED_TAIL, Cost
@@ -98,7 +99,7 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
         unit=unit,
         of_units=_of_units(fact, beyond),
         exact=None if few else _exact(fact),
-        inside=few or inside,
+        inside=few or tuple(sorted({*inside, *limits(_exact(fact), fact.spread, beyond)})),
         beyond=beyond,
         natural=natural_scale(name),
     )

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.understudy.test_domain_draft import column
+from core.plan.domain import TableDomain
+from tests.understudy.test_domain_draft import column, confirmed
 from understudy.domain_draft import MARK, draft_frame
 from understudy.draft_categories import NOTE
 
@@ -62,7 +63,7 @@ def test_a_long_tail_is_no_error() -> None:
     "numbers",
     [
         np.round(_rng().normal(27, 4, ROWS), 1),
-        np.clip(_rng().normal(50, 18, ROWS), 18, 95).astype(int),
+        _rng().triangular(18, 45, 95, ROWS).astype(int),
         np.round(_rng().uniform(0, 500, ROWS), 2),
     ],
     ids=["bell", "ages", "even"],
@@ -128,3 +129,34 @@ def test_no_single_unit_sets_a_bound() -> None:
     assert (column(draft, "pulse")["lower"], column(draft, "pulse")["upper"]) == (45, 120)
     pulse[10] = 138.0
     assert column(draft_frame(pa.table(table)), "pulse")["upper"] >= 138
+
+
+def test_a_heap_at_an_end_is_a_special_value_and_no_bin_lies_beyond_it() -> None:
+    rng = _rng()
+    crp = np.round(np.maximum(rng.lognormal(0.5, 1.5, ROWS), 0.05), 2)
+    crp[rng.random(ROWS) < 0.15] = 0.05
+    found = _drafted(crp)
+    assert found["specials"] == [0.05]
+    assert found["lower"] == 0.05
+    domain = TableDomain.from_json(
+        confirmed(draft_frame(pa.table({"crp": crp, "ward": np.arange(ROWS) % 7 + 0.5})))
+    )
+    assert domain.modelled[0].bins.lows.min() >= 0.05
+    score = np.round(np.clip(rng.normal(85, 20, ROWS), 0, 100), 1)
+    found = _drafted(score)
+    assert (found["specials"], found["upper"]) == ([100], 100)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.round(_rng().exponential(1.0, ROWS), 2),
+        _rng().geometric(0.02, ROWS),
+        np.round(_rng().uniform(0, 10, ROWS), 1),
+        _rng().integers(0, 20, ROWS),
+        np.full(ROWS, 7.5),
+    ],
+    ids=["exponential", "geometric", "even", "few", "constant"],
+)
+def test_an_end_that_is_as_frequent_as_its_neighbours_is_none(numbers: np.ndarray) -> None:
+    assert "specials" not in _drafted(numbers)
