@@ -200,10 +200,13 @@ def _streamed(frame: object) -> Any:  # noqa: ANN401 - whatever can show itself 
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
-    """One array of a column, whose texts are no views, which polars has and Arrow hardly reads; a table without rows has none."""
+    """One array of a column, whose texts are no views, which polars has and Arrow hardly reads, and whose numbers are as wide as those of a file."""
     kind = column.type
     if pa.types.is_string_view(kind):
         column = column.cast(pa.string())
+    elif pa.types.is_float32(kind) or pa.types.is_float16(kind):
+        # As a draft and a file read it: 4.4 and not 4.400000095, which lies beyond a bound of 4.4.
+        column = column.cast(pa.float32()).cast(pa.string()).cast(pa.float64())
     elif pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
         chunks = [
             pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.string()))
