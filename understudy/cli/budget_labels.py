@@ -28,7 +28,11 @@ def total_lines(found: Budget | Statement) -> list[str]:
         "cap       not set" if found.cap is None else f"cap       {amounts(found.cap)}",
         f"spent     {amounts(found.spent)}",
         f"reserved  {amounts(found.reserved)}",
-        *(["          sums of the jobs' epsilons, which compose to no more than the cap"] if composes else []),
+        *(
+            ["          sums of the jobs' epsilons, which compose to no more than the cap"]
+            if composes
+            else []
+        ),
     ]
 
 
