@@ -135,6 +135,15 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
     )
 
 
+def outermost(units: int) -> Ends | None:
+    """The ends of units in a table of so few that the draft warns of them: bounds lie at the outermost values. None in any other table.
+
+    Args:
+        units: Number of privacy units of the table.
+    """
+    return ({}, {}) if units < FEWEST_ROWS_OF_A_DRAFT else None
+
+
 def limits(exact: Spread, spread: Spread, beyond: Sequence[float]) -> tuple[float, ...]:
     """Heaps at the ends of the range, such as limits of detection; empty where each number has a bin of its own.
 
@@ -208,8 +217,7 @@ def choose_bounds(
         natural: Bounds of a natural scale, narrowest first. The first that holds the rows is taken if even bins between it keep the quartiles.
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
-    if of_units is None:
-        of_units = (spread, spread) if sum(spread.values()) >= FEWEST_ROWS_OF_A_DRAFT else ({}, {})
+    of_units = (spread, spread) if of_units is None else of_units
     low, high = robust_range(spread, of_units)
     ordinary = {value: count for value, count in spread.items() if value not in inside} or spread
     specials = tuple(sorted((*inside, *beyond)))

@@ -10,12 +10,11 @@ from math import floor
 from typing import Any, Final
 
 from understudy.draft_bounds import (
-    FEWEST_ROWS_OF_A_DRAFT,
     Bounds,
-    Ends,
     choose_bounds,
     few_values,
     limits,
+    outermost,
     special_values,
 )
 from understudy.draft_costs import BINS, TOLERATED_SHIFT, TOLERATED_TAIL, Cost
@@ -97,7 +96,7 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     found = choose_bounds(
         fact.spread,
         unit=unit,
-        of_units=_of_units(fact, beyond),
+        of_units=outermost(fact.units) or fact.ends_of_units(without=beyond),
         exact=None if few else _exact(fact),
         inside=few or tuple(sorted({*inside, *limits(_exact(fact), fact.spread, beyond)})),
         beyond=beyond,
@@ -388,14 +387,6 @@ def _clock(fact: Facts, beyond: tuple[float, ...]) -> dict[str, Any]:
         **({"specials": [_plain(value) for value in specials]} if specials else {}),
         "_note": "Times of the clock as hours and minutes, such as 1745: a bin for each hour, and one for the minutes 60 to 99, which no time has.",
     }
-
-
-def _of_units(fact: Facts, beyond: tuple[float, ...]) -> Ends:
-    """The ends of each unit's numbers; empty in tables of few units."""
-    if fact.units < FEWEST_ROWS_OF_A_DRAFT:
-        return {}, {}
-    rows = {value: count for value, count in fact.spread.items() if value not in beyond}
-    return fact.ends_of_units(without=beyond) or (rows, rows)
 
 
 def _exact(fact: Facts) -> dict[float, int]:

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, Final
 
 from understudy.date_forms import MONTHS, SHORT_YEARS, Dates
-from understudy.draft_bounds import Bounds, choose_bounds
+from understudy.draft_bounds import Bounds, choose_bounds, outermost
 from understudy.draft_categories import NOTE
 from understudy.draft_costs import BINS, cumulated, quantile
 from understudy.draft_numbers import bounds_note
@@ -105,7 +105,7 @@ def times(fact: Facts) -> dict[str, Any]:
     dates = fact.dates.found[names[0]]
     stand_ins = _stand_ins(dates.days)
     spread = {float(day): count for day, count in dates.days.items() if day not in stand_ins}
-    found = choose_bounds(spread, unit=1.0, are_days=True)
+    found = choose_bounds(spread, unit=1.0, of_units=outermost(fact.units), are_days=True)
     lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
     upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
     learn = {"bins": "learn"} if found.bins == "learn" else {}

@@ -1,6 +1,6 @@
 """Every number that the API takes is refused by name, or really lies in the documented range.
 
-`make contracts-long` tries all texts where the daily run tries a few.
+Numbers of a domain are tried daily, those of every operation weekly; `make contracts-long` tries all texts where that run tries a few.
 """
 
 import json

@@ -230,3 +230,10 @@ def test_the_note_of_dates_counts_what_lies_beyond_whole_years() -> None:
     born = column(draft_frame(pa.table({"born": days})), "born")
     assert born["lower"] == "2015-03-01", "one row sets no bound"
     assert "Bounds hold all but 0.08 %" in born[NOTE]
+
+
+def test_one_row_sets_no_bound_of_a_column_that_few_rows_have() -> None:
+    ended = [date(2020, 1, 1) + timedelta(days=n) for n in range(100)]
+    rare: list[date | None] = [*ended, date(1931, 5, 1), *[None] * 900]
+    found = column(draft_frame(pa.table({"ended": rare, "x": [n % 2 for n in range(1001)]})), "ended")
+    assert found["lower"] == "2020-01-01", "the table has rows enough, and its draft no warning"

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 from core.artifacts.reports.owner_page import MARK
-from tests.understudy.local.test_synthesizer import ROWS, made, table
+from tests.understudy.local.test_synthesizer import ROWS, fitted_in, table
 from understudy import InputUnusable, NotInstalled, Synthesizer
 from understudy.local import plots
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
-    found = made(tmp_path_factory.mktemp("ledgers"))
-    found.draft(table().to_pandas())
-    return found.accept_draft(age={"lower": 0, "upper": 110}, declared_size=500).fit(table().to_pandas())
+    return fitted_in(tmp_path_factory.mktemp("ledgers"))
 
 
 def test_plots_show_synthetic_rows_alone_unless_their_owner_gives_the_real_ones(fitted: Synthesizer) -> None:

@@ -58,11 +58,15 @@ def made(ledgers: Path, **more: Any) -> Synthesizer:
     )
 
 
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
-    found = made(tmp_path_factory.mktemp("ledgers"))
+def fitted_in(ledgers: Path) -> Synthesizer:
+    found = made(ledgers)
     found.draft(table().to_pandas())
     return found.accept_draft(age={"lower": 0, "upper": 110}, declared_size=500).fit(table().to_pandas())
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
+    return fitted_in(tmp_path_factory.mktemp("ledgers"))
 
 
 def test_what_is_drafted_is_not_trained_on_until_it_is_accepted(tmp_path: Path) -> None:
