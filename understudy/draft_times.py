@@ -25,7 +25,7 @@ _EARLIEST, _LATEST = 6e8, 2.6e9
 _SHARE_OF_DATES: Final = 0.99
 """Share of the values that are dates from which a column is drafted as one of dates."""
 _EPOCH = date(1970, 1, 1).toordinal()
-_NO_DAYS: Final = frozenset(
+_SENTINEL_DAYS: Final = frozenset(
     date(*day).toordinal() - _EPOCH
     for day in (
         (1, 1, 1), (1111, 11, 11), (1753, 1, 1), (1800, 1, 1), (1899, 12, 30), (1899, 12, 31), (1900, 1, 1), (1901, 1, 1), (1970, 1, 1),
@@ -77,7 +77,7 @@ def has_unclear_years(fact: Facts) -> bool:
 def _plausible(fact: Facts, name: str) -> bool:
     """Whether what may be something else is a date: a whole number of eight digits, a month such as 03/2024."""
     days = fact.dates.found[name].days
-    numbers = days.keys() - _stand_ins(days).keys()
+    numbers = days.keys() - _sentinels(days).keys()
     if not numbers or min(numbers) < _FIRST or max(numbers) > (_LAST_SHORT if name in SHORT_YEARS else _LAST):
         return False
     if name in SHORT_YEARS:
@@ -103,8 +103,8 @@ def times(fact: Facts) -> dict[str, Any]:
     """Draft a column of dates or times: kind, bounds, resolution, patterns and format, and a note."""
     names = _forms(fact)
     dates = fact.dates.found[names[0]]
-    stand_ins = _stand_ins(dates.days)
-    spread = {float(day): count for day, count in dates.days.items() if day not in stand_ins}
+    sentinels = _sentinels(dates.days)
+    spread = {float(day): count for day, count in dates.days.items() if day not in sentinels}
     found = choose_bounds(spread, unit=1.0, of_units=outermost(fact.units), are_days=True)
     lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
     upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
@@ -132,9 +132,9 @@ def times(fact: Facts) -> dict[str, Any]:
     if not learn and (bins := _equal_bins(lower, upper, resolution)):
         column["bins"] = bins
     column |= {"format": names[0]} if names[0].startswith("%") else {}
-    if stand_ins:
+    if sentinels:
         column |= {"outside": "null", "null": "category"}
-        notes.append(_on_stand_ins({_day(day): count for day, count in stand_ins.items()}, fact.present))
+        notes.append(_on_sentinels({_day(day): count for day, count in sentinels.items()}, fact.present))
     if dates.unread:
         column |= {"unreadable": "null", "null": "category"}
         notes.append(_on_unread(dates, fact.present))
@@ -160,16 +160,16 @@ def on_many_unread(fact: Facts) -> str:
     )
 
 
-def _stand_ins(days: Mapping[int, int]) -> dict[int, int]:
-    """Days that stand for something else, such as 9999-12-31 for "open": far from all others, or in far more rows than any of them."""
-    ordinary = {day: count for day, count in days.items() if day not in _NO_DAYS}
+def _sentinels(days: Mapping[int, int]) -> dict[int, int]:
+    """Counts of sentinel dates, such as 9999-12-31 for "open": far from all others, or in far more rows than any of them."""
+    ordinary = {day: count for day, count in days.items() if day not in _SENTINEL_DAYS}
     if not ordinary:
         return {}
     values, sums = cumulated({float(day): count for day, count in ordinary.items()})
     span = quantile(values, sums, 1 - _TAIL) - quantile(values, sums, _TAIL)
     most = max(ordinary.values())
     found = {}
-    for day in days.keys() & _NO_DAYS:
+    for day in days.keys() & _SENTINEL_DAYS:
         apart = max(values[0] - day, day - values[-1])
         is_far = apart > max(span * _FAR, _DAYS_OF_YEAR)
         is_heap = apart > _DAYS_OF_YEAR and days[day] > _HEAP * most
@@ -178,12 +178,12 @@ def _stand_ins(days: Mapping[int, int]) -> dict[int, int]:
     return found
 
 
-def _on_stand_ins(days: Mapping[date, int], rows: int) -> str:
+def _on_sentinels(days: Mapping[date, int], rows: int) -> str:
     listed = " and ".join(map(str, sorted(days)))
     share = 100 * sum(days.values()) / rows
     return (
-        f"{listed} ({share:.2g} % of the values) lies far from all others, as a date that stands for something else does: it counts as missing, and"
-        " so does every other one beyond the bounds."
+        f"Every date beyond the bounds counts as missing, such as {listed} ({share:.2g} % of the values), far from all others as"
+        " sentinel dates are."
     )
 
 
