@@ -1,15 +1,16 @@
 """The private table and its declared domain as files, checked before anything is started or sent."""
 
 import csv
+import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import InputUnusable
 from understudy.near_names import nearest
-from understudy.table_facts import header_of, is_parquet
 from understudy.uploads import CONTENT_TYPES
 
 DECLARED_SIZE = "declared_size"
@@ -106,7 +107,7 @@ def _require_columns(rows: Path, domain: Mapping[str, Any]) -> None:
 
 
 def marked(document: object) -> bool:
-    """Return whether a document carries a mark of `understudy.domain_draft` anywhere.
+    """Return whether a document carries a mark of `understudy.drafts.tables` anywhere.
 
     Args:
         document: parsed JSON.
@@ -213,3 +214,39 @@ def read_domain(file: Path) -> dict[str, Any]:
         message = f"{file} must hold a JSON object, the declared domain"
         raise InputUnusable(message)
     return document
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """The bytes of a file, plain or gzipped."""
+    with path.open("rb") as raw:
+        zipped = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        if zipped:
+            with gzip.open(raw) as file:
+                yield file
+        else:
+            yield raw
+
+
+def header_of(path: Path, *, delimiter: str, quote: str | None) -> list[str]:
+    """The fields of the first record of a CSV file, plain or gzipped, of at most a megabyte.
+
+    Raises:
+        OSError, EOFError, UnicodeDecodeError, csv.Error: the file cannot be read so.
+    """
+    with opened(path) as file:
+        line = file.readline(1 << 20).decode("utf-8-sig")
+    rows = csv.reader(
+        [line],
+        delimiter=delimiter,
+        quotechar=quote,
+        quoting=csv.QUOTE_MINIMAL if quote is not None else csv.QUOTE_NONE,
+    )
+    return [name.strip() for name in next(rows, [])]

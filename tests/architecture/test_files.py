@@ -1,5 +1,6 @@
 """A file holds one idea and can be read in one sitting."""
 
+import re
 from pathlib import Path
 
 import grimp
@@ -57,3 +58,18 @@ def test_a_short_file_that_one_other_imports_is_part_of_it_or_has_a_reason():
         and len(path.read_text().splitlines()) < SHORT
     }
     assert short == set(SHORT_FILES_WITH_ONE_IMPORTER)
+
+
+def test_the_map_of_drafts_names_each_file_after_those_that_it_imports():
+    drafts = "understudy.drafts"
+    text = (ROOT / "understudy/drafts/__init__.py").read_text()
+    graph = grimp.build_graph("understudy", cache_dir=None)
+    places = {name: place for place, name in enumerate(re.findall(r"^\* `(\w+)`", text, re.MULTILINE))}
+    assert places.keys() == {module.rpartition(".")[2] for module in graph.find_children(drafts)}
+    imported = {
+        (name, other.rpartition(".")[2])
+        for name in places
+        for other in graph.find_modules_directly_imported_by(f"{drafts}.{name}")
+        if other.startswith(f"{drafts}.")
+    }
+    assert not [(name, other) for name, other in imported if places[other] > places[name]]

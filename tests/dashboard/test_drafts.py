@@ -11,8 +11,8 @@ import pytest
 from tests.core.data.pictures import images, noise, npz
 from tests.dashboard.visitor import Visitor
 from tests.service.world import CSV, World
-from understudy.domain_draft import draft_domain
-from understudy.image_draft import draft_images
+from understudy.drafts.images import draft_images
+from understudy.drafts.tables import draft_domain
 
 
 def steps(page: str) -> list[str]:

@@ -56,8 +56,8 @@ LIMITS = {
         "5 %": "core.plan.learning:LARGEST_SHARE",
     },
     "domain.md": {
-        "15 %": "understudy.draft_costs:TOLERATED_SHIFT",
-        "99 %": "understudy.draft_differences:IN_ORDER",
+        "15 %": "understudy.drafts.bin_costs:TOLERATED_SHIFT",
+        "99 %": "understudy.drafts.differences:IN_ORDER",
         "16 times": "core.plan.domain.keeping:PASSES",
         "95 %": "core.artifacts.asking.estimates:CONFIDENCE",
         "2 %": "core.plan.learning:FIRST_SHARE",

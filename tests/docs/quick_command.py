@@ -22,7 +22,7 @@ LOADED = (
     "core.artifacts.sampling.sampler",
     "understudy.local.sampling",
     "understudy.verifying.verification",
-    "understudy.domain_draft",
+    "understudy.drafts.tables",
 )
 """What most commands import besides."""
 SMALL: Mapping[str, Any] = {

@@ -14,7 +14,7 @@ from core.data.private_rows import open_private_rows
 from core.data.sealing import new_data_key
 from core.plan.domain.codec import encode
 from core.plan.domain.table import TableDomain
-from understudy.domain_draft import draft_domain
+from understudy.drafts.tables import draft_domain
 
 pytestmark = pytest.mark.real_data
 DOMAINS = Path(__file__).parents[2] / "benchmarks" / "domains"

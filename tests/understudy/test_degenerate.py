@@ -14,7 +14,7 @@ from tests.understudy.scripted import DATASET, JOB, Script, client_of
 from understudy import Dataset, InvalidInput, Job
 from understudy.cli import app, publish
 from understudy.cli.jobs import job_line
-from understudy.domain_draft import MOST_CODES
+from understudy.drafts.tables import MOST_CODES
 from understudy.publication import Order
 from understudy.publishing import quoted
 from understudy.table_files import TableFiles

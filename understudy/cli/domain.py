@@ -10,7 +10,12 @@ from understudy.cli.answers import tell
 from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
-from understudy.domain_draft import (
+from understudy.drafts.categories import NOTE
+from understudy.drafts.confirmation import Quit, walk
+from understudy.drafts.hints import declare_orders, order_of_times, rules_of, warnings_of
+from understudy.drafts.images import draft_images, is_of_images, render_images
+from understudy.drafts.marked_values import KINDS, accept_kinds, marks_of
+from understudy.drafts.tables import (
     DRAFT,
     MARK,
     MOST_CODES,
@@ -18,12 +23,7 @@ from understudy.domain_draft import (
     draft_domain,
     render_draft,
 )
-from understudy.draft_advice import declare_orders, order_of_times, rules_of, warnings_of
-from understudy.draft_categories import NOTE
-from understudy.draft_confirmation import Quit, walk
-from understudy.draft_marks import KINDS, accept_kinds, marks_of
 from understudy.errors import InputUnusable
-from understudy.image_draft import draft_images, is_of_images, render_images
 from understudy.table_files import read_domain, without_notes
 from understudy.whole_files import whole_file
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.artifacts.errors import InvalidCondition
 from core.plan.domain.columns import LabelColumn, NumericColumn, TimeColumn
-from understudy.table_facts import is_number
+from understudy.drafts.facts import is_number
 
 _LISTING: Final = ("tolist", "to_list", "to_pylist")
 """What arrays of numpy, Series of pandas and polars, and arrays of Arrow call their values in a list."""

@@ -6,12 +6,12 @@ from html import escape
 from typing import Any, Final
 
 from understudy.documents import Json
-from understudy.draft_advice import order_of_times, rules_of, warnings_of
-from understudy.draft_categories import NOTE
-from understudy.draft_changes import change
-from understudy.draft_differences import DIFFERENCE
-from understudy.draft_marks import Mark, accept_kinds
-from understudy.draft_text import column_rows, rule_lines, table_lines, text_of
+from understudy.drafts.categories import NOTE
+from understudy.drafts.changes import change
+from understudy.drafts.differences import DIFFERENCE
+from understudy.drafts.display import column_rows, rule_lines, table_lines, text_of
+from understudy.drafts.hints import order_of_times, rules_of, warnings_of
+from understudy.drafts.marked_values import Mark, accept_kinds
 from understudy.errors import InputUnusable
 from understudy.local.fitted import html_table
 from understudy.near_names import suggestion

@@ -22,7 +22,7 @@ from core.plan.domain.cleaning import clean_column
 from core.plan.domain.columns import LabelColumn, NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.domain.text import Mask
-from understudy.draft_frames import plain_times, wall_times
+from understudy.drafts.frame_types import plain_times, wall_times
 from understudy.errors import InputUnusable
 
 _BROKEN: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)

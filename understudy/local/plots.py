@@ -26,7 +26,7 @@ from core.artifacts.sampling.sampler import Sampler
 from core.plan.domain.codec import Codes
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
-from understudy.draft_differences import DIFFERENCE
+from understudy.drafts.differences import DIFFERENCE
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
 from understudy.local.reporting import owner_rows

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
 from understudy.documents import Json
-from understudy.domain_draft import draft_frame
+from understudy.drafts.facts import require_different
+from understudy.drafts.frame_words import words_of
+from understudy.drafts.tables import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
-from understudy.frame_words import words_of
 from understudy.local.accounts import Account, answered, read_account, spent_in_words
 from understudy.local.drafted import Draft, combined
 from understudy.local.fitted import Fitted, Where, html_table
@@ -32,7 +33,6 @@ from understudy.local.frames import dense
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck
-from understudy.table_facts import require_different
 from understudy.table_files import DECLARED_SIZE
 from understudy.tables import Form, in_form, require_form
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from tests.understudy.test_domain_draft import column
+from tests.understudy.drafts.test_tables import column
 from understudy import InputUnusable, InvalidInput, Synthesizer
 from understudy.cli import app
-from understudy.draft_text import MOST_SHOWN, WIDTH
+from understudy.drafts.display import MOST_SHOWN, WIDTH
 from understudy.local.drafted import Draft
 
 html = methodcaller("_repr_html_")

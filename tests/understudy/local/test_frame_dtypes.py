@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tests.understudy.test_draft_frames import PARIS, ROWS, patients
+from tests.understudy.drafts.test_frame_types import PARIS, ROWS, patients
 from understudy import Synthesizer
 
 

@@ -1,0 +1,108 @@
+"""Drafts of image domains: made without a library for images, marked, and good for their own file once confirmed."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.data.intake.intake import NPZ, ZIP, receive
+from core.plan.domain.errors import DomainUnconfirmed
+from core.plan.domain.images import ImageDomain
+from tests.core.data.pictures import archive, images, labelled, mnist, noise, npz, picture
+from tests.understudy.drafts.test_tables import confirmed
+from understudy.cli import app
+from understudy.drafts.images import draft_images, render_images
+from understudy.drafts.tables import MARK
+from understudy.errors import InputUnusable
+
+GREY = noise(images(), 23)
+COLOUR = noise(images(side=9, channels=3), 23)
+WORDS = ["10", "9", "2"] * 7 + ["9", "9"]
+UPLOADS = {
+    "png": ("a.zip", labelled([picture(image) for image in GREY], WORDS, WORDS), (5, 6, 1), "who"),
+    "jpeg": ("a.zip", labelled([picture(image, "JPEG") for image in COLOUR], WORDS), (9, 10, 3), None),
+    "grey jpeg": ("a.ZIP", labelled([picture(image, "JPEG", progressive=True) for image in GREY], WORDS), (5, 6, 1), None),
+    "npz": ("a.npz", npz(images=COLOUR, labels=np.array(WORDS)), (9, 10, 3), None),
+    "npz of numbers": ("a.npz", npz(images=GREY[..., 0], labels=np.array(WORDS).astype(int), units=np.arange(23)), (5, 6, 1), "unit"),
+    "idx": ("a.zip", mnist(GREY, np.array(WORDS).astype(np.uint8)), (5, 6, 1), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UPLOADS)
+def test_a_confirmed_draft_takes_in_its_own_file(tmp_path: Path, name: str) -> None:
+    file, content, shape, unit = UPLOADS[name]
+    (tmp_path / file).write_bytes(content)
+    draft = draft_images(tmp_path / file)
+    assert json.loads(render_images(draft)) == draft
+    assert draft["declared_size"] == 20
+    with pytest.raises(DomainUnconfirmed):
+        ImageDomain.from_json({key: value for key, value in draft.items() if key != "declared_size"})
+    assert set(draft[MARK]) == {"height", "width", "channels", "labels", "privacy_unit", "declared_size"}
+    domain = ImageDomain.from_json(confirmed(draft))
+    assert (domain.height, domain.width, domain.channels, domain.privacy_unit) == (*shape, unit)
+    assert domain.labels == ("2", "9", "10")
+    kind = NPZ if file.endswith("npz") else ZIP
+    report = receive([content], content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=tmp_path)
+    assert (report.rows_accepted, report.rows_refused) == (23, 0)
+
+
+def test_the_shape_is_that_of_most_images_and_a_note_counts_the_others(tmp_path: Path) -> None:
+    small = images(side=4)
+    files = {f"{place}.png": picture(image) for place, image in enumerate(GREY)}
+    others = {
+        "x.png": picture(noise(small, 1)[0]),
+        "y.png": picture(GREY[0], mode="RGBA"),
+        "z.txt": b"hello",
+        ".DS_Store": b"junk",
+        "d/": b"",
+    }
+    (tmp_path / "a.zip").write_bytes(archive(files | others))
+    draft = draft_images(tmp_path / "a.zip")
+    assert (draft["height"], draft["width"], draft["labels"]) == (5, 6, [])
+    assert "3 of 26 files" in draft["_note"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.zip", b"not a zip"),
+        ("a.zip", archive({"a.txt": b"text"})),
+        ("a.npz", npz(x=GREY)),
+        ("a.npz", npz(images=GREY / 255)),
+        ("a.npz", npz(images=GREY, labels=np.array([{}] * 23, object))),
+        ("a.npz", archive({"images.npy": b"x"})),
+        ("b.zip", None),
+    ],
+    ids=["text", "no images", "no array of images", "floats", "objects", "no array", "no file"],
+)
+def test_what_holds_no_images_is_told(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputUnusable):
+        draft_images(tmp_path / name)
+
+
+def test_the_command_writes_a_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.zip").write_bytes(UPLOADS["png"][1])
+    app(["domain", "draft", "a.zip"], standalone_mode=False)
+    assert json.loads((tmp_path / "domain.json").read_text())["schema"] == "understudy.images/1"
+
+
+def test_options_of_csv_are_refused_for_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.zip").write_bytes(UPLOADS["png"][1])
+    with pytest.raises(InputUnusable, match="CSV"):
+        app(["domain", "draft", "a.zip", "--delimiter", ";"], standalone_mode=False)
+
+
+def test_an_encrypted_archive_is_told(tmp_path: Path) -> None:
+    content = bytearray(archive({"a.png": picture(GREY[0])}, zipfile.ZIP_STORED))
+    for mark, at in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        content[content.index(mark) + at] |= 1
+    (tmp_path / "a.zip").write_bytes(bytes(content))
+    with pytest.raises(InputUnusable):
+        draft_images(tmp_path / "a.zip")

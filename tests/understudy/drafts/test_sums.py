@@ -1,0 +1,102 @@
+"""Columns that follow from two others are told in a draft."""
+
+from datetime import date, timedelta
+
+import pyarrow as pa
+import pytest
+
+from core.plan.domain import TableDomain
+from tests.understudy.drafts.test_tables import column, confirmed
+from understudy.drafts.categories import NOTE
+from understudy.drafts.changes import change
+from understudy.drafts.confirmation import walk
+from understudy.drafts.dependencies import require_possible
+from understudy.drafts.display import rule_lines
+from understudy.drafts.hints import rules_of
+from understudy.drafts.marked_values import Mark, accept_kinds
+from understudy.drafts.tables import MARK, draft_frame
+
+BEGUN = [date(2021, 1, 4) + timedelta(days=n * 37 % 900) for n in range(400)]
+STAYS = [n * n % 41 + 1 for n in range(400)]
+ENDED = [day + timedelta(days=stay) for day, stay in zip(BEGUN, STAYS, strict=True)]
+
+
+def test_a_stay_that_is_the_days_between_two_dates_is_told() -> None:
+    table = {"admission": BEGUN, "discharge": ENDED, "los_days": STAYS}
+    note = column(draft_frame(pa.table(table)), "los_days")[NOTE]
+    assert "Follows from others: the days from admission to discharge" in note
+    assert "compute it from synthetic rows" in note
+    wrong = [*STAYS[:-1], STAYS[-1] + 1]
+    assert "Follows" not in column(draft_frame(pa.table(table | {"los_days": wrong})), "los_days")[NOTE]
+
+
+def _amounts(off: float = 0.0) -> dict[str, list[float]]:
+    net = [n * 7919 % 997 / 4 for n in range(400)]
+    tax = [n * 31 % 89 / 4 for n in range(400)]
+    gross = [one + other for one, other in zip(net, tax, strict=True)]
+    gross[-1] += off
+    return {"net": net, "tax": tax, "gross": gross}
+
+
+RULE = {"kind": "sum", "parts": ["net", "tax"], "total": "gross", MARK: ["parts"]}
+
+
+@pytest.mark.parametrize("off", [0.0, 0.01])
+def test_a_total_of_two_numbers_is_drafted_as_a_rule_and_not_as_a_difference_too(off: float) -> None:
+    draft = draft_frame(pa.table(_amounts(off)))
+    if off:
+        assert "rules" not in draft
+        return
+    assert draft["rules"] == [RULE]
+    found = column(draft, "gross")
+    assert "difference" not in found
+    assert "A rule is drafted, so that synthetic rows keep it" in found[NOTE]
+    assert TableDomain.from_json(confirmed(draft))
+
+
+def test_a_total_may_be_a_part_of_another_total_and_comes_first() -> None:
+    table = _amounts()
+    table["fee"] = [n * 53 % 71 / 4 for n in range(400)]
+    table["bill"] = [one + other for one, other in zip(table["gross"], table["fee"], strict=True)]
+    found = draft_frame(pa.table({name: table[name] for name in ("bill", *table)}))["rules"]
+    assert [(rule["parts"], rule["total"]) for rule in found] == [
+        (["net", "tax"], "gross"),
+        (["gross", "fee"], "bill"),
+    ]
+
+
+def test_a_total_of_parts_with_more_decimals_has_no_rule() -> None:
+    halves = [n % 37 + 0.5 for n in range(400)]
+    table = {"one": halves, "other": [n * 7 % 41 + 0.5 for n in range(400)]}
+    table["all"] = [sum(pair) for pair in zip(*table.values(), strict=True)]
+    draft = draft_frame(pa.table(table))
+    assert "rules" not in draft
+    assert "Ignore one of the three" in column(draft, "all")[NOTE]
+
+
+def test_a_person_is_asked_about_the_rule_and_may_drop_it_or_its_total() -> None:
+    said: list[str] = []
+    for answer, left in (("", ["sum"]), ("d", []), ("i", [])):
+        draft = draft_frame(pa.table(_amounts()))
+        accept_kinds(draft, ["unit", "size", "target", "file", "names", "kinds", "bounds", "words"])
+        walk(draft, lambda _, answer=answer: answer, said.append)
+        assert [rule["kind"] for rule in draft.get("rules", ())] == left
+        assert column(draft, "gross")["kind"] == ("ignored" if answer == "i" else "numeric")
+        assert TableDomain.from_json(confirmed(draft))
+    assert "  net + tax = gross" in said
+
+
+def test_the_rule_follows_what_a_person_changes() -> None:
+    draft = draft_frame(pa.table(_amounts()))
+    change(draft, Mark(column(draft, "gross"), "name", "gross"), "total")
+    require_possible(draft)
+    assert draft["rules"] == [RULE | {"total": "total"}]
+    change(draft, Mark(column(draft, "tax"), "kind", "tax"), "ignored")
+    require_possible(draft)
+    assert "rules" not in draft
+
+
+def test_a_draft_in_python_shows_the_rule() -> None:
+    draft = draft_frame(pa.table(_amounts()))
+    assert rule_lines(draft) == ["net + tax = gross."]
+    assert "net + tax = gross" in rules_of(draft, answer="accept_draft(rules=[])")[0]

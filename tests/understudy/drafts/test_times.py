@@ -1,0 +1,239 @@
+"""Dates that name a month alone are drafted as dates; what only looks like them is not."""
+
+from datetime import date, timedelta
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from core.data.intake.intake import CSV, receive
+from core.plan.domain import TableDomain
+from tests.understudy.drafts.test_tables import accepted, column, confirmed
+from understudy.drafts.categories import NOTE
+from understudy.drafts.changes import change
+from understudy.drafts.marked_values import Mark
+from understudy.drafts.tables import MARK, draft_domain, draft_frame
+
+
+def changes(path: Path, draft: dict) -> dict:
+    """What intake changes of a file of which it refuses nothing."""
+    domain = TableDomain.from_json(confirmed(draft))
+    with path.open("rb") as file:
+        report = receive(file, content_type=CSV, domain=domain, sink=BytesIO(), scratch_folder=path.parent)
+    assert report.rows_refused == 0
+    return report.changes
+
+
+@pytest.mark.parametrize("written", ["%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m"])
+def test_months_without_a_day_are_dates(written: str, tmp_path: Path) -> None:
+    days = [date(2019 + n // 12 % 6, 1 + n % 12, 1) for n in range(400)]
+    path = tmp_path / "rows.csv"
+    path.write_text("due,x\n" + "".join(f"{day.strftime(written)},{n % 2}\n" for n, day in enumerate(days)))
+    draft = draft_domain(path)
+    found = column(draft, "due")
+    assert (found["kind"], found["format"], found["resolution"]) == ("date", written, "month")
+    assert (found["lower"], found["upper"]) == ("2019-01-01", "2024-12-31")
+    assert found["bins"] == 24, "three months each"
+    assert "weekday" not in found.get("patterns", ())
+    assert accepted(path, draft) == (400, 0)
+
+
+@pytest.mark.parametrize("written", ["%d.%m.%y", "%m/%d/%y", "%d/%m/%y"])
+def test_years_of_two_digits_are_read_as_python_reads_them(written: str, tmp_path: Path) -> None:
+    days = [date(1972 + n % 50, 1 + n % 12, 13 + n % 12) for n in range(400)]
+    path = tmp_path / "rows.csv"
+    path.write_text("seen,x\n" + "".join(f"{day.strftime(written)},{n % 2}\n" for n, day in enumerate(days)))
+    draft = draft_domain(path)
+    found = column(draft, "seen")
+    assert (found["kind"], found["format"]) == ("date", written)
+    assert (found["lower"], found["upper"]) == ("1972-01-01", "2021-12-31")
+    assert "69 to 99 as 1969 to 1999" in found[NOTE]
+    assert accepted(path, draft) == (400, 0)
+
+
+@pytest.mark.parametrize("written", ["%d.%m.%y", "%m/%d/%y"])
+def test_births_that_would_be_in_the_future_are_left_out_with_what_to_do(
+    written: str, tmp_path: Path
+) -> None:
+    days = [date(1930 + n % 70, 1 + n % 12, 13 + n % 12) for n in range(400)]
+    path = tmp_path / "rows.csv"
+    path.write_text("born,x\n" + "".join(f"{day.strftime(written)},{n % 2}\n" for n, day in enumerate(days)))
+    found = column(draft_domain(path), "born")
+    assert found["kind"] == "ignored"
+    assert "write four digits, and draft it again" in found[NOTE]
+
+
+@pytest.mark.parametrize("form", ["{0}-{1:02}", "{0}/{1:02}", "{2}/{3}"])
+def test_school_years_and_ratios_are_no_months(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = [form.format(2002 + n % 8, 3 + n % 8, 1 + n % 12, 2 + n % 9) for n in range(400)]
+    path.write_text("year,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    assert column(draft_domain(path), "year")["kind"] in {"categorical", "ordinal"}
+
+
+def _firsts(step: int) -> list[date]:
+    """First days of every so many months."""
+    return [date(2015 + n * step // 12 % 9, 1 + n * step % 12, 1) for n in range(400)]
+
+
+@pytest.mark.parametrize(("step", "unit"), [(1, "month"), (3, "quarter"), (12, "year")])
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d 00:00:00"])
+def test_the_resolution_is_the_unit_that_all_values_begin(
+    step: int, unit: str, written: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "due,x\n" + "".join(f"{day.strftime(written)},{n % 2}\n" for n, day in enumerate(_firsts(step)))
+    )
+    draft = draft_domain(path)
+    found = column(draft, "due")
+    assert found["resolution"] == unit
+    assert f"All lie on the first day of a {unit}." in found[NOTE]
+    assert "weekday" not in found.get("patterns", ())
+    assert accepted(path, draft) == (400, 0)
+    frame = draft_frame(pa.table({"due": _firsts(step)}))
+    assert column(frame, "due")["resolution"] == unit
+
+
+@pytest.mark.parametrize(
+    ("texts", "unit"),
+    [
+        (["2024-01-02T00:00:00", "2024-03-04 00:00"], "day"),
+        (["2024-01-02T05:00:00", "2024-03-04 00:00"], "hour"),
+        (["2024-01-02T00:00:00+02:00", "2024-03-04T00:00:00+01:00"], "hour"),
+        (["2024-01-02T00:00:00+05:30", "2024-03-04T00:00:00+05:30"], "minute"),
+        (["2024-01-02T00:00:00Z", "2024-03-04T00:00:00+00:00"], "day"),
+        (["2024-01-02T00:00:07", "2024-03-04T00:00:00"], "second"),
+    ],
+)
+def test_the_resolution_of_times_is_the_finest_unit_that_occurs(texts: list[str], unit: str) -> None:
+    assert column(draft_frame(pa.table({"seen": texts * 100})), "seen")["resolution"] == unit
+
+
+def test_one_other_day_makes_the_resolution_a_day_and_few_firsts_may_be_chance() -> None:
+    assert (
+        column(draft_frame(pa.table({"due": [*_firsts(1), date(2020, 3, 2)]})), "due")["resolution"] == "day"
+    )
+    few = [date(2020, 3, 1), date(2021, 5, 1)] * 100
+    assert column(draft_frame(pa.table({"due": few})), "due")["resolution"] == "day"
+
+
+def _days_with(sentinel: str, rows: int) -> list[str]:
+    days = [str(date(2022, 1, 1) + timedelta(days=n * 37 % 900)) for n in range(3000)]
+    return [*days, *[sentinel] * rows]
+
+
+@pytest.mark.parametrize("sentinel", ["9999-12-31", "1900-01-01", "2099-12-31"])
+@pytest.mark.parametrize("rows", [1, 20, 4000])
+def test_a_date_that_stands_for_something_else_sets_no_bound_and_counts_as_missing(
+    sentinel: str, rows: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    texts = _days_with(sentinel, rows)
+    path.write_text("until,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    draft = draft_domain(path)
+    found = column(draft, "until")
+    assert (found["lower"], found["upper"]) == ("2022-01-01", "2024-12-31")
+    assert (found["outside"], found["null"]) == ("null", "category")
+    assert {"outside", "null"} <= set(found[MARK])
+    assert f"{sentinel} (" in found[NOTE]
+    assert "counts as missing" in found[NOTE]
+    assert changes(path, draft) == {"until": {"mapped-to-null": rows}}
+
+
+def test_the_last_second_of_all_time_says_nothing_of_the_unit_of_other_times(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = [f"{text} 08:{n % 60:02}:00" for n, text in enumerate(_days_with("", 0))]
+    path.write_text("until\n" + "".join(f"{text}\n" for text in [*texts, *["9999-12-31 23:59:59"] * 20]))
+    found = column(draft_domain(path), "until")
+    assert (found["upper"], found["resolution"]) == ("2024-12-31T23:59:59", "minute")
+
+
+def test_births_of_a_whole_century_begin_with_no_sentinel() -> None:
+    births = [date(1900, 1, 1) + timedelta(days=n * 7919 % 40_000) for n in range(3000)]
+    found = column(draft_frame(pa.table({"born": births})), "born")
+    assert (found["lower"], "outside" in found) == ("1900-01-01", False)
+
+
+@pytest.mark.parametrize("wrong", [date(2204, 5, 1), date(1203, 5, 1)])
+def test_a_few_mistyped_years_set_no_bound_and_no_note_speaks_of_bins_of_equal_ratio(wrong: date) -> None:
+    days = list(map(date.fromisoformat, _days_with("", 0)))
+    found = column(draft_frame(pa.table({"seen": [*days, *[wrong] * 9]})), "seen")
+    assert (found["lower"], found["upper"]) == ("2022-01-01", "2024-12-31")
+    assert "outside" not in found
+    assert "far beyond the rest, as typing errors do" in found[NOTE]
+    lopsided = [date(1950, 1, 1) + timedelta(days=int(1.01**n)) for n in range(1000)] * 2
+    assert "equal ratio" not in column(draft_frame(pa.table({"seen": lopsided})), "seen")[NOTE]
+
+
+BAD = ["2024-02-30", "31.12.1999", "0000-00-00"]
+
+
+@pytest.mark.parametrize("clock", ["", " 08:15:00"])
+def test_a_few_values_that_are_no_dates_count_as_missing_and_are_shown(clock: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = [*(text + clock for text in _days_with("", 0)), *BAD * 9]
+    path.write_text("begun,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    draft = draft_domain(path)
+    found = column(draft, "begun")
+    assert (found["kind"], found["lower"][:10]) == ("datetime" if clock else "date", "2022-01-01")
+    assert (found["unreadable"], found["null"]) == ("null", "category")
+    assert {"unreadable", "null"} <= set(found[MARK])
+    assert '27 values (0.89 %) are no dates of this form, such as "2024-02-30", "31.12.1999"' in found[NOTE]
+    assert changes(path, draft) == {"begun": {"mapped-to-null": 27}}
+
+
+def test_days_that_no_month_has_are_no_dates_in_other_formats(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    texts = [f"{1 + n % 28:02}.{1 + n % 12:02}.202{n % 4}" for n in range(500)] + ["30.02.2021", "31.04.2022"]
+    path.write_text("begun,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    draft = draft_domain(path)
+    assert column(draft, "begun")["format"] == "%d.%m.%Y"
+    assert changes(path, draft) == {"begun": {"mapped-to-null": 2}}
+
+
+def test_a_column_with_more_of_them_becomes_one_of_dates_by_the_answer_date() -> None:
+    draft = draft_frame(pa.table({"begun": [*_days_with("", 0), *BAD * 300], "x": [0.5, 1.5, 2.5] * 1300}))
+    found = column(draft, "begun")
+    assert found["kind"] == "ignored"
+    assert "77 % of the values are dates: give its kind as 'date'" in found[NOTE]
+    change(draft, Mark(found, "kind", "begun"), "date")
+    assert (found["kind"], found["upper"], found["unreadable"]) == ("date", "2024-12-31", "null")
+    assert {"lower", "upper", "unreadable"} <= set(found[MARK])
+
+
+def test_dates_close_together_are_compared_although_a_few_are_none() -> None:
+    begun = [date.fromisoformat(text) for text in _days_with("", 0)]
+    ended = [str(day + timedelta(days=n * n % 17)) for n, day in enumerate(begun)]
+    table = pa.table({"begun": [*map(str, begun), *BAD * 5], "ended": [*ended, *["9999-12-31"] * 15]})
+    found = column(draft_frame(table), "ended")
+    assert found["difference"]["from"] == "begun"
+    assert found["difference"]["upper"] == 16
+
+
+def test_a_draft_says_that_all_dates_are_the_last_of_a_month() -> None:
+    ends = [first - timedelta(days=1) for first in _firsts(1)]
+    found = column(draft_frame(pa.table({"until": [*map(str, ends), "9999-12-31"]})), "until")
+    assert found["resolution"] == "day"
+    assert "All are the last day of a month" in found[NOTE]
+    later = column(draft_frame(pa.table({"until": [*ends, date(2020, 3, 4)]})), "until")
+    assert "last day" not in later[NOTE]
+
+
+def test_the_note_of_dates_counts_what_lies_beyond_whole_years() -> None:
+    days = [date(2015, 3, 1) + timedelta(days=n) for n in range(1200)]
+    born = column(draft_frame(pa.table({"born": days})), "born")
+    assert (born["lower"], born["upper"]) == ("2015-03-01", "2018-12-31")
+    assert "Bounds hold all rows" in born[NOTE]
+    days[0] = date(1915, 1, 1)
+    born = column(draft_frame(pa.table({"born": days})), "born")
+    assert born["lower"] == "2015-03-01", "one row sets no bound"
+    assert "Bounds hold all but 0.08 %" in born[NOTE]
+
+
+def test_one_row_sets_no_bound_of_a_column_that_few_rows_have() -> None:
+    ended = [date(2020, 1, 1) + timedelta(days=n) for n in range(100)]
+    rare: list[date | None] = [*ended, date(1931, 5, 1), *[None] * 900]
+    found = column(draft_frame(pa.table({"ended": rare, "x": [n % 2 for n in range(1001)]})), "ended")
+    assert found["lower"] == "2020-01-01", "the table has rows enough, and its draft no warning"

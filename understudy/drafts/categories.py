@@ -1,0 +1,173 @@
+"""What the words of a column mean in a draft: two words of a truth value, levels in an order, categories, or texts that are left out.
+
+Public rules, the same for every table. They decide what a draft proposes; a person decides what is declared.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from understudy.drafts.bounds import FEWEST_TO_LEARN
+from understudy.drafts.code_forms import CodeForm, PublicBook
+from understudy.drafts.countries import BOOKS as COUNTRIES
+from understudy.drafts.facts import Facts
+from understudy.drafts.frame_words import PANDAS, FrameWords
+from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, MOST_INTEGER_CODES
+from understudy.drafts.words import code_book, code_form, ordered
+
+NOTE = "_note"
+BOOK = "_book"
+"""Label of the public book that the values of a column come from, for `understudy.drafts.confirmation`."""
+
+_MOST_CATEGORIES = 200
+_MOST_LEARNT = 64
+_SHORT_LIST = 10
+_ROWS_PER_FREE_TEXT = 5
+_CODES = "Numbers named or spread like codes; if they count or grade something, make the column numeric or ordinal."
+_TRUE_WORDS = {"true", "yes", "y", "t", "ja", "oui"}
+_FALSE_WORDS = {"false", "no", "n", "f", "nein", "non"}
+
+
+def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) -> dict[str, Any]:
+    """Draft a column of words, or of numbers that are codes.
+
+    Args:
+        name: Of the column.
+        fact: What its rows hold.
+        codes: Whether they are numbers.
+        frame: Words of the library in which the reader has the rows.
+
+    Returns:
+        Kind and words, and a note.
+    """
+    odd = set(fact.odd or ()) if fact.numeric else set()
+    counts = {word: count for word, count in fact.values.items() if word not in odd}
+    if len(counts) == 2 and not codes and (boolean := _boolean(counts)) is not None:  # noqa: PLR2004
+        return boolean
+    fewest = min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100)
+    kept = [word for word, count in counts.items() if count >= fewest]
+    form = code_form(name, counts)
+    shortened = None if form is None else form.book_of(counts)
+    if shortened is not None and len(shortened.words) <= _MOST_CATEGORIES:
+        return _whole_book(shortened, counts, *_on_lost_zeros(name, form, counts, frame))
+    label = code_book(name, counts)
+    if len(counts) <= MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
+        return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
+    if (
+        fact.thinned
+        or len(kept) > _MOST_CATEGORIES
+        or (len(counts) > MOST_INTEGER_CODES and label is not None)
+        or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
+    ):
+        many = _many_words(fact, label, form, shortened)
+        more = _on_lost_zeros(name, form, counts, frame)
+        more += _on_cases(name, counts, frame) if many["kind"] == "categorical" else []
+        return many | {NOTE: " ".join([many[NOTE], *more])}
+    dropped = len(counts) - len(kept)
+    reasons = (
+        [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes and form is None else []
+    )
+    reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
+    if form is not None:
+        reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
+        reasons += _on_lost_zeros(name, form, counts, frame)
+    elif len(kept) > _SHORT_LIST or label in COUNTRIES:
+        reasons.append(
+            f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
+        )
+    reasons += _on_cases(name, counts, frame)
+    return {
+        "kind": "categorical",
+        "categories": sorted(kept, key=float) if codes else sorted(kept),
+        "other": dropped > 0,
+        NOTE: " ".join(reasons) or "All words that occur.",
+    } | ({} if shortened is None else {BOOK: shortened.label})
+
+
+def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str], frame: FrameWords) -> list[str]:
+    """What to do where codes were read as numbers, in a list of one sentence or none."""
+    whole = None if form is None else form.lost_zeros(words)
+    if whole is None:
+        return []
+    return [
+        (
+            f"Read as numbers, codes such as {whole} have lost their leading zeros, and synthetic rows will lack them too: read the column as"
+            f" text before you draft (in {frame.library}, {frame.read_as_text(name)}), and restore them where a file has lost them."
+        )
+    ]
+
+
+def _on_cases(name: str, words: Collection[str], frame: FrameWords) -> list[str]:
+    """What to do where words differ in case alone, in a list of one sentence or none."""
+    if len({word.casefold() for word in words}) == len(words):
+        return []
+    return [
+        (
+            "Some words differ in case alone, and are different words to a release: if they mean the same, write them alike and draft again"
+            f" (in {frame.library}, {frame.changed(name, frame.lower)})."
+        )
+    ]
+
+
+def _whole_book(book: PublicBook, words: Iterable[str], *notes: str) -> dict[str, Any]:
+    """All words of a small public book, whichever of them occur."""
+    return {
+        "kind": "categorical",
+        "categories": list(book.words),
+        "other": not set(words).issubset(book.words),
+        NOTE: " ".join(
+            [
+                f"All {len(book.words)} {book.label}, a public book: the list says nothing about the rows.",
+                *notes,
+            ]
+        ),
+    }
+
+
+def _many_words(
+    fact: Facts, label: str | None, form: CodeForm | None, shortened: PublicBook | None
+) -> dict[str, Any]:
+    instead = "" if form is None else f" {_instead(form, shortened)}"
+    if fact.present < _ROWS_PER_FREE_TEXT * fact.distinct or fact.rows < FEWEST_TO_LEARN:
+        coarser = () if form is None else form.books_beyond(shortened)
+        common = 'To keep the common ones, list them as categories with "other": true.'
+        remedy = common if form is None or not coarser else _shorten(form, coarser)
+        return {
+            "kind": "ignored",
+            NOTE: f"{_capital(label or 'many different texts')}, each in few rows. {remedy}",
+        }
+    return {
+        "kind": "categorical",
+        "categories": "learn",
+        "most": _MOST_LEARNT,
+        "other": True,
+        NOTE: f"{_capital(label or 'many different words')}: the common ones are learnt with noise, for an eighth of delta.{instead}",
+    } | ({} if shortened is None else {BOOK: shortened.label})
+
+
+def _instead(form: CodeForm, shortened: PublicBook | None) -> str:
+    """What codes of a public system reveal, and what a person does to declare a public book."""
+    if shortened is None:
+        return _shorten(form, form.books)
+    return (
+        f"A rare one may identify a person. Declare the public book instead: the answer 'all' of `understudy domain confirm` lists all"
+        f" {len(shortened.words):,} {shortened.label}."
+    )
+
+
+def _shorten(form: CodeForm, books: Sequence[PublicBook]) -> str:
+    listed = " or ".join(f"all {len(book.words):,} {book.label}" for book in books)
+    return f"A rare code may identify a person. To declare a public book ({listed}), {form.remedy} beforehand and draft that file."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _boolean(words: Iterable[str]) -> dict[str, Any] | None:
+    true = next((word for word in words if word.lower() in _TRUE_WORDS), None)
+    false = next((word for word in words if word.lower() in _FALSE_WORDS), None)
+    return (
+        None
+        if true is None or false is None
+        else {"kind": "boolean", "true": true, "false": false, NOTE: "Two words."}
+    )

@@ -1,0 +1,300 @@
+"""Giving a marked value of a draft another one, as a person writes it, and what follows from it for other values."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, Final
+
+from understudy.drafts.categories import BOOK
+from understudy.drafts.code_forms import BOOKS as SHORTENED
+from understudy.drafts.countries import BOOKS as COUNTRIES
+from understudy.drafts.countries import country_book
+from understudy.drafts.dependencies import ELSE, RULES
+from understudy.drafts.differences import DIFFERENCE, drop_difference, is_difference
+from understudy.drafts.marked_values import Mark
+from understudy.errors import InputUnusable
+from understudy.near_names import suggestion
+from understudy.table_files import MARK
+
+_NONE: Final = frozenset({"none", "null", "-"})
+_ALL: Final = "all"
+_LEARN: Final = "learn"
+_KEEP: Final = "keep"
+_RECORDS: Final = "records"
+MOST_RECORDS: Final = 1000
+"""Largest bound on the records of a unit that the service takes."""
+_NUMBERED: Final = ("numeric", "categorical", "ordinal")
+_MOST_NUMBERED: Final = 60
+
+
+def category_hints(column: Mapping[str, Any]) -> Iterator[str]:
+    """How the categories of a column may be written."""
+    yield "commas between words"
+    if isinstance(column["categories"], list):
+        yield "-WORD drops one"
+    if (book := _book(column)) is not None:
+        label, words = book
+        yield f"all lists all {len(words):,} {label}"
+
+
+def _book(column: Mapping[str, Any]) -> tuple[str, Sequence[str]] | None:
+    """Label and words of the public book of a column: the one that its draft names, or that of its countries."""
+    if (shortened := SHORTENED.get(str(column.get(BOOK)))) is not None:
+        return shortened.label, shortened.words
+    listed = column["categories"]
+    label = country_book(listed) if isinstance(listed, list) else None
+    return None if label is None else (label, COUNTRIES[label])
+
+
+def change(document: dict[str, Any], mark: Mark, text: str) -> None:
+    """Give a marked value another one, as a person writes it.
+
+    Args:
+        document: The draft, which is changed.
+        mark: The value's.
+        text: The new value; lists have commas between their words, or drop one word with a dash before it.
+
+    Raises:
+        InputUnusable: It cannot be the value; the message names the column.
+    """
+    if mark.key == "privacy_unit":
+        _change_unit(document, text)
+    elif mark.key == "target":
+        document["target"] = None if text.lower() in _NONE else known_column(document, text)["name"]
+    elif mark.key == "kind":
+        _change_kind(document, mark, text)
+    elif mark.key == _RECORDS:
+        _change_records(mark, text)
+    elif mark.key == DIFFERENCE and text.lower() in _NONE:
+        drop_difference(mark.holder)
+    else:
+        before = mark.holder[mark.key]
+        mark.holder[mark.key] = _read(mark, text)
+        if (problem := _problem(mark)) is not None:
+            mark.holder[mark.key] = before
+            raise InputUnusable(f"{mark.place}: {problem}")
+        if mark.key == "name":
+            _rename(document, before, mark.holder["name"])
+        if mark.key in {"lower", "upper", "edges"} and "edges" in mark.holder:
+            _meet(mark.holder, mark.key)
+        if mark.key == "categories":
+            _leave_the_rest_to_other(mark.holder, before)
+
+
+def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:
+    otherwise = mark.holder.get(ELSE, {}).get("kind")
+    if text == otherwise or (text == _KEEP and mark.holder["kind"] == "ignored" and otherwise):
+        _keep(mark.holder)
+    elif text in {"ignored", "unit"}:
+        ignore(document, mark.holder) if text == "ignored" else _change_unit(document, str(mark.column))
+    elif text in _NUMBERED and (values := _whole_numbers(mark.holder)):
+        _change_numbers(mark.holder, text, values)
+    else:
+        known = ["ignored", "unit", *_NUMBERED, *([otherwise] if otherwise else [])]
+        near = "" if text in known else suggestion(text, known)
+        raise InputUnusable(
+            f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here, and that of at most {_MOST_NUMBERED} whole numbers to"
+            f" {', '.join(_NUMBERED)}, of values that mostly are dates to 'date' or 'datetime'; another one needs other keys: edit the file, or in Python give all keys of the column{near}"
+        )
+
+
+def _change_records(mark: Mark, text: str) -> None:
+    """Change how many records of a unit count: a number, learnt, or none for all of them as one."""
+    if text.lower() in _NONE:
+        mark.accept()
+        mark.holder.pop(_RECORDS)
+    elif text == _LEARN:
+        mark.holder[_RECORDS] = text
+    elif re.fullmatch("[0-9]{1,4}", text) and 1 <= int(text) <= MOST_RECORDS:
+        mark.holder[_RECORDS] = int(text)
+    else:
+        raise InputUnusable(
+            f"{mark.place}: records must be {_LEARN}, none, or a whole number from 1 to {MOST_RECORDS}"
+        )
+
+
+def _rename(document: dict[str, Any], before: object, name: str) -> None:
+    """Give the new name of a column to what names it."""
+    for column in document.get("columns", ()):
+        if isinstance(difference := column.get(DIFFERENCE), dict) and difference.get("from") == before:
+            difference["from"] = name
+    for rule in document.get(RULES, ()):
+        for key in {"columns", "parts"} & rule.keys():
+            rule[key] = [name if one == before else one for one in rule[key]]
+        if before is not None and rule.get("total") == before:
+            rule["total"] = name
+    document |= {
+        key: name for key in ("target", "privacy_unit") if before is not None and document.get(key) == before
+    }
+
+
+def _keep(column: dict[str, Any]) -> None:
+    """Model a column that was left out as a copy of another one; its values are asked about."""
+    otherwise, marks = column.pop(ELSE), column.pop(MARK, [])
+    name = column["name"]
+    column.clear()
+    asked = [key for key in otherwise.get(MARK, ()) if key != "name" or "name" in marks]
+    column |= {"name": name} | otherwise | {MARK: asked}
+
+
+def _leave_the_rest_to_other(column: dict[str, Any], before: object) -> None:
+    """Count words that are no longer listed as "other"; a list that was learnt has no length any more."""
+    if column["categories"] == _LEARN or before == _LEARN:
+        column["other"] = column.get("other") or True
+        Mark(column, "most", None).accept()
+        column.pop("most", None)
+    elif not set(before if isinstance(before, list) else ()).issubset(column["categories"]):
+        column["other"] = column.get("other") or True
+
+
+def _whole_numbers(column: Mapping[str, Any]) -> list[int]:
+    """The whole numbers that a column may hold; empty where it holds other values, or too many."""
+    if column["kind"] == "numeric" and column.get("type") == "integer" and "lower" in column:
+        lower, upper = int(column["lower"]), int(column["upper"])
+        values = range(lower, upper + 1) if upper - lower < _MOST_NUMBERED else ()
+        return sorted({*values, *map(int, column.get("specials", ()))}) if values else []
+    words = column.get("categories", column.get("levels", ()))
+    if not isinstance(words, list) or not all(re.fullmatch("-?[0-9]{1,9}", str(word)) for word in words):
+        return []
+    return sorted(map(int, words))
+
+
+def _change_numbers(column: dict[str, Any], kind: str, values: Sequence[int]) -> None:
+    """Let whole numbers be a quantity, codes or levels. What was accepted of the column stays accepted, its values are asked about."""
+    kept = {key: column[key] for key in ("name", "null") if key in column}
+    marks = [key for key in column.get(MARK, ()) if key in kept]
+    loses = "null" in {column.get("unreadable"), column.get("unknown")}
+    column.clear()
+    column |= kept | {"kind": kind}
+    if kind == "numeric":
+        column |= {"type": "integer", "lower": values[0], "upper": values[-1]}
+        marks += ["lower", "upper"]
+    else:
+        key = {"categorical": "categories", "ordinal": "levels"}[kind]
+        column[key] = [str(value) for value in values]
+        marks.append(key)
+    if loses:
+        column["unreadable" if kind == "numeric" else "unknown"] = "null"
+    column[MARK] = marks
+
+
+def _meet(column: dict[str, Any], changed: str) -> None:
+    """Let the first and last edge equal the bounds again, after one of the three was changed."""
+    edges = column["edges"]
+    if changed == "edges":
+        column["lower"], column["upper"] = edges[0], edges[-1]
+        return
+    lower, upper = column["lower"], column["upper"]
+    column["edges"] = [lower, *(edge for edge in edges if lower < edge < upper), upper]
+
+
+def _change_unit(document: dict[str, Any], text: str) -> None:
+    column = None if text.lower() in _NONE else known_column(document, text)
+    for other in document["columns"]:
+        if other.get("kind") == "unit" and other is not column:
+            ignore(document, other)
+    document["privacy_unit"] = None if column is None else column["name"]
+    if column is not None:
+        name = column["name"]
+        column.clear()
+        column |= {"name": name, "kind": "unit"}
+
+
+def known_column(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """The column of a name.
+
+    Raises:
+        InputUnusable: There is none.
+    """
+    columns: dict[str, dict[str, Any]] = {
+        str(column["name"]): column for column in document.get("columns", ())
+    }
+    if name not in columns:
+        raise InputUnusable(f"there is no column {name!r}{suggestion(name, list(columns))}")
+    return columns[name]
+
+
+def ignore(document: dict[str, Any], column: dict[str, Any]) -> None:
+    """Drop a column: what the person says about it comes from the person."""
+    name = column["name"]
+    column.clear()
+    column |= {"name": name, "kind": "ignored"}
+    for key in ("target", "privacy_unit"):
+        if document.get(key) == name:
+            document[key] = None
+
+
+def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
+    before = mark.holder[mark.key]
+    if mark.key == "categories":
+        return _read_categories(mark.holder, text)
+    try:
+        if isinstance(before, dict):
+            return _read_object(text)
+        if isinstance(before, bool):
+            return {"yes": True, "true": True, "no": False, "false": False}[text.lower()]
+        if isinstance(before, list):
+            return _read_list(before, text)
+        if isinstance(before, int | float):
+            number = float(text)
+            return int(number) if number.is_integer() else number
+    except (KeyError, ValueError):
+        wanted = "yes or no" if isinstance(before, bool) else "a number"
+        if isinstance(before, dict):
+            wanted = f"an object such as {json.dumps(before, ensure_ascii=False)}"
+        raise InputUnusable(f"{mark.place}: {mark.key} must be {wanted}") from None
+    return text
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    """An object of JSON, such as the format of numbers."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError  # noqa: TRY004 - like the error of a text that is no JSON
+    return found
+
+
+def _read_categories(column: Mapping[str, Any], text: str) -> Any:  # noqa: ANN401 - a list, or the word that says that it is learnt
+    listed = column["categories"] if isinstance(column["categories"], list) else []
+    if text == _LEARN:
+        return text
+    if text.startswith("-") and text[1:] in map(str, listed):
+        return [item for item in listed if str(item) != text[1:]]
+    if text == _ALL and (book := _book(column)) is not None:
+        return [*book[1], *(word for word in listed if word not in book[1])]
+    return _items(text)
+
+
+def _read_list(before: list[Any], text: str) -> list[Any]:
+    if text.startswith("-") and text[1:] in map(str, before):
+        return [item for item in before if str(item) != text[1:]]
+    numbers = bool(before) and all(isinstance(item, int | float) for item in before)
+    return [float(item) for item in _items(text)] if numbers else _items(text)
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+def _problem(mark: Mark) -> str | None:
+    """What is wrong with a changed value, as far as it shows without the rows."""
+    holder, value = mark.holder, mark.holder[mark.key]
+    if mark.key in {"lower", "upper"}:
+        if isinstance(value, str):
+            try:
+                (date if holder["kind"] == "date" else datetime).fromisoformat(value)
+            except ValueError:
+                return f"{mark.key} must be a {holder['kind']} such as {'2020-12-31' if holder['kind'] == 'date' else '2020-12-31T23:59:00'}"
+        elif holder.get("type") == "integer" and not float(value).is_integer():
+            return f"{mark.key} of a column of whole numbers must be whole"
+        return None if holder["lower"] < holder["upper"] else "lower must be below upper"
+    if mark.key == DIFFERENCE:
+        return None if is_difference(value) else "a difference has 'from', 'lower' and 'upper'"
+    problem = None
+    if mark.key in {"categories", "levels", "labels"} and value != _LEARN:
+        problem = None if value and len(set(value)) == len(value) else "the list needs words, each once"
+    if mark.key == "declared_size":
+        is_size = isinstance(value, int) and value >= 1
+        problem = None if is_size else "the size is a whole number, 1 or more"
+    return problem

@@ -1,0 +1,352 @@
+"""What a draft proposes for redundant columns: copies are left out, and a functional dependency becomes a rule.
+
+Rules found in rows are proposals. Their pairs are marked like every value taken from the data, and only pairs of values that many rows
+have are listed: a code that one person has reveals that somebody has it.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from math import lgamma, log
+from typing import Any, Final
+
+from understudy.drafts.categories import NOTE
+from understudy.drafts.dependency_search import Copy, Dependency, DependencySearch
+from understudy.drafts.differences import hold_starts
+from understudy.drafts.facts import Facts, is_number
+from understudy.drafts.frame_words import FrameWords
+from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, NATURAL_BOUNDS
+from understudy.drafts.sums import can_sum
+from understudy.errors import InputUnusable
+from understudy.table_files import MARK
+
+ELSE: Final = "_else"
+"""What a column that is left out as a copy would be otherwise, for the answer "keep"."""
+RULES: Final = "rules"
+_FEWEST_ROWS_OF_A_COPY = 100
+_SHARE_SUPPORTED = 0.95
+_LOG_CHANCE = log(1e-6)
+_FEWEST_OF_A_RANGE = 3
+_NOT_MODELLED: Final = frozenset({"ignored", "unit"})
+
+Column = dict[str, Any]
+
+
+def leave_copies_out(
+    columns: Sequence[Column],
+    facts: Mapping[str, Facts],
+    search: DependencySearch,
+    *,
+    target: str | None,
+    words: FrameWords,
+) -> None:
+    """Draft a column as ignored that is an earlier one times a number in every row; the target stays.
+
+    Args:
+        columns: Of the draft; changed.
+        facts: What their rows hold.
+        search: Which has seen all rows.
+        target: Name of the column to be predicted.
+        words: How the reader's library makes a copy.
+    """
+    by_name = {str(column["name"]): column for column in columns}
+    for copy in search.copies():
+        kept, dropped = (by_name[name] for name in (copy.of, copy.name))
+        factor = copy.factor
+        if dropped["name"] == target:
+            kept, dropped, factor = dropped, kept, 1 / copy.factor
+        if kept["kind"] in _NOT_MODELLED or dropped["kind"] in _NOT_MODELLED or not _is_copy(facts[copy.of]):
+            continue
+        otherwise = {key: value for key, value in dropped.items() if key != "name"}
+        found = Copy(name=str(dropped["name"]), of=str(kept["name"]), factor=factor)
+        dropped.clear()
+        dropped |= {
+            "name": found.name,
+            "kind": "ignored",
+            NOTE: _on_copy(found, words),
+            MARK: ["name", "kind"],
+            ELSE: otherwise,
+        }
+
+
+def propose_rules(
+    columns: Sequence[Column], facts: Mapping[str, Facts], search: DependencySearch, *, target: str | None
+) -> list[dict[str, Any]]:
+    """Draft the rules that columns determine others, and say so in the notes of those others.
+
+    Args:
+        columns: Of the draft; their notes are changed.
+        facts: What their rows hold.
+        search: Which has seen all rows.
+        target: Name of the column to be predicted: no rule computes it.
+
+    Returns:
+        Rules as a domain declares them, with marks.
+    """
+    by_name = {str(column["name"]): column for column in columns}
+    rules = []
+    for found in _worth_declaring(columns, facts, search, target=target):
+        column, by = by_name[found.dependent], by_name[found.determinant]
+        rule = None if found.dependent == target else _rule(by, column, found, facts[found.determinant])
+        column[NOTE] = (
+            f"{column[NOTE]} {_on_dependency(found, has_rule=rule is not None, is_target=found.dependent == target)}"
+        )
+        if rule is not None:
+            rules.append(rule)
+    return rules
+
+
+def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> None:
+    """Narrow the bounds of numeric determinants to the values that have a pair, because a rule implies nothing beyond them.
+
+    Bounds of a natural scale stay, because narrower ones would be extremes of the rows: there the outermost pairs reach to them.
+
+    Args:
+        columns: Of the draft, which are changed.
+        rules: That are proposed for them; their outermost pairs may be changed.
+    """
+    held = {column["name"]: column for column in columns}
+    for rule in rules:
+        determinant, dependent = (held[name] for name in rule["columns"])
+        if determinant["kind"] != "numeric" or "edges" in determinant or "lower" not in determinant:
+            continue
+        if str(determinant[NOTE]).startswith(NATURAL_BOUNDS):
+            _reach_bounds(rule["pairs"], determinant)
+            determinant[NOTE] += (
+                f" The outermost values that determine {dependent['name']} stand for those beyond them too."
+            )
+            continue
+        ends = [(one["from"], one["to"]) if isinstance(one, dict) else (one, one) for one, _ in rule["pairs"]]
+        lower, upper = (
+            max(determinant["lower"], min(ends)[0]),
+            min(determinant["upper"], max(end for _, end in ends)),
+        )
+        if (lower, upper) != (determinant["lower"], determinant["upper"]) and lower < upper:
+            determinant |= {"lower": lower, "upper": upper}
+            determinant[NOTE] += (
+                f" Bounds are those of the values that determine {dependent['name']}; others count as the nearest of them."
+            )
+
+
+def _reach_bounds(pairs: list[list[Any]], by: Column) -> None:
+    """Widen the first and the last of the pairs of numbers, which are in their order, to the bounds."""
+    if by.get("specials"):
+        return
+    for place, key in ((0, "from"), (-1, "to")):
+        one = pairs[place][0]
+        ends = one if isinstance(one, dict) else {"from": one, "to": one}
+        widened = {**ends, key: by["lower" if key == "from" else "upper"]}
+        pairs[place][0] = widened if widened["from"] < widened["to"] else one
+
+
+def require_possible(document: dict[str, Any]) -> None:
+    """Take out of marked rules and differences what columns can no longer have, after a person changed or left out columns.
+
+    Args:
+        document: A draft; changed.
+
+    Raises:
+        InputUnusable: A marked rule was edited and lacks its columns or its pairs.
+    """
+    hold_starts(document.get("columns") or ())
+    rules = document.get(RULES)
+    if not isinstance(rules, list):
+        return
+    by_name = {str(column["name"]): column for column in document["columns"]}
+    for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
+        if not _is_whole(rule):
+            raise InputUnusable(
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs, or parts and a total; put them back, or leave the rule out"
+            )
+        if rule.get("kind") == "sum":
+            if not can_sum(rule, by_name):
+                rules.remove(rule)
+            continue
+        both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
+        pairs = [] if any(_speaks_of_learnt(column) for column in both) else _possible(rule["pairs"], *both)
+        if len({str(pair[1]) for pair in pairs}) > 1:
+            rule["pairs"] = pairs
+        else:
+            rules.remove(rule)
+    if not rules:
+        del document[RULES]
+
+
+def columns_of(rule: Mapping[str, Any]) -> list[str]:
+    """The columns that a drafted rule ties together, the one that it computes last."""
+    return [*rule["parts"], rule["total"]] if rule["kind"] == "sum" else list(rule["columns"])
+
+
+def _is_whole(rule: Mapping[str, Any]) -> bool:
+    """Whether a rule has two columns and a list of pairs, or parts and a total, as it was drafted."""
+    if rule.get("kind") == "sum":
+        return isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
+    columns, pairs = rule.get("columns"), rule.get("pairs")
+    return (
+        isinstance(columns, list)
+        and len(columns) == 2  # noqa: PLR2004 - one determines the other
+        and isinstance(pairs, list)
+        and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)  # noqa: PLR2004 - a value of each
+    )
+
+
+def _worth_declaring(
+    columns: Sequence[Column], facts: Mapping[str, Facts], search: DependencySearch, *, target: str | None
+) -> list[Dependency]:
+    """For each column at most one determinant: an earlier one that it determines too, else the one of fewest values."""
+    by_name = {str(column["name"]): column for column in columns}
+    modelled = [name for name, column in by_name.items() if column["kind"] not in _NOT_MODELLED]
+    # Of columns that determine each other the target comes first: no rule computes it.
+    order = {name: place for place, name in enumerate(sorted(modelled, key=lambda name: name != target))}
+    known = {
+        (one.determinant, one.dependent): one
+        for one in search.dependencies()
+        if one.determinant in order
+        and one.dependent in order
+        and _is_supported(one, facts[one.determinant])
+        and (by_name[one.determinant]["kind"] != "numeric" or _is_in_runs(one.images))
+    }
+    found = []
+    for name in modelled:
+        tellers = [by for by, other in known if other == name]
+        mutual = [by for by in tellers if (name, by) in known]
+        earlier = [by for by in mutual if order[by] < order[name]]
+        others = [by for by in tellers if by not in mutual]
+        if earlier:
+            found.append(known[min(earlier, key=lambda by: order[by]), name])
+        elif others:
+            found.append(known[min(others, key=lambda by: (facts[by].distinct, order[by])), name])
+    return found
+
+
+def _is_copy(fact: Facts) -> bool:
+    """Whether enough rows say it, and enough of them another thing than most."""
+    most = max(fact.values.values(), default=0)
+    return fact.present >= _FEWEST_ROWS_OF_A_COPY and fact.present - most >= FEWEST_ROWS_OF_A_WORD
+
+
+def _is_supported(found: Dependency, fact: Facts) -> bool:
+    """Whether 95 % of the rows have a value of ten rows or more, and chance alone would hardly ever do it.
+
+    Chance: the values of the second column in any order, so that each of the first goes with one. There are at most as many laws as
+    maps of values to values.
+    """
+    counts = {text: count for text, count in fact.values.items() if text in found.images}
+    rows = sum(counts.values())
+    enough = {text: count for text, count in counts.items() if count >= FEWEST_ROWS_OF_A_WORD}
+    of_image: dict[str | None, int] = {}
+    for text, count in counts.items():
+        of_image[found.images[text]] = of_image.get(found.images[text], 0) + count
+    if sum(enough.values()) < _SHARE_SUPPORTED * rows or len({found.images[text] for text in enough}) <= 1:
+        return False
+    orders = lgamma(rows + 1) - sum(lgamma(count + 1) for count in of_image.values())
+    return len(counts) * log(len(of_image)) - orders < _LOG_CHANCE
+
+
+def _is_in_runs(images: Mapping[str, str | None]) -> bool:
+    """Whether the numbers that go with one value have no other number between them, as the ages of an age group.
+
+    Else a measurement determines other columns by chance of its digits: a price index the month in which it was computed.
+    """
+    numbers = sorted((float(text), image) for text, image in images.items() if is_number(text))
+    return len([image for image, _ in groupby(image for _, image in numbers)]) == len(
+        {image for _, image in numbers}
+    )
+
+
+def _rule(by: Column, column: Column, found: Dependency, fact: Facts) -> dict[str, Any] | None:
+    """The rule with a pair for each value of many rows; None where the columns have no values that a rule may name."""
+    if _speaks_of_learnt(by) or _speaks_of_learnt(column):
+        return None
+    frequent = [
+        [text, image] for text, image in found.images.items() if fact.values[text] >= FEWEST_ROWS_OF_A_WORD
+    ]
+    pairs = _in_ranges(_possible(frequent, by, column), by)
+    if len({str(image) for _, image in pairs}) <= 1:
+        return None
+    return {
+        "kind": "determines",
+        "columns": [found.determinant, found.dependent],
+        "pairs": pairs,
+        MARK: ["pairs"],
+    }
+
+
+def _speaks_of_learnt(column: Column) -> bool:
+    """Whether a rule cannot name values of a column: they are learnt, or neither listed nor on a grid."""
+    if column["kind"] == "numeric":
+        is_on_grid = column.get("type") == "integer" or "decimals" in column
+        return not is_on_grid or "learn" in {column.get("bins"), column.get("bounds")}
+    return column["kind"] not in {"categorical", "ordinal", "boolean"} or column.get("categories") == "learn"
+
+
+def _possible(pairs: Sequence[Sequence[Any]], by: Column, column: Column) -> list[list[Any]]:
+    """The pairs of values that both columns may have, each first one once."""
+    found: dict[object, list[Any]] = {}
+    for one, other in pairs:
+        first, second = _value(by, one), _value(column, other)
+        if first is not None and (second is not None or (other is None and column.get("null") == "category")):
+            found.setdefault(str(first), [first, second])
+    return list(found.values())
+
+
+def _value(column: Column, value: Any) -> Any:  # noqa: ANN401 - a value of a domain
+    """A text, or a value of a pair, as the column declares it; None if it may not have it."""
+    if isinstance(value, dict) and column["kind"] == "numeric" and "lower" in column:
+        low, high = max(value["from"], column["lower"]), min(value["to"], column["upper"])
+        return {"from": low, "to": high} if low < high else low if low == high else None
+    if isinstance(value, dict):
+        ends = [_value(column, end) for end in value.values()]
+        return value if column["kind"] in {"numeric", "ordinal"} and None not in ends else None
+    if value is None or column["kind"] == "boolean":
+        return value if value in {column.get("true", "true"), column.get("false", "false")} else None
+    if column["kind"] != "numeric":
+        listed = column["levels"] if column["kind"] == "ordinal" else column["categories"]
+        return str(value) if str(value) in listed else None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    number = int(number) if number.is_integer() else number
+    return (
+        number
+        if number in column.get("specials", ()) or column["lower"] <= number <= column["upper"]
+        else None
+    )
+
+
+def _in_ranges(pairs: list[list[Any]], by: Column) -> list[list[Any]]:
+    """Numbers in a row that go with one value, as a range."""
+    if by["kind"] != "numeric" or by.get("specials"):
+        return pairs
+    found: list[list[Any]] = []
+    for image, run in groupby(sorted(pairs, key=lambda pair: pair[0]), key=lambda pair: pair[1]):
+        values = [value for value, _ in run]
+        wide = len(values) >= _FEWEST_OF_A_RANGE
+        found += (
+            [[{"from": values[0], "to": values[-1]}, image]] if wide else [[value, image] for value in values]
+        )
+    return found
+
+
+def _on_copy(copy: Copy, words: FrameWords) -> str:
+    same = "Equal to" if copy.factor == 1 else f"{copy.factor:.10g} times"
+    line = words.copied(copy.name, copy.of, copy.factor)
+    return (
+        f"{same} {copy.of} in every row, so it is left out: it would take budget, and synthetic rows would contradict themselves. Add it to"
+        f" them afterwards (in {words.library}, {line}), or give its kind as 'keep'."
+    )
+
+
+def _on_dependency(found: Dependency, *, has_rule: bool, is_target: bool) -> str:
+    many = f"Determined by {found.determinant} in every row: each of its {len(found.images)} values goes with one of this column."
+    if is_target:
+        return (
+            f"WARNING: {many} If {found.determinant} is known only with the outcome, leave it out: who predicts the target from synthetic rows would"
+            " learn that alone."
+        )
+    if has_rule:
+        return f"{many} A rule is drafted, so that synthetic rows keep it; or leave one of the two out."
+    return (
+        f"{many} A rule cannot say so while values of either are learnt or have no list: leave one of the two out, and add it to"
+        " synthetic rows from your list."
+    )

@@ -1,0 +1,382 @@
+"""Looking at the owner's rows for a draft of their domain: what a file's columns hold, in constant memory."""
+
+import csv
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from understudy.drafts.date_forms import DateForms
+from understudy.errors import InputUnusable
+from understudy.table_files import opened
+
+_SIGNS = (
+    "",
+    "?",
+    "NA",
+    "N/A",
+    "n/a",
+    "N.A.",
+    "#N/A",
+    "<NA>",
+    "NULL",
+    "null",
+    "None",
+    "nan",
+    "NaN",
+    "-",
+    "--",
+    ".",
+    "k.A.",
+    "k. A.",
+    "Keine Angabe",
+)
+_MISSING = (
+    "unknown",
+    "missing",
+    "not available",
+    "not applicable",
+    "not known",
+    "not recorded",
+    "not specified",
+    "unspecified",
+    "unbekannt",
+    "keine angabe",
+    "inconnu",
+)
+NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
+"""Texts that mean "missing" in every column of a file."""
+ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
+"""Words, in lower case, that mean "missing" among numbers, and something else among words."""
+_CENSORED = re.compile(r"[<>≤≥]=?\s?[0-9]+([.,][0-9]+)?")
+_MOST_ODD = 3
+_MOST_SAMPLED = 1 << 16
+"""Distinct values of a column that are kept with their counts; beyond them every second one by a hash, then every fourth."""
+_DIGITS = 4
+"""Significant digits to which numbers are rounded for their distribution."""
+_FEWEST_STEPS = 1000
+"""Steps of that rounding that the numbers of a column span at least; those of fewer, such as degrees of one town, are not rounded."""
+MOST_DECIMALS = 4
+"""Digits after the point up to which numbers have decimals; more are measurements, not a format."""
+_UNWRITTEN = 99
+"""Stands for the decimals of numbers with an exponent."""
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """The dialect of a CSV file, and which parts of it were guessed."""
+
+    delimiter: str
+    header: bool
+    guessed: tuple[str, ...]
+    decimal_mark: str = "."
+
+
+def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tuple[Dialect, list[str]]:
+    """Delimiter, header and column names from the first lines.
+
+    Raises:
+        InputUnusable: The file is empty, or its header leaves a column without a name or names two alike.
+    """
+    with opened(path) as file:
+        lines = [
+            line for line in (file.readline(1 << 20).decode("utf-8-sig") for _ in range(20)) if line.strip()
+        ]
+    if not lines:
+        message = f"{path.name} is empty"
+        raise InputUnusable(message)
+    guessed = []
+    if delimiter is None:
+        guessed.append("delimiter")
+        delimiter = max(",;\t|", key=lambda sign: (median(line.count(sign) for line in lines), -ord(sign)))
+    first, *others = [[text.strip() for text in row] for row in csv.reader(lines, delimiter=delimiter)]
+    if header is None:
+        guessed.append("header")
+        numbers_below = any(is_number(text) for row in others for text in row)
+        # An index that was written along has no name.
+        named = first[1:] if first[0] == "" and all(is_number(row[0]) for row in others) else first
+        recurs = bool(others) and _same_words(first, others)
+        header = not any(is_number(text) or text in NULLS for text in named)
+        header = header and (not recurs or (numbers_below and len(set(named)) == len(named)))
+    if header and "" in first:
+        message = (
+            f"{path.name}: column {first.index('') + 1} has no name in the first line; name it, or leave it out, as"
+            " `to_csv(..., index=False)` of pandas does with its index"
+        )
+        raise InputUnusable(message)
+    if header:
+        try:
+            require_different(first)
+        except InputUnusable as error:
+            message = f"{path.name}: {error}; if the first line is a row, say so with --no-header"
+            raise InputUnusable(message) from None
+    names = first if header else [f"column{index}" for index in range(1, len(first) + 1)]
+    return Dialect(delimiter=delimiter, header=header, guessed=tuple(guessed)), names
+
+
+def require_different(names: Sequence[str]) -> None:
+    """Refuse columns of the same name. The message gives their places alone: a first line that was taken for a header may be a row.
+
+    Raises:
+        InputUnusable: Two columns have the same name.
+    """
+    places: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        if (earlier := places.setdefault(name, place)) < place:
+            message = f"columns {earlier} and {place} have the same name; rename one"
+            raise InputUnusable(message)
+
+
+def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """Whether intake reads values of a type, as some kind of column."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    unread = (
+        types.is_nested,
+        types.is_duration,
+        types.is_binary,
+        types.is_large_binary,
+        types.is_binary_view,
+        types.is_fixed_size_binary,
+    )
+    return not isinstance(kind, pa.BaseExtensionType) and not any(holds(kind) for holds in unread)
+
+
+def _same_words(first: list[str], others: list[list[str]]) -> bool:
+    return any(text in {row[index] for row in others if len(row) > index} for index, text in enumerate(first))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as Python writes one."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: list[int]) -> Iterator[Any]:
+    """Arrow batches of a file, every column of a CSV as text.
+
+    Args:
+        path: The file.
+        dialect: How a CSV file is written; None of Parquet.
+        names: Of the columns of a CSV file.
+        ragged: Takes the numbers of the rows, from 1 on, that have more or fewer fields than columns; they are left out.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+    from pyarrow import parquet
+
+    if dialect is None:
+        file = parquet.ParquetFile(path)
+        require_different(file.schema_arrow.names)
+        yield from file.iter_batches(1 << 16)
+        return
+
+    def leave_out(row: Any) -> str:  # noqa: ANN401 - pyarrow has no types
+        ragged.append(row.number)
+        return "skip"
+
+    with opened(path) as file:
+        yield from arrow_csv.open_csv(
+            pa.PythonFile(file, mode="r"),
+            read_options=arrow_csv.ReadOptions(
+                column_names=names, skip_rows=int(dialect.header), block_size=4 << 20, use_threads=False
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=leave_out
+            ),
+            convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        )
+
+
+def _decimals(value: float) -> int:
+    """The digits after the point of a number at twelve significant digits, which have no noise of floating point."""
+    text = f"{value:.12g}"
+    return _UNWRITTEN if "e" in text else len(text.partition(".")[2])
+
+
+@dataclass(slots=True)
+class Facts:
+    """Facts common to the rows of one column; nothing else of them is kept.
+
+    Attributes:
+        rows: Rows seen.
+        present: Rows whose value is not missing.
+        blanks: Whether a text has blanks around it.
+        readable: Whether intake reads values of the type.
+        null_texts: Texts found that mean "missing".
+        values: Counts of distinct values: of all, or of those whose hash ends in `thinned` zero bits.
+        thinned: How often `values` was halved.
+        numbers: Rows whose value is a number.
+        odd: Counts of words that are no numbers; None where there are too many for a column of numbers.
+        lower: Smallest number.
+        upper: Largest number.
+        decimals: Most digits after the point, without the noise of floating point: 6.699999999999999 has one.
+        whole: Whether all numbers are whole.
+        zero_led: Whether a number begins with a needless zero, as codes do.
+        rounded: Counts of numbers, rounded to four significant digits.
+        dates: What the values are as dates or times.
+        owned: Of some rows of a column of numbers, the numbers and whose they are; None if each row is a privacy unit.
+        units: Number of privacy units of the table.
+    """
+
+    rows: int = 0
+    present: int = 0
+    blanks: bool = False
+    readable: bool = True
+    null_texts: set[str] = field(default_factory=set)
+    values: Counter[str] = field(default_factory=Counter)
+    thinned: int = 0
+    numbers: int = 0
+    odd: Counter[str] | None = field(default_factory=Counter)
+    lower: float = math.inf
+    upper: float = -math.inf
+    decimals: int = 0
+    whole: bool = True
+    zero_led: bool = False
+    rounded: Counter[float] = field(default_factory=Counter)
+    dates: DateForms = field(default_factory=DateForms)
+    owned: tuple[Any, Any] | None = None
+    units: int = 0
+    _unrounded: Counter[float] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def spread(self) -> Counter[float]:
+        """Counts of numbers: rounded ones, or the kept ones as they are if they lie so close together that rounding would merge them."""
+        far = max(abs(self.lower), abs(self.upper))
+        if not self.rounded or self.lower == self.upper or not math.isfinite(far):
+            return self.rounded
+        if self.upper - self.lower >= _FEWEST_STEPS * 10.0 ** (math.floor(math.log10(far)) + 1 - _DIGITS):
+            return self.rounded
+        if self._unrounded is None:
+            self._unrounded = Counter[float]()
+            for text, count in self.values.items():
+                if text not in (self.odd or ()):
+                    self._unrounded[float(text)] += count
+        return self._unrounded
+
+    def ends_of_units(self, without: Sequence[float]) -> tuple[Counter[float], Counter[float]] | None:
+        """Counts of the smallest and of the largest number of each privacy unit; None if each row is a unit."""
+        import numpy as np
+
+        if self.owned is None:
+            return None
+        numbers, owners = self.owned
+        known = ~np.isnan(numbers) & ~np.isin(numbers, without)
+        numbers, owners = numbers[known], owners[known]
+        order = np.lexsort((numbers, owners))
+        numbers, owners = numbers[order], owners[order]
+        is_last = np.append(owners[1:] != owners[:-1], True)[: len(owners)]
+        is_first = np.roll(is_last, 1)
+        return Counter(numbers[is_first].tolist()), Counter(numbers[is_last].tolist())
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct values, estimated within about one percent beyond 65,536."""
+        return len(self.values) << self.thinned
+
+    @property
+    def unique(self) -> bool:
+        """Whether every value differs, as far as the kept ones tell."""
+        return self.present > 0 and max(self.values.values(), default=0) == 1
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all values are numbers, but for words that mean "missing" among numbers, or a limit of what was measured."""
+        return (
+            self.numbers > 0
+            and self.odd is not None
+            and all(word.lower() in ODD or word in self.censored for word in self.odd)
+        )
+
+    @property
+    def censored(self) -> Counter[str]:
+        """Counts of words such as "<0.5" among numbers: below or above what was measured."""
+        odd = self.odd or Counter[str]()
+        return Counter({word: count for word, count in odd.items() if _CENSORED.fullmatch(word) is not None})
+
+    def look(self, values: Any) -> None:  # noqa: ANN401 (an Arrow array; pyarrow is imported lazily)
+        """Take in the next values."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        self.rows += len(values)
+        self._unrounded = None
+        kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+        if not is_readable(kind):
+            self.readable = False
+            return
+        if pa.types.is_dictionary(values.type):
+            # Categories of polars are views of text, for which Arrow has no other way out of a dictionary.
+            values = values.dictionary.cast(pa.string()).take(values.indices)
+        texts = values.cast(pa.string())
+        bare = pc.utf8_trim_whitespace(texts)
+        self.blanks |= bool(pc.any(pc.not_equal(texts, bare)).as_py())
+        null = pc.is_in(bare, value_set=pa.array(NULLS))
+        self.null_texts |= set(pc.unique(bare.filter(null)).to_pylist())
+        bare = bare.filter(pc.and_(pc.invert(null), pc.is_valid(bare)))
+        self.present += len(bare)
+        if len(bare):
+            self._count(bare)
+            self._measure(bare)
+            self.dates.look(bare)
+
+    def _count(self, bare: Any) -> None:  # noqa: ANN401
+        import pyarrow.compute as pc
+
+        found = pc.value_counts(bare)
+        for text, count in zip(
+            *(found.field(name).to_pylist() for name in ("values", "counts")), strict=True
+        ):
+            if self._kept(text):
+                self.values[text] += count
+        while len(self.values) > _MOST_SAMPLED:
+            self.thinned += 1
+            self.values = Counter({text: count for text, count in self.values.items() if self._kept(text)})
+
+    def _kept(self, text: str) -> bool:
+        return self.thinned == 0 or zlib.crc32(text.encode()) >> (32 - self.thinned) == 0
+
+    def _measure(self, bare: Any) -> None:  # noqa: ANN401
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.odd is None:
+            return
+        numbers = pc.match_substring_regex(bare, _NUMBER)
+        for item in pc.value_counts(bare.filter(pc.invert(numbers))).to_pylist():
+            self.odd[item["values"]] += item["counts"]
+        if len(self.odd) > _MOST_ODD:
+            self.odd = None
+            return
+        bare = bare.filter(numbers)
+        if len(bare) == 0:
+            return
+        self.numbers += len(bare)
+        numbers = pc.cast(bare, pa.float64())
+        ends = pc.min_max(numbers).as_py()
+        self.lower, self.upper = min(self.lower, ends["min"]), max(self.upper, ends["max"])
+        self.whole &= bool(pc.all(pc.equal(numbers, pc.floor(numbers))).as_py())
+        self.zero_led |= bool(pc.any(pc.match_substring_regex(bare, "^0[0-9]")).as_py())
+        digits = pc.utf8_length(pc.struct_field(pc.extract_regex(bare, r"\.(?P<digits>[0-9]*)"), "digits"))
+        are_long = pc.fill_null(pc.greater(digits, MOST_DECIMALS), fill_value=False)
+        exponents = bool(pc.any(pc.match_substring_regex(bare, "[eE]")).as_py())
+        few = pc.max(digits.filter(pc.invert(are_long))).as_py() or 0
+        self.decimals = max(self.decimals, few, _UNWRITTEN if exponents else 0)
+        for value in np.unique(np.asarray(numbers.filter(are_long))).tolist():
+            if self.decimals > MOST_DECIMALS:
+                break
+            self.decimals = max(self.decimals, _decimals(value))
+        found, counts = np.unique(np.asarray(numbers), return_counts=True)
+        for value, count in zip(found.tolist(), counts.tolist(), strict=True):
+            self.rounded[float(f"{value:.{_DIGITS}g}")] += count

@@ -1,0 +1,148 @@
+"""What the types of a frame say beyond its values: an order of levels, days without times, zones, and numbers that are not finite.
+
+A file of text has no types, so these rules are for frames alone. They look at types, which the owner's code gives, and at values only where a note says so.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from understudy.drafts.categories import NOTE
+from understudy.drafts.facts import NULLS, is_readable
+from understudy.table_files import MARK
+
+_DAY_SECONDS: Final = 86400
+_MOST_LEVELS: Final = 200
+_FEWEST_LEVELS: Final = 2
+_NOT_MODELLED: Final = frozenset({"ignored", "unit"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameTypes:
+    """What the types of a frame say.
+
+    Attributes:
+        orders: levels of the columns whose type orders them.
+        zones: zone of the columns of times that have one.
+        infinite: columns of numbers with values that are not finite.
+    """
+
+    orders: dict[str, list[str]] = field(default_factory=dict)
+    zones: dict[str, str] = field(default_factory=dict)
+    infinite: set[str] = field(default_factory=set)
+
+
+def plain_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
+    """Times of the day as text without needless fractions, such as 08:30:00, each by itself; other values as they are.
+
+    Args:
+        values: an Arrow array, or a chunked one.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_time(values.type):
+        return values
+    return pc.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")
+
+
+def wall_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
+    """Times of a zone as its clocks show them, without the zone, each by itself; other values as they are.
+
+    Args:
+        values: an Arrow array, or a chunked one.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    has_zone = pa.types.is_timestamp(values.type) and values.type.tz is not None
+    return pc.local_timestamp(values) if has_zone else values
+
+
+def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow table, which has no type
+    """Return a table in the types that a draft reads, and what its types say.
+
+    Args:
+        table: an Arrow table.
+
+    Returns:
+        The table with times of a zone as that zone's clocks show them, midnights as dates, times of the day as text and infinite numbers missing.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = FrameTypes()
+    for place, name in enumerate(table.column_names):
+        values, kind = table.column(name), table.schema.field(place).type
+        if pa.types.is_dictionary(kind) and kind.ordered:
+            if (levels := _levels(values)) is not None:
+                found.orders[name] = levels
+        elif pa.types.is_timestamp(kind) and kind.tz is not None:
+            found.zones[name] = kind.tz
+            values = wall_times(values)
+        elif pa.types.is_time(kind):
+            values = plain_times(values)
+        elif pa.types.is_floating(kind) and pc.any(pc.is_inf(values)).as_py():
+            found.infinite.add(name)
+            values = pc.if_else(pc.is_inf(values), pa.scalar(None, kind), values)
+        if pa.types.is_timestamp(values.type) and _are_days(values):
+            values = values.cast(pa.date32(), safe=False)
+        if values is not table.column(name):
+            table = table.set_column(place, name, values)
+    return table, found
+
+
+def _levels(values: Any) -> list[str] | None:  # noqa: ANN401
+    """The levels of a type that orders them, but for words that mean "missing"; None where there are too few or too many."""
+    import pyarrow as pa
+
+    if values.num_chunks == 0 or not is_readable(values.type.value_type):
+        return None
+    words = values.chunk(0).dictionary.cast(pa.string()).to_pylist()
+    levels = [word for word in words if word is not None and word.strip() not in NULLS]
+    fits = _FEWEST_LEVELS <= len(levels) <= _MOST_LEVELS and len({word.strip() for word in levels}) == len(
+        levels
+    )
+    return levels if fits else None
+
+
+def _are_days(values: Any) -> bool:  # noqa: ANN401
+    """Whether all times are midnights, as days are in libraries that have no other type for them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    seconds = values.cast(pa.timestamp("s"), safe=False)
+    is_whole = pc.equal(seconds.cast(values.type), values)
+    midnight = pc.equal(pc.floor_temporal(seconds, unit="day"), seconds)
+    return values.null_count < len(values) and bool(pc.all(pc.and_(is_whole, midnight)).as_py())
+
+
+def levels_of(types: FrameTypes, name: str) -> dict[str, Any] | None:
+    """The kind of a column whose type orders its levels; None for another one."""
+    levels = types.orders.get(name)
+    return (
+        None
+        if levels is None
+        else {"kind": "ordinal", "levels": levels, NOTE: "Levels in the order of the column's type."}
+    )
+
+
+def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None:
+    """Add to the notes of columns whose clock their times are of, and that infinite numbers are missing.
+
+    Args:
+        columns: of the draft; changed.
+        types: of the frame.
+    """
+    for column in columns:
+        name = column["name"]
+        if column["kind"] in _NOT_MODELLED:
+            continue
+        if (zone := types.zones.get(name)) is not None:
+            column[NOTE] = (
+                f"{column[NOTE]} Its times have the zone {zone}: they are declared as its clocks show them, and synthetic rows have that zone again."
+            )
+        if name in types.infinite:
+            key = "infinite" if column["kind"] == "numeric" else "unknown"
+            column |= {key: "null"}
+            column[MARK] = [*column.get(MARK, ()), key]
+            column[NOTE] = f"{column[NOTE]} Some values are not a finite number (inf): they count as missing."

@@ -1,0 +1,194 @@
+"""What a person knows and a draft cannot, and what they should not miss in it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
+from understudy.drafts.categories import NOTE
+from understudy.drafts.dependencies import ELSE, RULES
+from understudy.drafts.facts import Facts
+from understudy.drafts.words import names_free_text
+from understudy.errors import InputUnusable
+from understudy.near_names import suggestion
+from understudy.table_files import MARK
+
+NUMBERS_LEFT_OUT: Final = "Numbers that are written as text are left out of every release"
+"""How the note of such a column begins."""
+WARNINGS: Final = "_warnings"
+"""Key of a draft under which it has warnings of the whole table."""
+
+
+def few_rows(rows: int, *, of: str) -> list[str]:
+    """Warn that a draft of few rows shows single ones, in one line or none.
+
+    Args:
+        rows: How many there are, or units.
+        of: What was counted.
+    """
+    if rows >= FEWEST_ROWS_OF_A_DRAFT:
+        return []
+    message = (
+        f"WARNING: there are {rows} {of}. Below {FEWEST_ROWS_OF_A_DRAFT} a word of a single row is drafted, and bounds lie at the"
+        " outermost rows: words, bounds and special values of the draft are those rows' own, and a release would show them. Declare"
+        " what everybody knows to be possible instead."
+    )
+    return [message]
+
+
+def warnings_of(document: Mapping[str, Any]) -> list[str]:
+    """Say whether there are too few rows to draft from, and which columns of numbers no release will have, a line for each.
+
+    Args:
+        document: A draft with its notes.
+    """
+    lost = [
+        str(column["name"])
+        for column in document["columns"]
+        if str(column.get(NOTE, "")).startswith(NUMBERS_LEFT_OUT)
+    ]
+    said = [str(line) for line in document.get(WARNINGS) or ()]
+    if lost:
+        said.append(f"WARNING: {', '.join(lost)}: numbers that no release will have. See there what to do.")
+    return said
+
+
+def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
+    """Say which functional dependencies and sums a draft proposes as rules, in one line or none.
+
+    Args:
+        document: A draft.
+        answer: How its rules are dropped.
+    """
+    named = [
+        f"{' + '.join(rule['parts'])} = {rule['total']}"
+        if rule.get("kind") == "sum"
+        else " determines ".join(rule["columns"])
+        for rule in document.get(RULES) or ()
+        if rule.get("kind") in {"determines", "sum"} and MARK in rule
+    ]
+    if not named:
+        return []
+    return [f"Drafted rules, which every synthetic row keeps: {', '.join(named)}. To drop them: {answer}."]
+
+
+def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
+    """Ask which of several dates or times comes first, in one line or none.
+
+    Args:
+        document: A draft, or a confirmed domain.
+        answer: How it is written.
+    """
+    names = [
+        column["name"]
+        for column in document.get("columns", ())
+        if column["kind"] in {"date", "datetime"} and "difference" not in column
+    ]
+    has_order = any(rule.get("kind") == "at_most" for rule in document.get("rules") or ())
+    if len(names) < 2 or has_order:  # noqa: PLR2004 - an order takes two
+        return []
+    named = f"If one of {', '.join(names)} is never after another"
+    near = (
+        "If one is always shortly after another, such as a discharge, declare its 'difference' instead (docs/domain.md#kinds-of-columns): of the"
+        " distance of dates that share a bin an order keeps the mean alone"
+    )
+    return [
+        f"{named}, declare it, or synthetic rows mix their order: {answer} (docs/domain.md#rules-between-columns). {near}."
+    ]
+
+
+def declare_orders(document: dict[str, Any], orders: Sequence[str]) -> None:
+    """Add the rules that columns are in an order.
+
+    Args:
+        document: A draft, or a confirmed domain; it is changed.
+        orders: Each the names of columns, from the smallest on, with commas between.
+
+    Raises:
+        InputUnusable: There is no such column, or fewer than two.
+    """
+    kinds = {str(column["name"]): str(column["kind"]) for column in document.get("columns", ())}
+    for order in orders:
+        names = [name.strip() for name in order.split(",")]
+        if len(names) < 2:  # noqa: PLR2004 - an order takes two
+            message = "--in-order takes the names of columns, such as admitted,discharged"
+            raise InputUnusable(message)
+        for name in names:
+            if name not in kinds:
+                message = f"--in-order: there is no column {name!r}{suggestion(name, list(kinds))}"
+                raise InputUnusable(message)
+        found = {kinds[name] for name in names}
+        if found != {"numeric"} and not found <= {"date", "datetime"}:
+            told = ", ".join(f"{name} is {kinds[name]}" for name in names)
+            message = f"--in-order takes numbers, or dates and times: {told}"
+            raise InputUnusable(message)
+        rules = document.setdefault("rules", [])
+        for pair in pairwise(names):
+            rule = {"kind": "at_most", "columns": list(pair)}
+            if rule not in rules:
+                rules.append(rule)
+
+
+_CONSTANT: Final = (
+    "Every row has the same value, so it is left out: it would take budget and tell nothing. Add it to synthetic rows afterwards, or"
+    " give its kind as 'keep'."
+)
+_FREE_TEXT: Final = (
+    "Called like free text, and several words long: a sentence may be about one person, and must not become public. If its words are a"
+    " list that everybody knows, give its kind as 'keep'."
+)
+_FEWEST_ROWS: Final = 20
+_WORDS_OF_A_SENTENCE: Final = 3
+_NOT_MODELLED: Final = frozenset({"ignored", "unit"})
+
+
+def leave_constants_and_free_text_out(
+    columns: Sequence[dict[str, Any]], facts: Mapping[str, Facts], *, target: str | None
+) -> None:
+    """Draft constants and free text as ignored; the target stays.
+
+    Args:
+        columns: Of the draft; changed.
+        facts: What their rows hold.
+        target: Name of the column to be predicted.
+    """
+    for column in columns:
+        name, fact = str(column["name"]), facts[str(column["name"])]
+        if column["kind"] in _NOT_MODELLED or name == target:
+            continue
+        if _is_constant(fact):
+            note = _CONSTANT
+        elif column["kind"] == "categorical" and names_free_text(name) and _are_sentences(fact):
+            note = _FREE_TEXT
+        else:
+            continue
+        otherwise = {key: value for key, value in column.items() if key != "name"}
+        column.clear()
+        column |= {"name": name, "kind": "ignored", NOTE: note, MARK: ["name", "kind"], ELSE: otherwise}
+
+
+def _is_constant(fact: Facts) -> bool:
+    return fact.rows >= _FEWEST_ROWS and fact.present == fact.rows and fact.distinct == 1
+
+
+def _are_sentences(fact: Facts) -> bool:
+    """Whether most texts have several words."""
+    long = sum(count for text, count in fact.values.items() if len(text.split()) >= _WORDS_OF_A_SENTENCE)
+    return 2 * long > sum(fact.values.values())
+
+
+def say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
+    """Add to the note of a column which of its words are taken as missing; an empty text goes without saying.
+
+    Args:
+        column: Of the draft; changed.
+        fact: What its rows hold.
+    """
+    if column["kind"] in _NOT_MODELLED:
+        return
+    among_numbers = set(fact.odd or ()) - set(fact.censored) if fact.numeric else set()
+    found = sorted((fact.null_texts | among_numbers) - {""})
+    if found:
+        listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in found)
+        column[NOTE] = f"{column[NOTE]} Taken as missing: {listed}."

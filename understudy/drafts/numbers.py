@@ -1,0 +1,400 @@
+"""What the whole numbers of a column mean in a draft: amounts, codes, times of the clock, or values of a natural scale.
+
+Public rules from names and from the shape of the values, the same for every table. They decide what a draft proposes; a person
+decides what is declared.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import floor
+from typing import Any, Final
+
+from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, TOLERATED_TAIL, Cost
+from understudy.drafts.bounds import (
+    Bounds,
+    choose_bounds,
+    few_values,
+    limits,
+    outermost,
+    special_values,
+)
+from understudy.drafts.facts import MOST_DECIMALS, Facts
+from understudy.drafts.words import (
+    code_book,
+    code_form,
+    names_amount,
+    names_clock,
+    names_codes,
+    names_quantity,
+    names_span_of_time,
+    natural_scale,
+)
+
+MOST_INTEGER_CODES: Final = 60
+LARGEST: Final = 2.0**52
+"""Largest number in units of the last decimal: half of what a domain may declare, because bounds are rounded up."""
+NATURAL_BOUNDS: Final = "Bounds are those of the scale that the name says, whatever the rows hold."
+"""How the note of a column of a natural scale begins."""
+FEWEST_ROWS_OF_A_WORD: Final = 10
+"""Rows below which a word, or one of few numbers, is left out of a draft."""
+_FEW_INTEGERS, _THREE = 2, 3
+_ROWS_A_CODE = 5
+_ROUNDING = 1e-6
+_SPARSE = 1000
+_LONG_CODE = 1e8
+
+_MOST_UNNAMED_CODES = 20
+_LARGEST_UNNAMED_CODE = 99
+_FEWEST_ROWS_OF_UNNAMED_CODES = 200
+_NO_ANSWER: Final = frozenset({66, 77, 88, 96, 97, 98, 99, 666, 777, 888, 996, 997, 998, 999})
+_MOST_ANSWERS = 11
+_FEWEST_NO_ANSWERS = 2
+_VALLEY = 1 / 3
+_SHARE_OF_A_PEAK = 0.02
+_MOST_FEW_CODES = 10
+_ROUND = 5
+_FEWEST_HOLES = 3
+_FEWEST_ROWS_BESIDE_A_HOLE = 10
+
+_FEWEST_CATALOGUED = 50
+_ROWS_A_CATALOGUED_CODE = 20
+_MOST_SINGLE = 0.1
+_MOST_OF_A_CATALOGUE = 0.1
+_SHARE_ON_THE_GRID = 0.9
+_FEWEST_FALLING_GAPS = 0.1
+_SPIKE = 0.5
+
+_MIDNIGHT, _LAST_MINUTE = 2400.0, 2359
+_MINUTES = 60
+_FEWEST_HOURS, _FEWEST_MINUTES, _FEWEST_TIMES = 4, 10, 20
+_CLOCK_EDGES: Final = (
+    *(edge for hour in range(0, 2300, 100) for edge in (hour, hour + 60)),
+    2300,
+    _LAST_MINUTE,
+)
+
+
+def numbers(name: str, fact: Facts) -> dict[str, Any]:
+    """Draft a column of numbers.
+
+    Args:
+        name: Of the column.
+        fact: What its rows hold.
+
+    Returns:
+        Kind, type, bounds and bins, and a note.
+    """
+    inside, beyond = special_values(_exact(fact), fact.spread)
+    if _is_clock(name, fact, beyond):
+        return _clock(fact, beyond)
+    decimals = fact.decimals if not fact.whole and fact.decimals <= MOST_DECIMALS else None
+    if decimals is not None and max(-fact.lower, fact.upper) * 10**decimals > LARGEST:
+        decimals = None
+    unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
+    fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
+    few = few_values(_exact(fact), fact.spread, unit=unit, fewest=fewest, beyond=beyond)
+    found = choose_bounds(
+        fact.spread,
+        unit=unit,
+        of_units=outermost(fact.units) or fact.ends_of_units(without=beyond),
+        exact=None if few else _exact(fact),
+        inside=few or tuple(sorted({*inside, *limits(_exact(fact), fact.spread, beyond)})),
+        beyond=beyond,
+        natural=natural_scale(name),
+    )
+    column: dict[str, Any] = {
+        "kind": "numeric",
+        "type": "integer" if fact.whole else "real",
+        "lower": _plain(found.lower),
+        "upper": _plain(found.upper),
+    }
+    if decimals is not None:
+        column["decimals"] = decimals
+    if found.specials:
+        column["specials"] = [_plain(value) for value in found.specials]
+    if few:
+        if unit is not None and floor((found.upper - found.lower) / unit + _ROUNDING) < len(found.specials):
+            # A domain needs a value that has no code of its own.
+            column["upper"] = _plain(round(max(found.specials) + unit, decimals or 0))
+        return column | {
+            "bins": 1,
+            "_note": "Few values, each with a code of its own; any other number shares one bin.",
+        }
+    column |= {"log": {"spacing": "log"}, "learn": {"bins": "learn"}}.get(found.bins, {})
+    return column | {"_note": bounds_note(found)}
+
+
+def bounds_note(found: Bounds) -> str:
+    """What bounds, bins and special values cost by simulation, in a few sentences."""
+    notes = []
+    if found.is_natural:
+        notes.append(NATURAL_BOUNDS)
+    if found.cost.clamped > 0:
+        beyond = " Those lie far beyond the rest, as typing errors do." if found.is_narrowed else ""
+        notes.append(
+            f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound.{beyond}"
+        )
+    if found.heaped:
+        notes.append(
+            f"{len(found.heaped)} values that {100 * found.share_heaped:.0f} % of the rows have would be lost in bins: they have codes of their own, and become"
+            " public."
+        )
+    if len(found.specials) > len(found.heaped):
+        notes.append(
+            "Values that many rows share, or that stand for something else, have codes of their own."
+        )
+    even = found.even or found.cost
+    match found.bins:
+        case "log":
+            notes.append("Bins of equal ratio, because most values are small.")
+        case "learn" if even.shift > TOLERATED_SHIFT:
+            notes.append(
+                f"Bins are learnt with noise: even ones would move a quartile by {100 * even.shift:.0f} % of the distance between its neighbours."
+            )
+        case "learn":
+            notes.append("Bins are learnt with noise, because even ones lose the ends.")
+        case _ if found.cost.shift > TOLERATED_SHIFT:
+            notes.append(
+                f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
+            )
+    if found.even is not None and (found.bins != "linear" or found.heaped or not found.even.is_tolerated):
+        notes.append(_on_ends(found, found.even))
+    return " ".join(notes) or "Bounds hold all rows, rounded; even bins keep the quartiles."
+
+
+def _on_ends(found: Bounds, even: Cost) -> str:
+    """Where the ends of the values come out: of the rows, by what is drafted, and by even bins where these are not drafted."""
+    real, made = (
+        ", ".join(f"{end:.4g}" for end in ends) for ends in (found.cost.ends, found.cost.drawn_ends)
+    )
+    instead = ""
+    if found.bins != "linear":
+        instead = f", with even bins {', '.join(f'{end:.4g}' for end in even.drawn_ends)}"
+    warning = (
+        ""
+        if found.cost.tail <= 2 * TOLERATED_TAIL or found.bins == "learn"
+        else "WARNING: declare edges or narrower bounds. "
+    )
+    rest = " of the other rows" if found.specials else " of the rows"
+    return f"{warning}5, 95 and 99 %{rest} lie below {real}; simulated rows below {made}{instead}."
+
+
+def censored_note(fact: Facts) -> str:
+    """What becomes of values below or above a detection limit; empty where there are none."""
+    if not (censored := fact.censored):
+        return ""
+    share = 100 * sum(censored.values()) / fact.present
+    return (
+        f"{', '.join(sorted(censored))} ({share:.2g} % of the values) count as missing: to keep that they lie beyond what was measured, write a number for "
+        "them beforehand, such as half the limit."
+    )
+
+
+def are_codes(name: str, fact: Facts) -> bool:
+    """Whether numbers are codes: a public form under its name, zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
+    has_form = code_form(name, fact.values) is not None
+    # Programs that know no missing whole number write 7.0 where a column has one.
+    has_point = fact.decimals > (fact.present < fact.rows)
+    if has_form or not fact.whole or has_point:
+        return has_form
+    if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS:
+        return True
+    sparse = fact.upper - fact.lower > _SPARSE * fact.distinct and fact.present > _ROWS_A_CODE * fact.distinct
+    if names_codes(name):
+        return (
+            len(fact.spread) <= MOST_INTEGER_CODES
+            or sparse
+            or code_book(name, fact.values) is not None
+            or _are_of_a_catalogue(fact)
+        )
+    # Few values far apart may also be amounts with a sentinel, so those without a name must be long.
+    if sparse and fact.upper >= _LONG_CODE:
+        return True
+    if names_quantity(name) or any(
+        low <= fact.lower and fact.upper <= high for low, high in natural_scale(name)
+    ):
+        return False
+    return _are_spread_like_codes(name, fact)
+
+
+def _are_spread_like_codes(name: str, fact: Facts) -> bool:
+    """Whether numbers have a shape that no quantity has; of what is called an amount, whether they are three codes."""
+    amount = names_amount(name)
+    _, beyond = special_values(_exact(fact), fact.spread)
+    spread = {value: count for value, count in fact.spread.items() if value not in beyond}
+    return _are_three(spread) or (
+        not amount
+        and (
+            _are_answers_and_refusals(fact.spread)
+            or (not names_span_of_time(name) and _are_few_off_a_grid(fact))
+            or _have_valleys(spread)
+            or _are_numbered_with_holes(spread)
+            or _are_of_a_catalogue(fact)
+        )
+    )
+
+
+def _are_three(spread: Mapping[float, int]) -> bool:
+    """Whether numbers are three in a row from 0 or 1 on, in enough rows."""
+    values = sorted(spread)
+    return (
+        len(values) == _THREE
+        and values[0] in {0.0, 1.0}
+        and values[-1] - values[0] == _FEW_INTEGERS
+        and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
+    )
+
+
+def _are_answers_and_refusals(spread: Mapping[float, int]) -> bool:
+    """Whether numbers are a few in a row from 0 or 1 on, then only those that surveys write for "refused" or "unknown", such as 97, 98 and 99.
+
+    However few rows refuse. A single such number is a special value beside the bounds, so that the others stay a quantity.
+    """
+    refusals = spread.keys() & _NO_ANSWER
+    answers = sorted(spread.keys() - _NO_ANSWER)
+    return (
+        len(refusals) >= _FEWEST_NO_ANSWERS
+        and 2 <= len(answers) <= _MOST_ANSWERS  # noqa: PLR2004
+        and answers[0] in {0.0, 1.0}
+        and answers[-1] - answers[0] == len(answers) - 1
+        and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
+    )
+
+
+def _are_few_off_a_grid(fact: Facts) -> bool:
+    """Whether numbers are few, far apart and neither mostly rounded nor in even steps or ratios, such as 101, 104, 207 and 310.
+
+    As numbers each would have a code of its own, and synthetic rows would also hold codes between them that nobody has.
+    """
+    exact = _exact(fact)
+    values = sorted(exact)
+    if (
+        not _THREE <= len(values) <= _MOST_FEW_CODES
+        or values[0] < 0
+        or values[-1] - values[0] < BINS
+        or sum(exact.values()) < _FEWEST_ROWS_OF_UNNAMED_CODES
+        or min(exact.values()) < FEWEST_ROWS_OF_A_WORD
+    ):
+        return False
+    ordinary = [value for value in values if value not in _NO_ANSWER]
+    gaps = {high - low for low, high in pairwise(ordinary)}
+    ratios = {round(high / low, 6) for low, high in pairwise(ordinary) if low > 0}
+    is_rounded = 2 * sum(value % _ROUND == 0 for value in values) > len(values)
+    return len(ordinary) >= _THREE and not is_rounded and len(gaps) > 1 and len(ratios) > 1
+
+
+def _have_valleys(spread: Mapping[float, int]) -> bool:
+    """Whether few small numbers are spread as codes are: peaks with a deep valley or a hole between them.
+
+    Counts of things fall off, and levels of a scale rise and fall once. The codes of a survey are numbered in no such order.
+    """
+    values = sorted(spread)
+    rows = sum(spread.values())
+    if (
+        len(values) > _MOST_UNNAMED_CODES
+        or values[0] not in {0.0, 1.0}
+        or values[-1] > _LARGEST_UNNAMED_CODE
+        or rows < _FEWEST_ROWS_OF_UNNAMED_CODES
+    ):
+        return False
+    even = len({high - low for low, high in pairwise(values)}) == 1
+    places = values if even else range(int(values[0]), int(values[-1]) + 1)
+    counts = [spread.get(float(value), 0) for value in places]
+    for place in range(1, len(counts) - 1):
+        peak = min(max(counts[:place]), max(counts[place + 1 :]))
+        if peak >= _SHARE_OF_A_PEAK * rows and counts[place] < _VALLEY * peak:
+            return True
+    return False
+
+
+def _are_numbered_with_holes(spread: Mapping[float, int]) -> bool:
+    """Whether some 20 to 60 numbers up to 99 leave out single ones between numbers of many rows, as the codes of states do.
+
+    Fewer numbers may be years of schooling, whose odd ones are rare; a quantity that people round has heaps, but not on both sides.
+    """
+    values = sorted(spread)
+    if (
+        not _MOST_UNNAMED_CODES < len(values) <= MOST_INTEGER_CODES
+        or values[0] < 0
+        or values[-1] > _LARGEST_UNNAMED_CODE
+        or sum(spread.values()) < _FEWEST_ROWS_OF_UNNAMED_CODES
+    ):
+        return False
+    holes = [
+        low
+        for low, high in pairwise(values)
+        if high - low == 2 and min(spread[low], spread[high]) >= _FEWEST_ROWS_BESIDE_A_HOLE  # noqa: PLR2004
+    ]
+    return len(holes) >= _FEWEST_HOLES
+
+
+def _are_of_a_catalogue(fact: Facts) -> bool:
+    """Whether numbers far apart stand in many rows each, as the codes of industries and counties do.
+
+    A quantity has values in few rows between its round ones; rounded ones fill their grid; distances between the squares
+    of whole numbers only grow.
+    """
+    exact = _exact(fact)
+    values = sorted(exact)
+    rows = sum(exact.values())
+    singles = sum(count == 1 for count in exact.values())
+    if (
+        len(values) < _FEWEST_CATALOGUED
+        or values[0] < 0
+        or rows < _ROWS_A_CATALOGUED_CODE * len(values)
+        or singles > _MOST_SINGLE * len(values)
+        or max(exact.values()) > _SPIKE * rows
+    ):
+        return False
+    # The outer twentieths of the distinct values may be rare ones of any quantity.
+    edge = len(values) // 20
+    core = values[edge : len(values) - edge]
+    within = sum(exact[value] for value in core)
+    grid = next(
+        step
+        for step in (10_000, 5_000, 1_000, 500, 100, 50, 10, 5, 2, 1)
+        if sum(exact[value] for value in core if value % step == 0) >= _SHARE_ON_THE_GRID * within
+    )
+    if len(core) > _MOST_OF_A_CATALOGUE * ((core[-1] - core[0]) / grid + 1):
+        return False
+    gaps = [high - low for low, high in pairwise(core)]
+    falling = sum(after < before for before, after in pairwise(gaps))
+    return falling >= _FEWEST_FALLING_GAPS * len(gaps)
+
+
+def _is_clock(name: str, fact: Facts, beyond: tuple[float, ...]) -> bool:
+    """Whether whole numbers are hours and minutes, such as 1745: the last two digits of each are below 60, as by chance in six of ten numbers."""
+    times = [value for value in fact.spread if value not in beyond]
+    if not fact.whole or fact.decimals or not times or min(times) < 0 or max(times) > _MIDNIGHT:
+        return False
+    if any(value % 100 >= _MINUTES for value in times):
+        return False
+    hours, minutes = {value // 100 for value in times}, {value % 100 for value in times}
+    if names_clock(name):
+        return len(hours) >= _FEWEST_HOURS and len(minutes) > 1
+    after_one = sum(value >= 100 for value in times)  # noqa: PLR2004 - 0100 is one o'clock
+    return len(hours) >= _FEWEST_HOURS and len(minutes) >= _FEWEST_MINUTES and after_one >= _FEWEST_TIMES
+
+
+def _clock(fact: Facts, beyond: tuple[float, ...]) -> dict[str, Any]:
+    specials = sorted({*beyond, *({_MIDNIGHT} & set(fact.spread))})
+    return {
+        "kind": "numeric",
+        "type": "integer",
+        "lower": 0,
+        "upper": _LAST_MINUTE,
+        "edges": list(_CLOCK_EDGES),
+        **({"specials": [_plain(value) for value in specials]} if specials else {}),
+        "_note": "Times of the clock as hours and minutes, such as 1745: a bin for each hour, and one for the minutes 60 to 99, which no time has.",
+    }
+
+
+def _exact(fact: Facts) -> dict[float, int]:
+    """Counts of unrounded numbers; where values were thinned out, of zero alone, which rounding keeps."""
+    if fact.thinned:
+        return {0.0: fact.spread[0.0]}
+    return {float(text): count for text, count in fact.values.items() if text not in (fact.odd or ())}
+
+
+def _plain(value: float) -> float | int:
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,178 @@
+"""Columns of a draft that follow from two others in every row: a total of two numbers, for which a rule is drafted, and a length of time between two dates."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.drafts.categories import NOTE
+from understudy.drafts.differences import values_of
+from understudy.drafts.row_sample import RowSample
+from understudy.table_files import MARK
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_FEWEST_ROWS: Final = 100
+_FIRST_ROWS: Final = 64
+_FEWEST_DIFFERENT: Final = 3
+_MOST_NUMBERS: Final = 60
+"""Columns of numbers up to which all pairs of them are compared."""
+_ROUNDING: Final = 1e-6
+_FOLLOWS: Final = "Follows from others:"
+_COMPARED: Final = "in every row that was compared"
+_UNITS: Final = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+
+Column = dict[str, Any]
+
+
+def propose_sums(
+    columns: Sequence[Column], sample: RowSample, *, fixed: Collection[str | None]
+) -> list[Column]:
+    """Draft rules for columns that are the total of two others, and say so in their notes.
+
+    Args:
+        columns: Of the draft; the notes of totals are changed.
+        sample: Some of the rows.
+        fixed: Names of the column to be predicted and of those that other rules compute, of which no rule is drafted.
+
+    Returns:
+        Rules as a domain declares them, with marks; the total of one may be a part of a later one.
+    """
+    by_name = {str(column["name"]): column for column in columns}
+    numbers = {
+        name: found
+        for name, column in by_name.items()
+        if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
+    }
+    parts_of: dict[str, tuple[str, str]] = {}
+    told: set[str] = set()
+    for total, *parts in _totals(numbers):
+        if total in told or any(_is_made_of(part, total, parts_of) for part in parts):
+            continue
+        told.add(total)
+        both = f"{parts[0]} and {parts[1]} together"
+        if total in fixed or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
+            line = f"{_FOLLOWS} {both}, {_COMPARED}. Ignore one of the three, and compute it from synthetic rows."
+        else:
+            parts_of[total] = (parts[0], parts[1])
+            line = (
+                f"{_FOLLOWS} {both}, {_COMPARED}. A rule is drafted, so that synthetic rows keep it; or ignore this column, which takes budget, and compute"
+                " it from synthetic rows."
+            )
+        _say(by_name[total], line)
+    ordered = sorted(parts_of, key=lambda total: _depth(total, parts_of))
+    return [
+        {"kind": "sum", "parts": list(parts_of[total]), "total": total, MARK: ["parts"]} for total in ordered
+    ]
+
+
+def can_sum(rule: Column, columns: Mapping[str, Column]) -> bool:
+    """Whether all columns of a sum still are numbers with bounds."""
+    named = [columns.get(str(name), {}) for name in (*rule["parts"], rule["total"])]
+    return all(
+        column.get("kind") == "numeric" and {"lower", "upper"} <= column.keys() and "difference" not in column
+        for column in named
+    )
+
+
+def _is_made_of(part: str, total: str, parts_of: Mapping[str, tuple[str, str]]) -> bool:
+    return part == total or any(_is_made_of(one, total, parts_of) for one in parts_of.get(part, ()))
+
+
+def _depth(total: str, parts_of: Mapping[str, tuple[str, str]]) -> int:
+    return 1 + max((_depth(part, parts_of) for part in parts_of.get(total, ())), default=0)
+
+
+def _holds_sums(total: Column, parts: Sequence[Column]) -> bool:
+    """Whether each sum of two numbers is one that the total may be: no part has more decimals."""
+    return _decimals(total) >= max(map(_decimals, parts))
+
+
+def _decimals(column: Column) -> float:
+    return 0 if column["type"] == "integer" else column.get("decimals", inf)
+
+
+def point_at_lengths(columns: Sequence[Column], sample: RowSample) -> None:
+    """Say in the notes of numbers that they are the time between two others.
+
+    Args:
+        columns: Of the draft; their notes are changed.
+        sample: Some of the rows.
+    """
+    by_name = {str(column["name"]): column for column in columns}
+    numbers = {
+        name: found
+        for name, column in by_name.items()
+        if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
+    }
+    times = {
+        name: values_of(column, sample)
+        for name, column in by_name.items()
+        if column["kind"] in {"date", "datetime"}
+    }
+    for name, line in _lengths(numbers, times):
+        _say(by_name[name], line)
+
+
+def _say(column: Column, line: str) -> None:
+    column[NOTE] = f"{column.get(NOTE, '')} {line}".strip()
+
+
+def _lengths(numbers: Mapping[str, "Floats"], times: Mapping[str, "Floats"]) -> Iterator[tuple[str, str]]:
+    for name, found in numbers.items():
+        for start, end in permutations(times, 2):
+            apart = times[end] - times[start]
+            unit = next((unit for unit, size in _UNITS.items() if _are_equal(found, apart / size)), None)
+            if unit is not None:
+                yield (
+                    name,
+                    (
+                        f"{_FOLLOWS} the {unit} from {start} to {end}, {_COMPARED}. No rule says so of times, and synthetic rows would contradict"
+                        " themselves: ignore it, and compute it from synthetic rows."
+                    ),
+                )
+                break
+
+
+def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, str]]:
+    """Names of totals, each with those of its two parts."""
+    import numpy as np
+
+    names = list(numbers)
+    if not _FEWEST_DIFFERENT <= len(names) <= _MOST_NUMBERS:
+        return
+    every = np.stack([numbers[name] for name in names])
+    first = every[:, ~np.isnan(every).any(axis=0)][:, :_FIRST_ROWS]
+    if not first.shape[1]:
+        return
+    for one, other in combinations(range(len(names)), 2):
+        near = np.isclose(first, first[one] + first[other], rtol=0, atol=_ROUNDING).all(axis=1)
+        for total in set(np.flatnonzero(near).tolist()) - {one, other}:
+            if _are_equal(every[total], every[one] + every[other]):
+                yield names[total], names[one], names[other]
+
+
+def _varies(numbers: "Floats") -> bool:
+    """Whether enough rows have a number, and at least three different ones."""
+    import numpy as np
+
+    known = numbers[~np.isnan(numbers)]
+    return len(known) >= _FEWEST_ROWS and len(np.unique(known)) >= _FEWEST_DIFFERENT
+
+
+def _are_equal(one: "Floats", other: "Floats") -> bool:
+    """Whether two columns are equal in all rows that have both, and enough rows do."""
+    import numpy as np
+
+    both = ~(np.isnan(one) | np.isnan(other))
+    if both.sum() < _FEWEST_ROWS:
+        return False
+    rows = np.flatnonzero(both)
+    for part in (rows[:_FIRST_ROWS], rows):
+        if not np.allclose(one[part], other[part], rtol=0, atol=_ROUNDING):
+            return False
+    return True

@@ -1,0 +1,485 @@
+"""A first draft of a table's domain, made on the owner's machine from the owner's file.
+
+A domain is public, but a draft is not: its bounds, categories and even its kinds come from the rows. Every value
+taken from the data is therefore also listed under ``_from_data``, and the service refuses a domain that still carries
+such a mark. The owner reviews each marked value (`understudy.drafts.confirmation`) and edits what would reveal something about a person: a single
+very old patient, a rare diagnosis. Bounds are robust and round, rare words are left out, but all stay marked. A note on each column
+says why; notes may tell something about the rows and are dropped with the last mark. The rules are listed in docs/domain.md.
+
+Needs numpy and pyarrow (the extra ``offline``). The whole file is read in constant memory: once, or twice where numbers are not written plainly.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from understudy.drafts.bin_costs import BINS
+from understudy.drafts.categories import NOTE, words
+from understudy.drafts.dependencies import (
+    ELSE,
+    RULES,
+    columns_of,
+    leave_copies_out,
+    narrow_determinants,
+    propose_rules,
+)
+from understudy.drafts.dependency_search import DependencySearch
+from understudy.drafts.differences import DIFFERENCE, propose_differences
+from understudy.drafts.facts import Dialect, Facts, batches_of, read_dialect, require_different
+from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say_what_types_say
+from understudy.drafts.frame_words import PANDAS, FrameWords
+from understudy.drafts.hints import (
+    NUMBERS_LEFT_OUT,
+    WARNINGS,
+    few_rows,
+    leave_constants_and_free_text_out,
+    say_what_is_missing,
+)
+from understudy.drafts.numbers import (
+    LARGEST,
+    MOST_INTEGER_CODES,
+    are_codes,
+    censored_note,
+    numbers,
+)
+from understudy.drafts.row_sample import RowSample
+from understudy.drafts.sums import point_at_lengths, propose_sums
+from understudy.drafts.times import (
+    has_unclear_years,
+    is_mostly_time,
+    is_time,
+    moments_note,
+    on_many_unread,
+    times,
+)
+from understudy.drafts.units import (
+    FEWEST_IDS,
+    identifying,
+    may_be_key,
+    point_at_keys,
+    propose_unit,
+    repeats_like_keys,
+    unit_kind,
+)
+from understudy.drafts.words import (
+    names_a_key,
+    names_amount,
+    target_rank,
+)
+from understudy.drafts.written_numbers import (
+    DECIMAL_MARKS,
+    Ambiguous,
+    Writing,
+    columns_with_commas,
+    guess_mark,
+    plain_batch,
+    writing_of,
+    written_columns,
+    written_kind,
+)
+from understudy.errors import InputUnusable, library_missing
+from understudy.table_files import is_parquet
+
+SCHEMA = "understudy.domain/1"
+MARK = "_from_data"
+
+MOST_CODES = 1_000_000
+"""Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
+_FEWEST_NUMBERED = 100
+"""Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
+_LIKE_KEYS = "Its whole numbers repeat evenly, as those of persons or things do. If they measure something, give its kind as 'keep'."
+_PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
+DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
+_COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Facts of the rows, collected batch by batch.
+
+    Attributes:
+        facts: Of each column.
+        search: For redundant columns.
+        sample: Some of the rows.
+        rows: Their number.
+        ragged: Numbers of the rows that have more or fewer fields than columns.
+    """
+
+    facts: dict[str, Facts] = field(default_factory=dict)
+    search: DependencySearch = field(default_factory=DependencySearch)
+    sample: RowSample = field(default_factory=RowSample)
+    rows: int = 0
+    ragged: list[int] = field(default_factory=list)
+
+    def look(self, batch: Any) -> None:  # noqa: ANN401 (an Arrow batch; pyarrow is imported lazily)
+        """Take in the next rows."""
+        self.rows += batch.num_rows
+        for name in batch.schema.names:
+            self.facts.setdefault(name, Facts()).look(batch.column(name))
+        self.search.look(batch)
+        self.sample.look(batch)
+
+
+def draft_domain(
+    path: Path, *, header: bool | None = None, delimiter: str | None = None, decimal_mark: str | None = None
+) -> dict[str, Any]:
+    """Draft the domain document of a CSV (also gzipped) or Parquet file.
+
+    Args:
+        path: The private rows.
+        header: Whether the first line names the columns; None to guess (always marked).
+        delimiter: The character between fields; None to guess.
+        decimal_mark: The point or comma before decimals in a CSV file; None to guess.
+
+    Returns:
+        A document that ``TableDomain.from_json`` refuses until its marks are removed.
+
+    Raises:
+        InputUnusable: the file is missing, empty, not UTF-8 or not readable.
+        NotInstalled: pyarrow is missing.
+    """
+    pa = _arrow()
+    if not path.is_file():
+        message = f"there is no file {path}"
+        raise InputUnusable(message)
+    if decimal_mark not in {None, *DECIMAL_MARKS}:
+        message = "the decimal mark is a point or a comma"
+        raise InputUnusable(message)
+    try:
+        dialect, names = (None, []) if is_parquet(path) else read_dialect(path, header, delimiter)
+        seen = _look(path, dialect, names, {})
+        written = dict[str, Writing]()
+        if dialect is not None:
+            mark = decimal_mark or guess_mark(seen.facts, delimiter=dialect.delimiter)
+            guessed = dialect.guessed if decimal_mark else (*dialect.guessed, "decimal_mark")
+            dialect = replace(dialect, decimal_mark=mark, guessed=guessed)
+            if mark == ",":
+                written = dict.fromkeys(columns_with_commas(seen.facts), Writing(decimal_mark=","))
+            decimal_mark = "," if mark == "," else decimal_mark
+        written = written_columns(seen.facts, decimal_mark=decimal_mark) | written
+        seen = _look(path, dialect, names, written) if written else seen
+    except UnicodeDecodeError:
+        message = f"{path.name} is not UTF-8; save it as UTF-8"
+        raise InputUnusable(message) from None
+    except (pa.ArrowException, OSError, EOFError):
+        message = f"{path.name} cannot be read as CSV (plain or gzip) or Parquet"
+        raise InputUnusable(message) from None
+    if seen.rows == 0:
+        message = f"{path.name} has no rows"
+        raise InputUnusable(message)
+    draft = _document(seen, dialect, PANDAS, written)
+    if ragged := seen.ragged:
+        draft[NOTE] += (
+            f" {len(ragged)} rows have more or fewer fields than there are columns, the first is row {ragged[0]} of the file: correct"
+            " them, or they are refused."
+        )
+    return draft
+
+
+def _look(path: Path, dialect: Dialect | None, names: list[str], written: Mapping[str, Writing]) -> _Seen:
+    """Read a file once, numbers of some columns as they are written."""
+    seen = _Seen()
+    for batch in batches_of(path, dialect, names, seen.ragged):
+        seen.look(plain_batch(batch, written))
+    return seen
+
+
+def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+    """Draft the domain document of an Arrow table; see `draft_domain`.
+
+    Args:
+        table: The rows.
+        words: Of the library in which the reader has them.
+
+    Raises:
+        InputUnusable: the table has no rows, or two columns of the same name.
+        NotInstalled: pyarrow is missing.
+    """
+    _arrow()
+    require_different(table.column_names)
+    if table.num_rows == 0:
+        message = "the table has no rows"
+        raise InputUnusable(message)
+    table, types = read_types(table)
+    seen = _look_at_frame(table, {})
+    written = written_columns(seen.facts, decimal_mark=None)
+    return _document(_look_at_frame(table, written) if written else seen, None, words, written, types)
+
+
+def _look_at_frame(table: Any, written: Mapping[str, Writing]) -> _Seen:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+    seen = _Seen()
+    for batch in table.to_batches(1 << 16):
+        seen.look(plain_batch(batch, written))
+    return seen
+
+
+def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
+    try:
+        import numpy as np  # noqa: F401 - needed by `facts`
+        import pyarrow as pa
+    except ImportError as error:
+        raise library_missing("drafting a domain", error.name, extra="offline") from None
+    return pa
+
+
+def render_draft(draft: dict[str, Any]) -> str:
+    """The draft as JSON text for a person: one key per line, lists on one line."""
+    rest = {key: value for key, value in draft.items() if key not in {"columns", RULES}}
+    head = _render(rest, 0)[:-2]  # without the closing brace
+    lists = {key: draft[key] for key in ("columns", RULES) if key in draft}
+    for key, entries in lists.items():
+        shown = ",\n".join("  " + _render(entry, 2) for entry in entries)
+        head += f',\n "{key}": [\n{shown}\n ]'
+    return f"{head}\n}}\n"
+
+
+def codes_at_most(draft: dict[str, Any]) -> int:
+    """An upper bound on the codes of all columns of a draft; the service counts exactly."""
+    return sum(_codes_of(column) for column in draft["columns"] if column["kind"] not in {"ignored", "unit"})
+
+
+def _codes_of(column: dict[str, Any]) -> int:
+    if column["kind"] == "boolean":
+        codes = 2
+    elif column["kind"] == "ordinal":
+        codes = len(column["levels"])
+    elif column["kind"] == "categorical":
+        listed = column["most"] if column["categories"] == "learn" else len(column["categories"])
+        codes = listed + bool(column.get("other"))
+    elif DIFFERENCE in column:
+        codes = column[DIFFERENCE].get("bins", BINS) + len(column[DIFFERENCE].get("specials", ()))
+    elif "edges" in column:
+        codes = len(column["edges"]) - 1 + len(column.get("specials", ()))
+    elif column.get("bins") == 1:
+        codes = 1 + len(column["specials"])
+    elif column["kind"] == "numeric" and (column["type"] == "integer" or "decimals" in column):
+        points = (column["upper"] - column["lower"]) * 10 ** column.get("decimals", 0) + 1
+        codes = min(BINS, math.ceil(points)) + len(column.get("specials", ()))
+    else:
+        codes = BINS + len(column.get("specials", ()))
+    missing = column.get("null") == "category"
+    return codes + missing + sum(_PATTERN_CODES[pattern] + missing for pattern in column.get("patterns", ()))
+
+
+def _render(value: dict[str, Any], indent: int) -> str:
+    pad = " " * (indent + 1)
+    lines = ",\n".join(f"{pad}{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items())
+    return "{\n" + lines + "\n" + " " * indent + "}"
+
+
+def _document(
+    seen: _Seen,
+    dialect: Dialect | None,
+    words: FrameWords,
+    written: Mapping[str, Writing],
+    types: FrameTypes | None = None,
+) -> dict[str, Any]:
+    types = types or FrameTypes()
+    facts, search, rows = seen.facts, seen.search, seen.rows
+    unit, why, others = propose_unit(facts)
+    _say_whose(seen, unit)
+    columns = _columns(
+        facts, words, written, types, unit=unit, mark="." if dialect is None else dialect.decimal_mark
+    )
+    point_at_keys(columns, others)
+    target = _target(columns)
+    draft: dict[str, Any] = {
+        "schema": SCHEMA,
+        NOTE: f"{DRAFT} {why}",
+        "target": target,
+        "privacy_unit": unit,
+        "declared_size": nice_size(rows if unit is None else facts[unit].distinct),
+    }
+    odd = _odd_words(facts)
+    nulls = sorted({""}.union(odd, *(fact.null_texts for fact in facts.values())))
+    strip = any(fact.blanks for fact in facts.values())
+    if dialect is not None:
+        draft["csv"] = {
+            "delimiter": dialect.delimiter,
+            "header": dialect.header,
+            "null_values": nulls,
+            "strip_spaces": strip,
+        } | ({} if dialect.decimal_mark == "." else {"decimal_mark": dialect.decimal_mark})
+        guessed = [key for key in dialect.guessed if key in draft["csv"]]
+        draft["csv"][MARK] = [*guessed, "null_values", "strip_spaces"]
+    elif strip or nulls != [""]:
+        draft["csv"] = {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
+    if dialect is not None and dialect.decimal_mark == ",":
+        draft[NOTE] += f" {_COMMAS}"
+    if few := few_rows(
+        rows if unit is None else facts[unit].distinct, of="rows" if unit is None else f"values of {unit!r}"
+    ):
+        draft[WARNINGS] = few
+    # Also where none was found: whose row a row is, a person decides.
+    draft[MARK] = ["target", "privacy_unit", "declared_size"]
+    for column in columns:
+        if (
+            facts[column["name"]].numeric
+            and column["kind"] in {"numeric", "categorical"}
+            and not set(facts[column["name"]].odd or ()).issubset(odd)
+        ):
+            _unreadable_to_null(column)
+    for column in columns:
+        say_what_is_missing(column, facts[column["name"]])
+    say_what_types_say(columns, types)
+    leave_constants_and_free_text_out(columns, facts, target=target)
+    leave_copies_out(columns, facts, search, target=target, words=words)
+    rules = propose_rules(columns, facts, search, target=target)
+    narrow_determinants(columns, rules)
+    sums = propose_sums(columns, seen.sample, fixed={target, *(rule["columns"][-1] for rule in rules)})
+    if rules or sums:
+        draft[RULES] = [*rules, *sums]
+    fixed = [name for rule in draft.get(RULES, ()) for name in columns_of(rule)]
+    # The clocks of several zones tell no distance.
+    fixed += types.zones if len(set(types.zones.values())) > 1 else ()
+    propose_differences(columns, seen.sample, target=target, fixed=fixed)
+    point_at_lengths(columns, seen.sample)
+    draft["columns"] = columns
+    return draft
+
+
+def _say_whose(seen: _Seen, unit: str | None) -> None:
+    """Tell each column how many privacy units the table has, and one of numbers which rows are of one unit."""
+    is_each_row = unit is None or seen.facts[unit].unique
+    owners = None if is_each_row else seen.sample.owners(str(unit))
+    for name, fact in seen.facts.items():
+        fact.units = seen.rows if unit is None else seen.facts[unit].distinct
+        if owners is not None and fact.numeric:
+            fact.owned = seen.sample.numbers(name), owners
+
+
+def _columns(
+    facts: Mapping[str, Facts],
+    words: FrameWords,
+    written: Mapping[str, Writing],
+    types: FrameTypes,
+    *,
+    unit: str | None,
+    mark: str,
+) -> list[dict[str, Any]]:
+    columns = []
+    for name, fact in facts.items():
+        # Decimal commas of the whole file are no format of a column.
+        has_format = name in written and bool(written[name].number_format(decimal_mark=mark))
+        if name == unit:
+            kind = unit_kind(fact)
+        elif (levels := levels_of(types, name)) is not None and fact.present:
+            kind = levels
+        elif has_format:
+            kind = written_kind(name, fact, written[name], decimal_mark=mark)
+        else:
+            kind = _kind(name, fact, words)
+            if kind["kind"] in {"categorical", "ignored"} and not fact.numeric and is_mostly_time(fact):
+                kind |= {NOTE: f"{kind[NOTE]} {on_many_unread(fact)}", ELSE: _otherwise(fact, times(fact))}
+        columns.append(_column(name, fact, kind))
+    return columns
+
+
+def _target(columns: list[dict[str, Any]]) -> str | None:
+    """The column that others will want to predict: of few classes, and called so or the last one of two classes."""
+    classes: dict[str, int] = {
+        column["name"]: _codes_of(column)
+        for column in columns
+        if column["kind"] in {"boolean", "categorical", "ordinal"}
+    }
+    ranked: dict[str, int] = {name: rank for name in classes if (rank := target_rank(name)) is not None}
+    if ranked:
+        return min(ranked, key=lambda name: ranked[name])
+    last = str(columns[-1]["name"])
+    return last if classes.get(last) == 2 else None  # noqa: PLR2004
+
+
+def _odd_words(facts: dict[str, Facts]) -> set[str]:
+    """Words that mean "missing" among numbers, and that no column of words holds."""
+    odd = {word for fact in facts.values() if fact.numeric for word in fact.odd or ()}
+    meant = {word for fact in facts.values() if not fact.numeric for word in odd if word in fact.values}
+    return odd - meant
+
+
+def _unreadable_to_null(column: dict[str, Any]) -> None:
+    key = "unreadable" if column["kind"] == "numeric" else "unknown"
+    column |= {key: "null"}
+    column[MARK].append(key)
+
+
+def _column(name: str, fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
+    column: dict[str, Any] = {"name": name} | kind
+    present = fact.present - sum((fact.odd or {}).values()) if fact.numeric else fact.present
+    if column["kind"] not in {"ignored", "unit"} and present < fact.rows:
+        column["null"] = "category"
+    taken = [key for key in column if not key.startswith("_")]
+    return column | {MARK: taken}
+
+
+def _otherwise(fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
+    """What a column would be with another kind."""
+    otherwise = _column("", fact, kind)
+    del otherwise["name"]
+    return otherwise
+
+
+def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
+    if (
+        fact.readable
+        and not fact.numeric
+        and fact.distinct > MOST_INTEGER_CODES
+        and isinstance(writing := writing_of(fact.values), Ambiguous)
+    ):
+        return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name, frame)}."}
+    if (reason := _not_modelled(name, fact, frame)) is not None:
+        return {"kind": "ignored", NOTE: reason}
+    if is_time(fact):
+        return times(fact)
+    if fact.numeric and (moments_note(name, fact) or not are_codes(name, fact)):
+        return _measured(name, fact)
+    return words(name, fact, codes=fact.numeric, frame=frame)
+
+
+def _measured(name: str, fact: Facts) -> dict[str, Any]:
+    if may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
+        return {"kind": "ignored", NOTE: "An identifier that repeats: its numbers measure nothing."}
+    if max(-fact.lower, fact.upper) > LARGEST:
+        return {
+            "kind": "ignored",
+            NOTE: "Numbers beyond 2^52, about 4 quadrillion: identifiers, or write them in a larger unit and draft it again.",
+        }
+    if repeats_like_keys(name, fact):
+        return {"kind": "ignored", NOTE: _LIKE_KEYS, ELSE: _otherwise(fact, _numbers(name, fact))}
+    return _numbers(name, fact)
+
+
+def _numbers(name: str, fact: Facts) -> dict[str, Any]:
+    column = numbers(name, fact)
+    notes = [column[NOTE], moments_note(name, fact), censored_note(fact)]
+    column[NOTE] = " ".join(note for note in notes if note)
+    return column
+
+
+def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
+    """Why a column is dropped; None where it is not."""
+    if not fact.readable:
+        return f"Values of this type cannot be modelled. In {frame.library}, {frame.unreadable}."
+    if fact.present == 0:
+        return "The column is empty."
+    if is_time(fact):
+        return None
+    if has_unclear_years(fact):
+        return (
+            "Dates whose years of two digits may be of either century: write four digits, and draft it again."
+        )
+    measured = fact.numeric and (not fact.whole or names_amount(name) or moments_note(name, fact) != "")
+    if fact.unique and fact.present >= FEWEST_IDS and not measured:
+        return "Every value differs: an identifier or free text, which must not be modelled."
+    return identifying(name, fact)
+
+
+def nice_size(rows: int) -> int:
+    """The number of rows to two significant digits, and to tens at least.
+
+    One digit would be wrong by up to a third: utility reports count half of that as an error of every column.
+    """
+    unit = int(max(10, 10 ** (len(str(rows)) - 2)))
+    return max(1, (rows + unit // 2) // unit) * unit

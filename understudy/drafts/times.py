@@ -1,0 +1,240 @@
+"""What the dates and times of a column become in a draft: their format, bounds in whole months or years, and patterns of the calendar."""
+
+import json
+from calendar import monthrange
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import date
+from typing import Any, Final
+
+from understudy.drafts.bin_costs import BINS, cumulated, quantile
+from understudy.drafts.bounds import Bounds, choose_bounds, outermost
+from understudy.drafts.categories import NOTE
+from understudy.drafts.date_forms import MONTHS, SHORT_YEARS, Dates
+from understudy.drafts.facts import Facts
+from understudy.drafts.numbers import bounds_note
+from understudy.drafts.words import names_moment
+
+_FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER, _DAYS_OF_YEAR = 2, 31, 92, 366
+_MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
+_FEWEST_DAYS: Final = {"month": 3, "quarter": 6, "year": 3}
+"""Different days that say that all lie on the first of a month, quarter or year: fewer may do so by chance."""
+_PARTS = {"seconds": 1, "milliseconds": 1_000}
+_EARLIEST, _LATEST = 6e8, 2.6e9
+"""Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
+_SHARE_OF_DATES: Final = 0.99
+"""Share of the values that are dates from which a column is drafted as one of dates."""
+_EPOCH = date(1970, 1, 1).toordinal()
+_SENTINEL_DAYS: Final = frozenset(
+    date(*day).toordinal() - _EPOCH
+    for day in (
+        (1, 1, 1), (1111, 11, 11), (1753, 1, 1), (1800, 1, 1), (1899, 12, 30), (1899, 12, 31), (1900, 1, 1), (1901, 1, 1), (1970, 1, 1),
+        (2049, 12, 31), (2050, 12, 31), (2099, 12, 31), (2100, 1, 1), (2100, 12, 31), (2199, 12, 31), (2200, 1, 1), (2222, 2, 22), (2299, 12, 31), (2999, 12, 31),
+        (3000, 1, 1), (3000, 12, 31), (4712, 12, 31), (9999, 1, 1), (9999, 12, 30), (9999, 12, 31),
+    )
+)  # fmt: skip
+"""Days that registers write for "unknown" or "open", since 1970-01-01."""
+_TAIL, _FAR, _HEAP = 0.01, 0.5, 3
+_FIRST, _LAST = (date(1900, 1, 1).toordinal() - _EPOCH, date(2100, 12, 31).toordinal() - _EPOCH)
+_LAST_SHORT = date(2040, 12, 31).toordinal() - _EPOCH
+"""The last day that a year of two digits is believed to name: later ones are births of the century before."""
+
+
+def is_time(fact: Facts) -> bool:
+    """Whether nearly all values of a column are dates or times of one form."""
+    return _reads(fact, _SHARE_OF_DATES)
+
+
+def is_mostly_time(fact: Facts) -> bool:
+    """Whether at least half of the values of a column are dates or times of one form."""
+    return _reads(fact, 0)
+
+
+def _reads(fact: Facts, share: float) -> bool:
+    forms = _forms(fact)
+    return bool(forms) and fact.dates.found[forms[0]].unread <= (1 - share) * fact.present
+
+
+def _forms(fact: Facts) -> list[str]:
+    """The forms in which most values of a column are dates or times, ISO 8601 first."""
+    found = {
+        name: dates.unread
+        for name, dates in fact.dates.found.items()
+        if dates.days and (name not in {"%Y%m%d", *MONTHS, *SHORT_YEARS} or _plausible(fact, name))
+    }
+    least = [name for name, unread in found.items() if unread == min(found.values())]
+    return sorted(least, key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
+
+
+def has_unclear_years(fact: Facts) -> bool:
+    """Whether nearly all values are dates with years of two digits, some of which may be of either century."""
+    dates = [fact.dates.found[name] for name in SHORT_YEARS if name in fact.dates.found]
+    return not is_time(fact) and any(
+        one.days and one.unread <= (1 - _SHARE_OF_DATES) * fact.present for one in dates
+    )
+
+
+def _plausible(fact: Facts, name: str) -> bool:
+    """Whether what may be something else is a date: a whole number of eight digits, a month such as 03/2024."""
+    days = fact.dates.found[name].days
+    numbers = days.keys() - _sentinels(days).keys()
+    if not numbers or min(numbers) < _FIRST or max(numbers) > (_LAST_SHORT if name in SHORT_YEARS else _LAST):
+        return False
+    if name in SHORT_YEARS:
+        return True
+    if name == "%Y%m%d":
+        return not fact.numeric or fact.decimals == 0
+    # A school year such as 2011-12 is no month.
+    is_text = not fact.numeric or (name == "%m.%Y" and fact.zero_led and fact.decimals == len("2024"))
+    return is_text and any(day.month != (day.year + 1) % 100 for day in map(_day, numbers))
+
+
+def moments_note(name: str, fact: Facts) -> str:
+    """What to tell of whole numbers that are moments by their name and their size; empty for other numbers."""
+    if not (fact.numeric and fact.whole and names_moment(name)):
+        return ""
+    for unit, parts in _PARTS.items():
+        if parts * _EARLIEST <= fact.lower and fact.upper < parts * _LATEST:
+            return f"Looks like {unit} since 1970: written as dates (2024-05-31T09:30:00), the column would keep weekdays and months."
+    return ""
+
+
+def times(fact: Facts) -> dict[str, Any]:
+    """Draft a column of dates or times: kind, bounds, resolution, patterns and format, and a note."""
+    names = _forms(fact)
+    dates = fact.dates.found[names[0]]
+    sentinels = _sentinels(dates.days)
+    spread = {float(day): count for day, count in dates.days.items() if day not in sentinels}
+    found = choose_bounds(spread, unit=1.0, of_units=outermost(fact.units), are_days=True)
+    lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
+    upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
+    learn = {"bins": "learn"} if found.bins == "learn" else {}
+    notes = [bounds_note(_widened(found, spread, lower, upper))]
+    if len(names) > 1 and names[0].startswith("%"):
+        notes.append(f"Could also be {' or '.join(names[1:])}.")
+    if names[0] in SHORT_YEARS:
+        notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
+    finest = fact.dates.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
+    resolution = _resolution(list(map(_day, spread)), finest)
+    if resolution in _MONTHS_OF and names[0] not in MONTHS:
+        notes.append(f"All lie on the first day of a {resolution}.")
+    if resolution == "day" and _are_month_ends(list(map(_day, spread))):
+        notes.append("All are the last day of a month, which no resolution says: move synthetic ones there.")
+    if names[0] == "datetime":
+        column: dict[str, Any] = {
+            "kind": "datetime",
+            "lower": f"{lower}T00:00:00",
+            "upper": f"{upper}T23:59:59",
+        }
+    else:
+        column = {"kind": "date", "lower": str(lower), "upper": str(upper)}
+    column |= {"resolution": resolution} | _patterns(lower, upper, resolution)
+    if not learn and (bins := _equal_bins(lower, upper, resolution)):
+        column["bins"] = bins
+    column |= {"format": names[0]} if names[0].startswith("%") else {}
+    if sentinels:
+        column |= {"outside": "null", "null": "category"}
+        notes.append(_on_sentinels({_day(day): count for day, count in sentinels.items()}, fact.present))
+    if dates.unread:
+        column |= {"unreadable": "null", "null": "category"}
+        notes.append(_on_unread(dates, fact.present))
+    return column | learn | {NOTE: " ".join(notes)}
+
+
+def _on_unread(dates: Dates, rows: int) -> str:
+    listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in dates.examples)
+    return (
+        f"{dates.unread:,} values ({100 * dates.unread / rows:.2g} %) are no dates of this form, such as {listed}: they count as missing, or correct them"
+        " and draft it again."
+    )
+
+
+def on_many_unread(fact: Facts) -> str:
+    """What to tell of a column of which too few values are dates to draft it as one."""
+    form = _forms(fact)[0]
+    dates = fact.dates.found[form]
+    kind = "datetime" if form == "datetime" else "date"
+    return (
+        f"{100 - 100 * dates.unread / fact.present:.2g} % of the values are dates: give its kind as '{kind}' to model these, and count the others, such as"
+        f" {json.dumps(dates.examples[0], ensure_ascii=False)}, as missing."
+    )
+
+
+def _sentinels(days: Mapping[int, int]) -> dict[int, int]:
+    """Counts of sentinel dates, such as 9999-12-31 for "open": far from all others, or in far more rows than any of them."""
+    ordinary = {day: count for day, count in days.items() if day not in _SENTINEL_DAYS}
+    if not ordinary:
+        return {}
+    values, sums = cumulated({float(day): count for day, count in ordinary.items()})
+    span = quantile(values, sums, 1 - _TAIL) - quantile(values, sums, _TAIL)
+    most = max(ordinary.values())
+    found = {}
+    for day in days.keys() & _SENTINEL_DAYS:
+        apart = max(values[0] - day, day - values[-1])
+        is_far = apart > max(span * _FAR, _DAYS_OF_YEAR)
+        is_heap = apart > _DAYS_OF_YEAR and days[day] > _HEAP * most
+        if is_far or is_heap:
+            found[day] = days[day]
+    return found
+
+
+def _on_sentinels(days: Mapping[date, int], rows: int) -> str:
+    listed = " and ".join(map(str, sorted(days)))
+    share = 100 * sum(days.values()) / rows
+    return (
+        f"Every date beyond the bounds counts as missing, such as {listed} ({share:.2g} % of the values), far from all others as"
+        " sentinel dates are."
+    )
+
+
+def _widened(found: Bounds, spread: Mapping[float, int], lower: date, upper: date) -> Bounds:
+    """What whole months or years cost in place of the bounds that were found."""
+    beyond = sum(count for day, count in spread.items() if not lower <= _day(day) <= upper)
+    return replace(found, cost=replace(found.cost, clamped=beyond / sum(spread.values())))
+
+
+def _day(number: float) -> date:
+    return date.fromordinal(_EPOCH + int(number))
+
+
+def _month_end(day: date) -> date:
+    return day.replace(day=monthrange(day.year, day.month)[1])
+
+
+def _resolution(days: Collection[date], finest: str) -> str:
+    """The coarsest unit of the calendar that all days begin, or a given one if they begin none."""
+    if finest not in {"day", "month"} or any(day.day != 1 for day in days):
+        return finest
+    begun = [
+        unit
+        for unit, months in _MONTHS_OF.items()
+        if len(days) >= _FEWEST_DAYS[unit] and all((day.month - 1) % months == 0 for day in days)
+    ]
+    return begun[-1] if begun else finest
+
+
+def _are_month_ends(days: Collection[date]) -> bool:
+    return len(days) >= _FEWEST_DAYS["month"] and all(day == _month_end(day) for day in days)
+
+
+def _equal_bins(lower: date, upper: date, resolution: str) -> int | None:
+    """The most bins that hold equally many months, quarters or years, if the default ones do not and these are half as many or more."""
+    if resolution not in _MONTHS_OF:
+        return None
+    months = 12 * (upper.year - lower.year) + upper.month - lower.month + 1
+    units = -(-months // _MONTHS_OF[resolution])
+    if units <= BINS:
+        return None
+    return next((bins for bins in range(BINS, BINS // 2 - 1, -1) if units % bins == 0), None)
+
+
+def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
+    """The patterns of the calendar that default bins between two days do not show."""
+    bin_days = ((upper - lower).days + 1) / BINS
+    hidden = {
+        "hour": resolution in {"second", "minute", "hour"},
+        "weekday": bin_days > _FEW_DAYS and resolution not in _MONTHS_OF,
+        "month": bin_days > _DAYS_OF_MONTH and resolution not in {"quarter", "year"},
+    }
+    found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
+    return {"patterns": found} if found else {}

@@ -1,0 +1,160 @@
+"""The privacy unit that a draft proposes, and columns that say whose row it is or name a person."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean, pstdev
+from typing import Any, Final
+
+from understudy.drafts.categories import NOTE
+from understudy.drafts.dependencies import ELSE
+from understudy.drafts.facts import Facts
+from understudy.drafts.times import is_time
+from understudy.drafts.words import (
+    are_keys,
+    are_pseudonyms,
+    code_book,
+    names_a_key,
+    names_a_person,
+    names_amount,
+    names_contact,
+    names_moment,
+    names_quantity,
+    names_span_of_time,
+    natural_scale,
+)
+
+FEWEST_IDS: Final = 20
+"""Distinct values that identifiers have at least."""
+_FEWEST_EVEN: Final = 100
+_SLICES: Final = 10
+_MOST_OF_ONE: Final = 20.0
+"""How often the most frequent number may occur, as a multiple of the mean."""
+_DEVIATIONS: Final = 4.0
+_ROUNDING: Final = 0.05
+_MINUTES: Final = 60
+_UNEVEN: Final = 2.0
+"""How much farther or closer than on average values may lie in a slice."""
+_SEVERAL: Final = 1.1
+"""Rows of a person on average from which a table is one of events."""
+_MOST_ROWS_LEARNT: Final = 2_000_000
+"""Rows up to which the bound on records is learnt, because a learnt domain needs all rows in memory."""
+_RECORDS_LEARNT: Final = (
+    "How many rows of a unit count is learnt, for at most 2 % of a release's budget, and synthetic rows are like these rows; without `records` all "
+    "rows of a unit count as one. A classifier, a critic or a choice among candidates needs it left out."
+)
+_WHOSE: Final = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
+
+
+def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, str, list[str]]:
+    """Find the column that says whose record it is.
+
+    Returns:
+        Its name, or None; the reason in a sentence; and the columns that may say it instead.
+    """
+    keys = {name: fact for name, fact in facts.items() if may_be_key(fact)}
+    persons = [name for name in keys if names_a_person(name)]
+    pseudonyms = [name for name, fact in keys.items() if are_pseudonyms(fact.values)]
+    if not persons and len(pseudonyms) == 1:
+        persons = pseudonyms
+    if persons:
+        name = max(persons, key=lambda name: keys[name].distinct)
+        per = keys[name].present / keys[name].distinct
+        often = f", which stands in {per:.2g} rows on average."
+        rarely = ": few of them stand in more than one row. If those rows are copies, remove them."
+        return name, f"The privacy unit is a value of {name!r}{often if per >= _SEVERAL else rarely}", []
+    others = [
+        name
+        for name, fact in keys.items()
+        if names_a_key(name)
+        or name in pseudonyms
+        or (are_keys(fact.values) and code_book(name, fact.values) is None)
+        or repeats_like_keys(name, fact)
+    ]
+    if others:
+        listed = ", ".join(
+            f"{name!r} ({keys[name].present / keys[name].distinct:.2g} rows a value)" for name in others
+        )
+        return (
+            None,
+            f"Each row is protected by itself. If one of these says whose row it is, make it the privacy unit: {listed}.",
+            others,
+        )
+    return None, "Each row is protected by itself: no column seems to say whose row it is.", []
+
+
+def point_at_keys(columns: Sequence[dict[str, Any]], keys: Collection[str]) -> None:
+    """Add to the notes of columns that they may be the privacy unit."""
+    for column in columns:
+        if column["name"] not in keys:
+            continue
+        if column["kind"] == "ignored":
+            column[NOTE] = f"{_WHOSE}. {column[NOTE]}" if ELSE in column else f"{_WHOSE}."
+        else:
+            column[NOTE] = f"{_WHOSE}; else ignore it, unless its values may be released. {column[NOTE]}"
+
+
+def unit_kind(fact: Facts) -> dict[str, Any]:
+    """Draft the unit column, with a learnt bound on records where units have several."""
+    missing = "" if fact.present == fact.rows else " Rows without one are refused."
+    note = f"Says whose row it is: kept sealed, never modelled or released.{missing}"
+    if fact.present < _SEVERAL * fact.distinct or fact.rows > _MOST_ROWS_LEARNT:
+        return {"kind": "unit", NOTE: note}
+    return {"kind": "unit", "records": "learn", NOTE: f"{note} {_RECORDS_LEARNT}"}
+
+
+def identifying(name: str, fact: Facts) -> str | None:
+    """Why the words of a column may identify a person; None where they do not."""
+    if fact.numeric:
+        return None
+    # Of few rows as well: ten names of ten persons are no words that everybody knows.
+    if names_contact(name) and (fact.distinct >= FEWEST_IDS or 2 * fact.distinct > fact.present):
+        return "Called like something that names or reaches a person: dropped on arrival."
+    if fact.distinct >= FEWEST_IDS and are_pseudonyms(fact.values):
+        return "Identifiers that repeat: they stand for persons or things, and say nothing else."
+    return None
+
+
+def repeats_like_keys(name: str, fact: Facts) -> bool:
+    """Whether whole numbers are numbers of persons or things under a name that does not say so, such as readers' numbers under "reader".
+
+    Few rows have very small or very large values of a quantity, so these are rare and lie far apart. Numbers of persons are neither.
+    So the values are put in order and cut into slices: their mean counts must differ by no more than chance makes them differ, and
+    their values must lie about equally close. No value may be far more frequent than the others.
+    """
+    if not (may_be_key(fact) and fact.numeric and not fact.odd) or fact.lower < 0:
+        return False
+    if (
+        names_quantity(name)
+        or names_amount(name)
+        or natural_scale(name)
+        or names_moment(name)
+        or names_span_of_time(name)
+    ):
+        return False
+    found = sorted((float(text), count) for text, count in fact.values.items())
+    values, counts = [value for value, _ in found], [count for _, count in found]
+    each = fmean(counts)
+    if all(value % 100 < _MINUTES for value in values):  # hours and minutes, such as 1745
+        return False
+    if len(counts) < _FEWEST_EVEN or each < _SEVERAL or max(counts) > _MOST_OF_ONE * each:
+        return False
+    size = len(counts) // _SLICES
+    slices = [slice(place * size, (place + 1) * size) for place in range(_SLICES)]
+    by_chance = _DEVIATIONS * pstdev(counts) / math.sqrt(size) + _ROUNDING * each
+    gaps = [values[part.stop - 1] - values[part.start] for part in slices]
+    return (
+        all(abs(fmean(counts[part]) - each) <= by_chance for part in slices)
+        and max(gaps) <= _UNEVEN * fmean(gaps)
+        and _UNEVEN * min(gaps) >= fmean(gaps)
+    )
+
+
+def may_be_key(fact: Facts) -> bool:
+    """Whether many values of a column repeat and none is a measurement."""
+    return (
+        fact.readable
+        and not is_time(fact)
+        and fact.distinct >= FEWEST_IDS
+        and not fact.unique
+        and (fact.whole or not fact.numeric)
+    )

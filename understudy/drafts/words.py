@@ -1,0 +1,336 @@
+"""What names and words of columns say about their meaning: a person, a code, an outcome, bands and levels with an order.
+
+Public rules, the same for every table. They decide what a draft proposes; a person decides what is declared.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+
+from understudy.drafts.code_forms import CodeForm, form_of
+from understudy.drafts.countries import ALPHA_3, NAMES, country_book
+
+_PERSONS = (
+    "patient", "person", "subject", "customer", "client", "user", "member", "student", "pupil", "employee",
+    "individual", "participant", "household", "beneficiary", "citizen", "resident", "account", "cardholder", "mrn", "ssn",
+    "insured", "donor", "driver", "rider", "respondent", "passenger", "borrower", "tenant", "voter", "applicant", "card", "pseudonym", "iban",
+    "msisdn", "imsi", "patienten", "kunden", "mitarbeiter", "personal", "versicherten", "probanden", "teilnehmer", "schüler", "studenten", "matrikel",
+    "haushalt", "haushalts", "konto", "karten", "steuer", "assuré", "assure", "adhérent", "adherent", "abonné", "abonne", "salarié", "salarie", "élève",
+    "eleve", "étudiant", "etudiant", "bénéficiaire", "beneficiaire", "usager", "paciente", "cliente", "usuario", "alumno", "empleado", "asegurado", "paziente",
+    "utente", "assistito",
+)  # fmt: skip
+_KEYS = (
+    "id",
+    "ids",
+    "nbr",
+    "no",
+    "nr",
+    "num",
+    "number",
+    "nummer",
+    "key",
+    "uuid",
+    "guid",
+    "hash",
+    "ref",
+    "identifier",
+    "code",
+)
+_PERSON_KEY = re.compile(f"({'|'.join(_PERSONS)})({'|'.join(_KEYS)})?")
+_DIRECT = frozenset({
+    "name", "firstname", "lastname", "fullname", "surname", "forename", "maiden", "email", "mail", "phone", "telephone",
+    "mobile", "fax", "address", "street", "ssn", "passport", "drivers", "iban", "username", "login", "licence", "license", "nachname", "vorname",
+    "familienname", "geburtsname", "anschrift", "adresse", "straße", "strasse", "hausnummer", "telefon", "telefonnummer", "handy", "handynummer",
+    "prénom", "prenom", "apellido", "apellidos", "teléfono", "telefono", "dirección", "direccion",
+})  # fmt: skip
+_DIRECT_NAMES = frozenset({"first", "last", "middle"})
+_FREE_TEXT = frozenset({
+    "note", "notes", "comment", "comments", "remark", "remarks", "narrative", "freetext", "memo", "anamnesis", "bemerkung",
+    "bemerkungen", "kommentar", "kommentare", "anmerkung", "anmerkungen", "notiz", "notizen", "freitext", "anamnese",
+    "commentaire", "commentaires", "remarque", "remarques",
+})  # fmt: skip
+_CODES = frozenset({
+    "id", "ids", "type", "typ", "code", "status", "class", "category", "cat", "group", "sex", "gender", "race", "state",
+    "region", "county", "country", "zip", "zipcode", "postcode", "postal", "plz", "fips", "puma", "naics", "icd", "drg",
+    "marital", "religion", "occupation", "industry", "hispanic", "ethnicity", "sector", "channel", "branch", "department",
+    "dept", "ward", "district", "store", "shop", "product", "sku", "cluster", "flag", "mode", "kind", "disposition", "source",
+    "specialty", "payer", "language", "nationality", "relationship", "dienststelle", "kostenstelle", "abteilung", "filiale", "standort",
+    "gemeinde", "bundesland", "beruf", "branche", "gruppe", "klasse", "kategorie", "geschlecht", "familienstand",
+    "staatsangehörigkeit", "konfession", "steuerklasse", "schlüssel", "kennziffer", "sparte", "studiengang", "fachbereich",
+})  # fmt: skip
+_CODE_ENDS = ("code", "type", "status", "zip", "fips")
+_COUNTS = frozenset({"number", "num", "count", "cnt", "n", "total", "sum", "avg", "mean", "days", "amount"})
+_NUMBER = frozenset({"number", "num"})
+_AMOUNTS = frozenset({
+    "income", "salary", "wage", "wages", "cost", "costs", "price", "amount", "fare", "total", "balance", "charge", "charges",
+    "expenses", "coverage", "value", "weight", "height", "revenue", "profit", "loss", "debt", "loan", "rent", "fee", "population", "betrag", "preis",
+    "gehalt", "lohn", "einkommen", "umsatz", "kosten", "miete", "saldo", "gewicht", "größe",
+})  # fmt: skip
+_TARGETS = (
+    "target", "label", "outcome", "y", "readmitted", "readmission", "died", "death", "dead", "deceased", "survived",
+    "survival", "churn", "churned", "defaulted", "response", "subscribed", "fraud", "relapse", "converted", "approved",
+    "attrition", "exited", "class",
+)  # fmt: skip
+_QUANTITIES = frozenset({
+    "age", "year", "rating", "score", "level", "grade", "rank", "decile", "quantile", "percentile", "quantity", "qty", "length",
+    "width", "distance", "duration", "temperature", "rate", "size", "children", "people", "frequency", "visit", "capacity", "alter", "jahr", "anzahl",
+    "menge", "dauer", "kinder", "personen", "stufe",
+})  # fmt: skip
+_NATURAL = (
+    (frozenset({"weekday", "dayofweek", "dow", "wday"}), ((0.0, 6.0), (1.0, 7.0), (0.0, 7.0))),
+    (frozenset({"hour", "hr"}), ((0.0, 23.0), (0.0, 24.0))),
+    (frozenset({"minute"}), ((0.0, 59.0),)),
+    (frozenset({"second"}), ((0.0, 59.0),)),
+    (frozenset({"month"}), ((1.0, 12.0),)),
+    (frozenset({"quarter"}), ((1.0, 4.0),)),
+    (frozenset({"week", "isoweek"}), ((1.0, 53.0),)),
+    (frozenset({"day", "dom", "mday", "dayofmonth"}), ((1.0, 31.0),)),
+    (frozenset({"percent", "percentage", "pct", "perc"}), ((0.0, 100.0),)),
+    (frozenset({"age", "agep", "alter"}), ((0.0, 100.0), (0.0, 120.0))),
+)
+"""Words of a name, and bounds of what they measure."""
+_CLOCK = frozenset({"time", "hhmm", "hourmin", "clock"})
+_SPANS = (
+    "day", "days", "time", "year", "years", "week", "weeks", "month", "months", "hour", "hours", "minute", "minutes", "second", "seconds", "doy",
+    "tag", "tage", "jahr", "jahre", "monat", "woche", "stunde", "jour", "mois", "heure", "dia", "mes", "hora",
+)  # fmt: skip
+_MOMENTS = frozenset({
+    "ts", "time", "timestamp", "epoch", "unix", "utc", "date", "datetime", "at", "start", "end", "begin", "created", "updated", "modified", "seen",
+    "zeit", "zeitpunkt", "datum", "heure", "fecha",
+})  # fmt: skip
+_THINGS = frozenset({
+    "flight", "vehicle", "device", "machine", "sensor", "order", "invoice", "trip", "ticket", "session", "case", "encounter", "plate",
+    "tailnum", "serial", "contract", "policy", "parcel", "shipment",
+})  # fmt: skip
+_KEY_ENDS = ("uuid", "guid", "num", "nbr")
+_CLASSIFICATIONS = frozenset({
+    "indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp", "mcc", "nuts", "sic",
+})  # fmt: skip
+"""Columns of industries, occupations, regions and birthplaces, as surveys and registers call them."""
+_COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
+_UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_TOKEN = re.compile(r"[0-9a-fA-F]{12,128}")
+"""A hash, of which many together have letters as well as digits."""
+_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
+_MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
+_SHARE_OF_KEYS = 0.95
+_SCALES = (
+    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
+    ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"),
+    ("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    ("very low", "low", "medium", "moderate", "high", "very high"),
+    ("none", "minimal", "minor", "mild", "moderate", "major", "severe", "extreme"),
+    ("poor", "fair", "good", "very good", "excellent"),
+    ("leicht", "mäßig", "mittel", "mittelschwer", "schwer", "sehr schwer"),
+    ("sehr niedrig", "niedrig", "mittel", "hoch", "sehr hoch"),
+    ("nie", "selten", "manchmal", "oft", "immer"),
+    ("januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober", "november", "dezember"),
+    ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"),
+    ("never", "rarely", "sometimes", "often", "usually", "always"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("xs", "s", "m", "l", "xl", "xxl"),
+    ("primary", "secondary", "tertiary"),
+    ("q1", "q2", "q3", "q4"),
+    ("0", "i", "ii", "iii", "iv", "v"),
+    ("preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "hs-grad", "some-college", "assoc-voc",
+     "assoc-acdm", "bachelors", "masters", "prof-school", "doctorate"),
+)  # fmt: skip
+_FEWEST_LEVELS = 3
+_AMOUNT = r"[$€£]?(?:0|[1-9][0-9]*)(?:,[0-9]{3})*(?:\.[0-9]+)?[kKmM]?"
+_UNIT = r"(?:\s*[A-Za-z%]+\.?)?"
+_BETWEEN = re.compile(rf"[\[(]?\s*(-?{_AMOUNT})\s*(?:-|–|to|,|;)\s*(-?{_AMOUNT})\s*[\])]?{_UNIT}")
+_BELOW = re.compile(rf"(?:<=?|≤|under|below|less than|up to)\s*({_AMOUNT}){_UNIT}", re.IGNORECASE)
+_ABOVE = re.compile(rf"(?:>=?|≥|over|above|more than)\s*({_AMOUNT}){_UNIT}", re.IGNORECASE)
+_OPEN = re.compile(
+    rf"({_AMOUNT})\s*(?:\+|and (?:over|above|older|more)|or (?:more|older|over)){_UNIT}", re.IGNORECASE
+)
+_CLOCK_TIME = re.compile(r"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?")
+_ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
+
+
+_FEWEST_COUNTRIES = 5
+_SHORT_WORD = 3
+
+
+def words_of(name: str) -> list[str]:
+    """Split a column's name into lower-case words: "patientNbr" and "patient_nbr" give patient, nbr."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[\W\d_]+", spaced.lower()) if word]
+
+
+def names_a_person(name: str) -> bool:
+    """Whether a column is called after the person whose record it is, such as "patient_nbr" or "CustomerID"."""
+    words = words_of(name)
+    return _PERSON_KEY.fullmatch("".join(words)) is not None
+
+
+def names_a_key(name: str) -> bool:
+    """Whether the last word of a name is that of a key, such as "order_id"."""
+    words = words_of(name)
+    return bool(words) and (words[-1] in _KEYS or words[-1] in _THINGS or words[-1].endswith(_KEY_ENDS))
+
+
+def names_contact(name: str) -> bool:
+    """Whether a column's words name, reach or locate one person."""
+    words = words_of(name)
+    return not _DIRECT.isdisjoint(words) or (len(words) == 1 and words[0] in _DIRECT_NAMES)
+
+
+def names_free_text(name: str) -> bool:
+    """Whether a column is called like something that people write in their own words."""
+    words = words_of(name)
+    return not _FREE_TEXT.isdisjoint(words) or {"free", "text"} <= set(words)
+
+
+def names_codes(name: str) -> bool:
+    """Whether whole numbers under a name are codes without an order, unless the name says that they count something."""
+    words = words_of(name)
+    glued = bool(words) and words[-1].endswith(_CODE_ENDS)
+    return (
+        bool(words)
+        and words[0] not in _COUNTS
+        and (glued or not (_CODES | _CLASSIFICATIONS).isdisjoint(words))
+    )
+
+
+def names_quantity(name: str) -> bool:
+    """Whether a name is that of a quantity other than an amount: a count, a grade, or things in the plural."""
+    words = words_of(name)
+    many = any(
+        len(word) > _SHORT_WORD and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+        for word in words
+    )
+    return many or not (_QUANTITIES | _COUNTS).isdisjoint(words)
+
+
+def natural_scale(name: str) -> Sequence[tuple[float, float]]:
+    """Bounds of what a name measures, such as a day of a month or an age, narrowest first; empty where it says none."""
+    words = {*words_of(name), "".join(words_of(name))}
+    return next((bounds for scale, bounds in _NATURAL if not scale.isdisjoint(words)), ())
+
+
+def names_clock(name: str) -> bool:
+    """Whether a name is that of a time of the day."""
+    return not _CLOCK.isdisjoint(words_of(name))
+
+
+def names_moment(name: str) -> bool:
+    """Whether a name is that of a moment, such as "created_at" or "ts"."""
+    return not _MOMENTS.isdisjoint(words_of(name))
+
+
+def names_span_of_time(name: str) -> bool:
+    """Whether a name ends in that of a unit of time, such as "julday" or "week_no"."""
+    words = [word for word in words_of(name) if word not in _KEYS]
+    return bool(words) and words[-1].endswith(_SPANS)
+
+
+def names_amount(name: str) -> bool:
+    """Whether a name is that of an amount, so that values that all differ are no identifier."""
+    return not _AMOUNTS.isdisjoint(words_of(name))
+
+
+def target_rank(name: str) -> int | None:
+    """Rank of a name among the usual names of outcomes, the likeliest first; None for no such name."""
+    text = "_".join(words_of(name))
+    return _TARGETS.index(text) if text in _TARGETS else None
+
+
+def are_keys(texts: Collection[str]) -> bool:
+    """Whether nearly all texts are UUIDs, or letters and digits in one word, such as "N14228"."""
+    keys = sum(_UUID.fullmatch(text) is not None or _MIXED_KEY.fullmatch(text) is not None for text in texts)
+    return bool(texts) and keys >= _SHARE_OF_KEYS * len(texts)
+
+
+def are_pseudonyms(texts: Collection[str]) -> bool:
+    """Whether nearly all texts are UUIDs, bank accounts, or hashes of one length: such values stand for persons or things, and say nothing else."""
+    hashes = [text for text in texts if _TOKEN.fullmatch(text) is not None]
+    if len({len(text) for text in hashes}) == 1 and not all(text.isdigit() for text in hashes):
+        found = len(hashes)
+    else:
+        found = sum(
+            _UUID.fullmatch(text) is not None or _IBAN.fullmatch(text.replace(" ", "")) is not None
+            for text in texts
+        )
+    return bool(texts) and found >= _SHARE_OF_KEYS * len(texts)
+
+
+def code_book(name: str, texts: Collection[str]) -> str | None:
+    """Name the public code book that words come from, as far as their form and their column's name tell.
+
+    Args:
+        name: Of the column.
+        texts: The distinct values.
+    """
+    words = words_of(name)
+    if (form := code_form(name, texts)) is not None:
+        return form.label
+    if not _CLASSIFICATIONS.isdisjoint(words):
+        return "codes of a classification"
+    return _countries(words, texts)
+
+
+def code_form(name: str, texts: Collection[str]) -> CodeForm | None:
+    """Find the form of ICD codes or postcodes in a column, unless its name says that it counts or measures something.
+
+    Args:
+        name: Of the column.
+        texts: The distinct values.
+    """
+    words = words_of(name)
+    is_measure = not ((_COUNTS | _AMOUNTS | _QUANTITIES) - _NUMBER).isdisjoint(words)
+    return None if is_measure else form_of(words, texts)
+
+
+def _countries(words: Collection[str], texts: Collection[str]) -> str | None:
+    """A book of countries. Two letters and numbers need a name that says so, because much else is written so."""
+    if (book := country_book(texts)) is None:
+        return None
+    is_named = not _COUNTRY.isdisjoint(words)
+    speaks_for_itself = book in {ALPHA_3, NAMES} and len(texts) >= _FEWEST_COUNTRIES
+    return book if is_named or speaks_for_itself else None
+
+
+def ordered(texts: Iterable[str]) -> list[str] | None:
+    """Put levels in their order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades, times of the day.
+
+    Args:
+        texts: The distinct values.
+
+    Returns:
+        The levels from low to high, or None where the words tell no order.
+    """
+    words = sorted(texts)
+    if len(words) < _FEWEST_LEVELS:
+        return None
+    lowered = {word.lower() for word in words}
+    if len(lowered) == len(words):
+        for scale in _SCALES:
+            if lowered.issubset(scale):
+                return sorted(words, key=lambda word: scale.index(word.lower()))
+    if all(_CLOCK_TIME.fullmatch(word) for word in words):
+        return sorted(words, key=lambda word: [float(part) for part in word.split(":")])
+    places = {word: _place(word) for word in words}
+    bands = [word for word in words if places[word] is not None and _ALONE.fullmatch(word) is None]
+    if 2 * len(bands) < len(words) or any(place is None for place in places.values()):
+        return None
+    levels = sorted(words, key=lambda word: places[word] or (0.0, 0))
+    return levels if all(places[low] != places[high] for low, high in pairwise(levels)) else None
+
+
+def _place(word: str) -> tuple[float, int] | None:
+    """Where a band begins, and whether it lies below (-1), at (0) or above (1) that number."""
+    text = word.strip()
+    if (between := _BETWEEN.fullmatch(text)) is not None:
+        low, high = _number(between[1]), _number(between[2])
+        return (low, 0) if low < high else None
+    for pattern, side in ((_BELOW, -1), (_ABOVE, 1), (_OPEN, 1), (_ALONE, 0)):
+        if (found := pattern.fullmatch(text)) is not None:
+            return _number(found[1]), side
+    return None
+
+
+def _number(text: str) -> float:
+    scale = {"k": 1e3, "m": 1e6}.get(text[-1].lower(), 1.0)
+    return float(text.strip("$€£kKmM").replace(",", "").replace("$", "")) * scale

@@ -1,0 +1,318 @@
+"""Numbers and times that a file writes as text: "$1,234.50", "12.5 %", "1.234,50", "17:45".
+
+A draft declares how they are written, as the `number_format` of their column, and reads them so itself. Where all of a column could
+be read in two ways, as 1,234 can, only a person knows: the draft leaves the column out and says how to write it plainly.
+
+Spreadsheets in much of Europe write all numbers of a file with a decimal comma: then that is the mark of the file.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from understudy.drafts.categories import NOTE
+from understudy.drafts.facts import ODD, Facts
+from understudy.drafts.frame_words import PANDAS, FrameWords
+from understudy.drafts.hints import NUMBERS_LEFT_OUT
+from understudy.drafts.numbers import MOST_INTEGER_CODES, numbers
+
+DECIMAL_MARKS: Final = (".", ",")
+_SIGN: Final = r"(?:R\$|[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|SEK|NOK|DKK|PLN|BRL|kr\.?|zł)"
+_OTHER_MARK: Final = {".": ",", ",": "."}
+_GROUPING: Final = "'’\u00a0\u202f"
+_DECLARED: Final = {"’": "'", "\u00a0": " ", "\u202f": " "}
+"""The sign that a domain declares for one that is written."""
+_SHARE: Final = 0.95
+_FEWEST_WITH_SIGNS: Final = 12
+"""Different values from which numbers with a sign such as % are amounts and no words."""
+_CLOCK: Final = re.compile(
+    r"(?P<large>[0-9]{1,4}):(?P<small>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s?(?P<half>[AaPp])[Mm])?"
+)
+_WITH_COMMA: Final = re.compile(r"[+-]?[0-9]+(?:,[0-9]+)?")
+_WITH_GROUPS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+"""A whole number with groups of thousands to one reader, and a fraction to another."""
+_HALF_DAY: Final = 12
+_DAY_MINUTES: Final = 1440
+_HALF_DAY_MINUTES: Final = 720
+
+
+def _form(mark: str) -> re.Pattern[str]:
+    """The form of numbers whose decimals begin with a mark."""
+    other = _OTHER_MARK[mark]
+    # A first group of thousands is never 0: "0,577" has a decimal comma.
+    number = rf"(?:[1-9][0-9]{{0,2}}(?:[{other}{_GROUPING}][0-9]{{3}})+|[0-9]+)(?:\{mark}[0-9]+)?"
+    return re.compile(
+        rf"(?P<minus>[-+]?)\s?(?P<before>{_SIGN}?)\s?[-+]?(?P<number>{number})\s?(?P<after>{_SIGN}|%|)"
+    )
+
+
+_FORMS: Final = {mark: _form(mark) for mark in ".,"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How the numbers of a column are written; the attributes are those of `number_format` in docs/domain.md.
+
+    Attributes:
+        thousands: The sign between groups of three digits, or None.
+        decimal_mark: The point or comma before decimals.
+        affixes: What stands before or after numbers.
+        clock: Whether they have a colon.
+    """
+
+    thousands: str | None = None
+    decimal_mark: str = "."
+    affixes: tuple[str, ...] = ()
+    clock: bool = False
+
+    def number_format(self, *, decimal_mark: str) -> dict[str, Any]:
+        """The declaration.
+
+        Args:
+            decimal_mark: Of the file.
+        """
+        if self.clock:
+            return {"clock": True}
+        mark = None if self.decimal_mark == decimal_mark else self.decimal_mark
+        found = {"thousands": self.thousands, "decimal_mark": mark, "affixes": list(self.affixes)}
+        return {key: value for key, value in found.items() if value}
+
+    def plain(self, values: Any) -> Any:  # noqa: ANN401 - an Arrow array of text
+        """Numbers as plain text; what is none of this form stays as it is."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        # Times of the day of a frame are no text.
+        texts = values.cast(pa.string())
+        if self == Writing(decimal_mark=","):
+            return pc.replace_substring(texts, ",", ".")
+        coded = pc.dictionary_encode(texts)
+        plain = [None if text is None else self._plain(text) for text in coded.dictionary.to_pylist()]
+        return pa.array(plain, pa.string()).take(coded.indices)
+
+    def _plain(self, text: str) -> str:
+        bare = text.strip()
+        if self.clock:
+            minutes = minutes_of(bare)
+            return text if minutes is None else str(minutes)
+        found = _FORMS[self.decimal_mark].fullmatch(bare)
+        if found is None:
+            return text
+        sign = "-" if "-" in bare else ""
+        other = _OTHER_MARK[self.decimal_mark]
+        return sign + re.sub(f"[{other}{_GROUPING}]", "", found["number"]).replace(",", ".")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ambiguous:
+    """Numbers such as 1,234 that are whole ones with groups of thousands to one reader and fractions to another.
+
+    Attributes:
+        mark: The comma or point.
+    """
+
+    mark: str
+
+    def advice(self, name: str, words: FrameWords = PANDAS) -> str:
+        """What a person does before the draft, in one sentence."""
+        whole, fraction = (words.changed(name, form) for form in self._forms(words))
+        return (
+            f"write them plainly, and draft it again; only you know what 1{self.mark}234 means (in {words.library},"
+            f" {whole} if it is 1234, and {fraction} if it is 1.234; of a CSV file `--decimal-mark` says it)"
+        )
+
+    def _forms(self, words: FrameWords) -> tuple[str, str]:
+        forms = (words.with_point, words.with_comma)
+        return forms if self.mark == "," else (forms[1], forms[0])
+
+
+def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
+    """Find how the numbers of a column are written that holds hardly anything else; None where they are plain, or none.
+
+    Args:
+        texts: The distinct values.
+    """
+    if not any(map(_is_marked, texts)):
+        return None
+    if sum(minutes_of(text) is not None for text in texts) >= _SHARE * len(texts):
+        return Writing(clock=True)
+    shares = {mark: sum(form.fullmatch(text) is not None for text in texts) for mark, form in _FORMS.items()}
+    if max(shares.values()) < _SHARE * len(texts):
+        return None
+    if shares["."] == shares[","]:
+        mark = next((sign for sign in ",." if any(sign in text for text in texts)), None)
+        if mark is not None:
+            return (
+                _writing(_OTHER_MARK[mark], texts)
+                if _are_amounts_in_thousands(mark, texts)
+                else Ambiguous(mark=mark)
+            )
+    return _writing("." if shares["."] >= shares[","] else ",", texts)
+
+
+def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> dict[str, Writing]:
+    """The columns whose numbers a draft reads as they are written. Few different values are words.
+
+    Args:
+        facts: Of all columns, read as plain text.
+        decimal_mark: Of the file, if it is known: then no number can be read in two ways.
+    """
+    columns = {
+        name: fact.values
+        for name, fact in facts.items()
+        if fact.readable and not fact.numeric and fact.distinct > _FEWEST_WITH_SIGNS
+    }
+    found = {name: writing_of(texts) for name, texts in columns.items()}
+    # Fewer are words, unless a sign such as % says that they are amounts.
+    found = {
+        name: writing
+        for name, writing in found.items()
+        if len(columns[name]) > MOST_INTEGER_CODES
+        or (isinstance(writing, Writing) and writing.affixes and not writing.clock)
+    }
+    if decimal_mark is not None:
+        found = {
+            name: _writing(decimal_mark, columns[name]) if isinstance(writing, Ambiguous) else writing
+            for name, writing in found.items()
+        }
+    return {name: writing for name, writing in found.items() if isinstance(writing, Writing)}
+
+
+def minutes_of(text: str) -> int | None:
+    """The sixtieths of a text such as 17:45 or 5:45 PM; None of any other."""
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    large = int(found["large"])
+    if found["half"] is None:
+        return 60 * large + int(found["small"])
+    if not 0 < large <= _HALF_DAY:
+        return None
+    return 60 * (large % _HALF_DAY + _HALF_DAY * (found["half"] in "Pp")) + int(found["small"])
+
+
+def _writing(mark: str, texts: Collection[str]) -> Writing:
+    found = [match for match in map(_FORMS[mark].fullmatch, texts) if match is not None]
+    affixes = {match[side] for match in found for side in ("before", "after")} - {""}
+    other = _OTHER_MARK[mark]
+    signs = Counter(
+        _DECLARED.get(sign, sign)
+        for match in found
+        for sign in re.findall(f"[{other}{_GROUPING}]", match["number"])
+    )
+    thousands = signs.most_common(1)[0][0] if signs else None
+    return Writing(thousands=thousands, decimal_mark=mark, affixes=tuple(sorted(affixes)))
+
+
+def _are_amounts_in_thousands(mark: str, texts: Collection[str]) -> bool:
+    """Whether all numbers with a mark are amounts of money, and most have two digits or more before it: money in tens has no three decimals."""
+    marked = [text for text in texts if mark in text]
+    tens = sum(re.search(rf"[1-9][0-9]+\{mark}[0-9]{{3}}(?![0-9])", text) is not None for text in marked)
+    return 2 * tens > len(marked) and all(re.search(_SIGN, text) is not None for text in marked)
+
+
+def _is_marked(text: str) -> bool:
+    """Whether something stands in a text that no plain number has."""
+    return re.search(rf"[,:%{_GROUPING}]|{_SIGN}", text) is not None
+
+
+def columns_with_commas(facts: Mapping[str, Facts]) -> list[str]:
+    """The columns that are numbers if commas come before decimals.
+
+    Args:
+        facts: Of all columns, whose commas were read as they are.
+    """
+    return [
+        name
+        for name, fact in facts.items()
+        if fact.readable and not fact.numeric and _are_numbers(fact.values)
+    ]
+
+
+def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
+    """Whether a file's numbers have a decimal comma: some do, none has a point, and fields are not separated by commas.
+
+    A field such as "1,2" of a file of commas may be two answers. Numbers that could all have groups of thousands say nothing.
+    """
+    has_points = any(fact.numeric and fact.decimals > 0 for fact in facts.values())
+    if delimiter == "," or has_points:
+        return "."
+    says = any(
+        "," in text and _WITH_COMMA.fullmatch(text) and not _WITH_GROUPS.fullmatch(text)
+        for name in columns_with_commas(facts)
+        for text in facts[name].values
+    )
+    return "," if says else "."
+
+
+def _are_numbers(texts: Collection[str]) -> bool:
+    """Whether texts are numbers, some with a comma, but for words that mean "missing" among numbers."""
+    others = [text for text in texts if _WITH_COMMA.fullmatch(text) is None]
+    return (
+        any("," in text for text in texts)
+        and all(text.lower() in ODD for text in others)
+        and len(others) < len(texts)
+    )
+
+
+def plain_batch(batch: Any, written: Mapping[str, Writing]) -> Any:  # noqa: ANN401 - an Arrow batch
+    """A batch whose written numbers are plain text.
+
+    Args:
+        batch: The rows.
+        written: How the numbers of some columns are written.
+    """
+    import pyarrow as pa
+
+    if not written:
+        return batch
+    arrays = [
+        written[name].plain(values) if name in written else values
+        for name, values in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str) -> dict[str, Any]:
+    """Draft a column of written numbers.
+
+    Args:
+        name: Of the column.
+        fact: What its rows hold, read as they are written.
+        writing: How.
+        decimal_mark: Of the file.
+
+    Returns:
+        Kind, format, bounds and bins, and a note.
+    """
+    if not fact.numeric:
+        note = f"{NUMBERS_LEFT_OUT}: beside numbers there are several words. Leave those fields empty, or write numbers there, and draft it again."
+        return {"kind": "ignored", NOTE: note}
+    spans_a_day = (
+        fact.upper - fact.lower >= _HALF_DAY_MINUTES and fact.lower >= 0 and fact.upper < _DAY_MINUTES
+    )
+    if writing.clock and spans_a_day:
+        found: dict[str, Any] = {"kind": "numeric", "type": "integer", "lower": 0, "upper": _DAY_MINUTES - 1}
+        found |= {"bins": 24, NOTE: "A bin for each hour."}
+    else:
+        found = numbers(name, fact)
+    how = f"Written with {_signs(writing)}; synthetic rows have plain numbers."
+    if writing.clock:
+        how = "Hours and minutes are read as minutes, minutes and seconds as seconds: 17:45 is 1065, and synthetic rows have such numbers."
+    return {
+        **found,
+        "number_format": writing.number_format(decimal_mark=decimal_mark),
+        NOTE: f"{found[NOTE]} {how}",
+    }
+
+
+def _signs(writing: Writing) -> str:
+    """What a person sees in the numbers that no plain number has."""
+    parts = [f"“{affix}”" for affix in writing.affixes]
+    if writing.thousands is not None:
+        parts.append(f"“{writing.thousands}” between thousands")
+    if writing.decimal_mark == ",":
+        parts.append("“,” before decimals")
+    return " and ".join(parts)
