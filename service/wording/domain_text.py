@@ -172,6 +172,7 @@ def rule(declared: Mapping[str, Any]) -> str:
         parts=_listed(declared.get("parts", ())),
         total=declared.get("total"),
         within=within,
+        computed=f"; {declared['computed']} is computed from the others" if declared.get("computed") else "",
         combinations=len(declared.get("combinations", ())),
         pairs=len(declared.get("pairs", ())),
     )
@@ -181,7 +182,7 @@ _RULES: Final[Mapping[str, str]] = {
     "impossible": "impossible combinations of {columns}: {combinations} declared",
     "possible": "possible combinations of {columns}: {combinations} declared, and no others",
     "at_most": "{first} is at most {last}",
-    "sum": "{total} is the sum of {parts}{within}",
+    "sum": "{total} is the sum of {parts}{within}{computed}",
     "null_together": "{columns}: all missing or none missing",
     "exactly_one": "{columns}: exactly one is set",
     "determines": "{first} determines {last}, by a code book of {pairs}",

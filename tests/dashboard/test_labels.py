@@ -25,7 +25,7 @@ from service.wording.labels import delta_up, epsilon_up, factor_up
 from tests.core.artifacts.certified import certified
 from tests.core.artifacts.certified_selection import WINNER, selection_statement
 from tests.core.artifacts.stand_in import DOMAIN
-from tests.core.plan.domain.ruled import EVERY_RULE, FLAGS
+from tests.core.plan.domain.ruled import COMPUTED, EVERY_RULE, FLAGS
 from workers import upkeep
 
 
@@ -185,6 +185,9 @@ def test_rules_in_words() -> None:
         "exactly_one": f"{', '.join(FLAGS[:12])} and 28 more: exactly one is set",
         "determines": "city determines land, by a code book of 4",
     }
+    assert rule(COMPUTED["rules"][0]) == (
+        "enrolled is the sum of present, absent; present is computed from the others"
+    )
 
 
 def test_plots_count_codes() -> None:

@@ -3,7 +3,8 @@
 Rows are held by column, each column a float64 array: a number as it is, a date in days, a time in seconds, a word as its
 place in its list, NaN for a missing value. `Keeper.keep` works on the values, not on their codes, in five steps:
 
-1. *Complete.* What a rule computes from other columns is computed: the value in a code book, the total of a sum.
+1. *Complete.* What a rule computes from other columns is computed: the value in a code book, the total of a sum or the
+   column that the sum names.
 2. *Draw again.* Rows that break a rule other than an order are drawn again, at most `REDRAWS` times.
 3. *Exchange.* Rows exchange values to keep an order (`core.plan.domain.exchanging`). Rows that break a rule after that are drawn
    again, at most `REDRAWS` times.

@@ -138,11 +138,16 @@ class ExactlyOne(Rule):
 
 
 class Sum(Rule):
-    """The last column is the sum of the others, up to a tolerance, where all of them are numbers."""
+    """The last column is the sum of the others, up to a tolerance, where all of them are numbers.
+
+    "computed" is which of the columns is computed from the others, by its number in the rule; the last one by default.
+    """
 
     def __init__(self, data: Mapping[str, Any], values: Mapping[int, Values]) -> None:
         super().__init__(data, values)
         self.tolerance = float(data["tolerance"])
+        self.computed = int(data.get("computed", len(self.columns) - 1))
+        self.others = [number for number in range(len(self.columns)) if number != self.computed]
 
     def broken(self, rows: Rows) -> Flags:
         compared = np.ones(len(rows[self.columns[0]]), dtype=np.bool_)
@@ -158,24 +163,29 @@ class Sum(Rule):
         rest: Floats = rows[self.columns[-1]] - parts
         return rest
 
+    def _change(self, number: int, rest: Floats) -> Floats:
+        """By how much one column must change so that nothing is left."""
+        return -rest if number == len(self.columns) - 1 else rest
+
     def complete(self, rows: Rows) -> None:
-        place = self.columns[-1]
-        rest = self._rest(rows)
-        total = self.values[-1].nearest(rows[place] - rest)
-        rows[place] = np.where(np.abs(total - rows[place] + rest) <= self.tolerance, total, rows[place])
+        place = self.columns[self.computed]
+        change = self._change(self.computed, self._rest(rows))
+        found = self.values[self.computed].nearest(rows[place] + change)
+        rows[place] = np.where(np.abs(found - rows[place] - change) <= self.tolerance, found, rows[place])
 
     def mend(self, rows: Rows, batch: Rows, rng: np.random.Generator, *, first: bool) -> None:
-        place = self.columns[-1]
-        total = self.values[-1].nearest(rows[place] - self._rest(rows))
-        moved = rng.random(len(total)) >= (0 if first else 1 / 2)
-        rows[place] = np.where(moved, total, rows[place])
-        for number in rng.permutation(len(self.columns) - 1).tolist():
-            part, rest = self.columns[number], self._rest(rows)
-            wanted = self.values[number].nearest(rows[part] + rest)
-            rows[part] = np.where(np.abs(rest) <= self.tolerance, rows[part], wanted)
+        place, values = self.columns[self.computed], self.values[self.computed]
+        found = values.nearest(rows[place] + self._change(self.computed, self._rest(rows)))
+        moved = rng.random(len(found)) >= (0 if first else 1 / 2)
+        rows[place] = np.where(moved, found, rows[place])
+        for position in rng.permutation(len(self.others)).tolist():
+            number, rest = self.others[position], self._rest(rows)
+            other = self.columns[number]
+            wanted = self.values[number].nearest(rows[other] + self._change(number, rest))
+            rows[other] = np.where(np.abs(rest) <= self.tolerance, rows[other], wanted)
         rest = self._rest(rows)
-        total = self.values[-1].nearest(rows[place] - rest)
-        rows[place] = np.where(np.abs(rest) <= self.tolerance, rows[place], total)
+        found = values.nearest(rows[place] + self._change(self.computed, rest))
+        rows[place] = np.where(np.abs(rest) <= self.tolerance, rows[place], found)
 
 
 class AtMost(Rule):

@@ -1,7 +1,7 @@
 """Reading rules between columns from the domain document; every error has a JSON pointer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -21,6 +21,7 @@ from core.plan.domain.rules import (
 MAXIMUM_RULES: Final = 128
 MAXIMUM_ENTRIES: Final = 32767
 """Combinations, or pairs of a code book, of one rule."""
+_OTHER: Final = "Name another column as 'computed'."
 
 
 def rules_from_json(entries: list[object], columns: Columns) -> tuple[Rule, ...]:
@@ -35,6 +36,47 @@ def rules_from_json(entries: list[object], columns: Columns) -> tuple[Rule, ...]
     if len(entries) > MAXIMUM_RULES:
         refuse("/rules", f"A domain has at most {MAXIMUM_RULES} rules.", "too-many-rules")
     return tuple(rule_from_json(entry, f"/rules/{index}", columns) for index, entry in enumerate(entries))
+
+
+def require_computable(rules: Sequence[Rule], columns: Columns, target: str | None) -> None:
+    """Refuse what sums cannot compute from drawn rows, if one of them says what it computes.
+
+    Rules without "computed" are as they always were.
+
+    Args:
+        rules: Of the domain.
+        columns: The modelled columns by name.
+        target: Name of the column to be predicted.
+
+    Raises:
+        DomainInvalid: A computed column has a law to keep, or another rule uses it before it is computed.
+    """
+    if not any(isinstance(rule, Sum) and rule.computed is not None for rule in rules):
+        return
+    differences = {name: column.difference for name, column in columns.items() if column.difference}
+    distant = differences.keys() | {difference.start for difference in differences.values()}
+    determined = {rule.columns[-1] for rule in rules if isinstance(rule, Determines)}
+    used: set[str] = set()
+    for index, rule in enumerate(rules):
+        if not isinstance(rule, Sum):
+            continue
+        computed, pointer = rule.computes, f"/rules/{index}"
+        if rule.computed is not None:
+            pointer += "/computed"
+            if computed == target:
+                refuse(pointer, "The target keeps the law that it was drawn with.", "computed-target", _OTHER)
+            if computed in distant:
+                refuse(pointer, "A difference is declared of this column.", "computed-difference", _OTHER)
+        if computed in determined:
+            refuse(pointer, "A rule 'determines' computes this column too.", "computed-twice", _OTHER)
+        if computed in used:
+            refuse(
+                pointer,
+                "An earlier sum has this column, and would no longer hold once it is computed.",
+                "computed-too-late",
+                "Move this rule before the other one, or let one of them compute another column.",
+            )
+        used |= set(rule.columns)
 
 
 def rule_from_json(value: object, pointer: str, columns: Columns) -> Rule:
@@ -139,7 +181,15 @@ def _sum(node: Node, columns: Columns) -> Rule:
     tolerance = node.number(node.take("tolerance", 0), "tolerance")
     if tolerance < 0:
         node.refuse("'tolerance' must not be negative.", "out-of-range", key="tolerance")
-    return Sum(columns=names, tolerance=tolerance)
+    computed = node.take_text("computed") if node.has("computed") else None
+    if computed is not None and computed not in names:
+        node.refuse(
+            "'computed' must name one of the parts, or the total.",
+            "unknown-column",
+            key="computed",
+            remedy="Leave it out for the total.",
+        )
+    return Sum(columns=names, tolerance=tolerance, computed=computed)
 
 
 def _null_together(node: Node, columns: Columns) -> Rule:

@@ -114,24 +114,36 @@ class Sum:
     Attributes:
         columns: The parts, then the total.
         tolerance: Maximum difference between the total and the sum.
+        computed: The column that drawn rows have computed from the others; None if that was not declared, then it is the total.
     """
 
     kind: ClassVar[str] = "sum"
 
     columns: tuple[str, ...]
     tolerance: float
+    computed: str | None = None
+
+    @property
+    def computes(self) -> str:
+        """The computed column."""
+        return self.columns[-1] if self.computed is None else self.computed
 
     def to_json(self, columns: Columns) -> dict[str, object]:  # noqa: ARG002 - of the protocol
         """See `Rule`."""
         *parts, total = self.columns
-        return {"kind": self.kind, "parts": parts, "total": total, "tolerance": plain_number(self.tolerance)}
+        found: dict[str, object] = {"kind": self.kind, "parts": parts, "total": total}
+        # Omitted if it was not declared: older documents keep their digest.
+        if self.computed is not None:
+            found["computed"] = self.computed
+        return found | {"tolerance": plain_number(self.tolerance)}
 
     def data(self, columns: Columns) -> dict[str, Any]:
         """See `Rule`. The tolerance includes rounding, because sums of decimals are not exact in double precision."""
         tied = [cast("NumericColumn", columns[name]) for name in self.columns]
         largest = math.fsum(max(abs(column.lower), abs(column.upper)) for column in tied)
         rounding = 0.0 if all(column.integer for column in tied) else largest * 2.0**-50
-        return {"tolerance": self.tolerance + rounding}
+        computed = {} if self.computed is None else {"computed": self.columns.index(self.computed)}
+        return {"tolerance": self.tolerance + rounding} | computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from core.plan.domain.confirmation import require_confirmed
 from core.plan.domain.difference_reading import check_differences, difference_data
 from core.plan.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
 from core.plan.domain.reading import Node
-from core.plan.domain.rule_reading import rules_from_json
+from core.plan.domain.rule_reading import require_computable, rules_from_json
 from core.plan.domain.rules import AtMost, Kept, Rule, kept_rules
 from core.plan.near_names import nearest
 
@@ -132,11 +132,11 @@ class TableDomain:
             privacy_unit=_take_name(node, "privacy_unit"),
             csv=CsvFormat.from_node(Node(node.take("csv", {}), "/csv")),
         )
-        rules = rules_from_json(
-            node.take_list("rules", ()), {column.name: column for column in domain.modelled}
-        )
+        modelled = {column.name: column for column in domain.modelled}
+        rules = rules_from_json(node.take_list("rules", ()), modelled)
         node.finish()
         domain._check(node)
+        require_computable(rules, modelled, domain.target)
         domain._check_learnt(node, rules)
         domain = replace(domain, rules=rules)
         domain.kept  # noqa: B018 - rules that cannot be kept are refused here, not when rows are drawn

@@ -26,7 +26,7 @@ from core.plan.domain import TableDomain
 from core.plan.domain.codec import batch_of, encode
 from tests.core.artifacts import stand_in
 from tests.core.artifacts.test_sampler_script import loaded, unzipped
-from tests.core.plan.domain.ruled import ALL, EVERY_RULE, TOGETHER, broken, document, number, words
+from tests.core.plan.domain.ruled import ALL, COMPUTED, EVERY_RULE, TOGETHER, broken, document, number, words
 
 
 def bundle_of(found: Mapping[str, Any]) -> Bundle:
@@ -70,6 +70,12 @@ def test_its_codes_are_those_of_rows_that_keep_the_rules(name: str) -> None:
 
     for (first, second), cells in forbidden_pairs(domain).items():
         assert not cells[codes[:, first], codes[:, second]].any()
+
+
+def test_a_condition_on_a_total_holds_where_a_part_is_computed() -> None:
+    rows = rows_of(Sampler(bundle_of(COMPUTED)).batches_where(500, {"enrolled": 179}))
+    assert [row["enrolled"] for row in rows] == [179] * 500
+    assert [row for row in rows if broken(COMPUTED, row)] == []
 
 
 def test_rows_of_a_domain_without_rules_are_drawn_as_before() -> None:

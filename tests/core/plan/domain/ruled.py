@@ -154,7 +154,48 @@ DAYS_AND_TIMES: dict[str, Any] = document(
 )
 """Dates and times in one order."""
 
-ALL = EVERY_RULE | {"together": TOGETHER, "days and times": DAYS_AND_TIMES}
+COMPUTED: dict[str, Any] = document(
+    [
+        number("present", 0, 180),
+        number("absent", 0, 120, spacing="log", null="category"),
+        number("enrolled", 0, 180, specials=[179, 180, 999]),
+    ],
+    [{"kind": "sum", "parts": ["present", "absent"], "total": "enrolled", "computed": "present"}],
+)
+"""A sum of which a part is computed."""
+
+COMPUTED_CHAIN: dict[str, Any] = document(
+    [
+        real("net", decimals=2, specials=[0]),
+        real("tax", 0, 30, decimals=2),
+        real("gross", 0, 130, decimals=2, null="category"),
+        real("fee", 0, 20, decimals=2),
+        real("bill", 0, 150, decimals=2, specials=[49.99, 99.99]),
+        real("cap", 0, 60, decimals=2),
+        real("tip", 0, 60, decimals=2),
+        words("band", "low", "high"),
+    ],
+    [
+        {"kind": "sum", "parts": ["fee", "gross"], "total": "bill", "computed": "gross"},
+        {"kind": "sum", "parts": ["net", "tax"], "total": "gross", "computed": "net", "tolerance": 0.01},
+        {"kind": "sum", "parts": ["fee", "cap"], "total": "tip", "computed": "tip"},
+        {"kind": "at_most", "columns": ["tax", "net"]},
+        {"kind": "at_most", "columns": ["cap", "bill"]},
+        {
+            "kind": "determines",
+            "columns": ["gross", "band"],
+            "pairs": [[{"to": 50}, "low"], [{"from": 50.01}, "high"]],
+        },
+    ],
+)
+"""Sums that share columns, with orders and a code book of what they compute."""
+
+ALL = EVERY_RULE | {
+    "together": TOGETHER,
+    "days and times": DAYS_AND_TIMES,
+    "computed": COMPUTED,
+    "computed chain": COMPUTED_CHAIN,
+}
 
 
 def broken(domain: Mapping[str, Any], row: Row) -> list[int]:

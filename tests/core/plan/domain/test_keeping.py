@@ -14,7 +14,17 @@ from core.plan.domain.codec import batch_of, codes_of, draw_values, encode
 from core.plan.domain.columns import LabelColumn
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.keeping import REDRAWS
-from tests.core.plan.domain.ruled import ALL, EVERY_RULE, TOGETHER, broken, document, flag, number, words
+from tests.core.plan.domain.ruled import (
+    ALL,
+    COMPUTED,
+    EVERY_RULE,
+    TOGETHER,
+    broken,
+    document,
+    flag,
+    number,
+    words,
+)
 
 
 def drawn(
@@ -110,6 +120,55 @@ def test_rows_that_keep_the_rules_stay_as_they_were_drawn(name: str) -> None:
     assert 0 < whole.sum() < 2000
     for column, was in zip(values, before, strict=True):
         assert np.array_equal(column[whole], was[whole], equal_nan=True)
+
+
+def pupils(count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Days present, absent and enrolled as a generator draws them: whole heaps, and values inside bins that do not add up."""
+    enrolled = np.where(
+        rng.random(count) < 0.85, 179.0 + rng.integers(0, 2, count), rng.integers(30, 179, count)
+    )
+    absent = np.floor(rng.gamma(1.8, 8.0, count)).clip(0, 30)
+    present = (enrolled - absent + rng.integers(-4, 5, count)).clip(0, 180)
+    return [present, absent, enrolled]
+
+
+@pytest.mark.parametrize("computed", ["present", "absent", "enrolled", None])
+def test_what_is_not_computed_keeps_its_law(computed: str | None) -> None:
+    (rule,) = COMPUTED["rules"]
+    bare = {key: value for key, value in rule.items() if key != "computed"}
+    found = COMPUTED | {"rules": [bare if computed is None else bare | {"computed": computed}]}
+    domain = TableDomain.from_json(found)
+    rng = np.random.default_rng(12)
+    values = pupils(20_000, rng)
+    before = [column.copy() for column in values]
+    assert domain.kept is not None
+    domain.kept.keeper.keep(values, lambda at: pupils(len(at), rng), rng)
+    assert breaking(found, domain, values) == 0
+    shares = [float(np.isin(own[2], [179, 180]).mean()) for own in (before, values)]
+    assert shares[0] == pytest.approx(0.85, abs=0.01)
+    if computed in ("present", "absent"):
+        assert shares[1] == pytest.approx(0.85, abs=0.02)
+        kept = 1 if computed == "present" else 0
+        assert abs(values[kept].mean() - before[kept].mean()) < 1
+    else:
+        assert shares[1] < 0.4, "the total of days drawn inside bins"
+
+
+def test_a_row_that_keeps_its_sum_or_has_no_number_is_not_computed() -> None:
+    domain = TableDomain.from_json(COMPUTED)
+    assert domain.kept is not None
+    nan = np.nan
+    values = [np.array([170.0, 20, 30, 40]), np.array([9.0, nan, 10, 5]), np.array([179.0, 180, 999, 50])]
+    domain.kept.keeper.keep(values, lambda at: pytest.fail("no row is drawn again"), np.random.default_rng(0))
+    assert values[0].tolist() == [170, 20, 30, 45], "only the last row breaks the rule"
+    assert values[2].tolist() == [179, 180, 999, 50]
+
+
+def test_a_declared_total_is_computed_like_an_undeclared_one() -> None:
+    found = EVERY_RULE["sum"]
+    told = found | {"rules": [rule | {"computed": "gross"} for rule in found["rules"]]}
+    one, other = (drawn(TableDomain.from_json(one), 3000, 13, again=False) for one in (found, told))
+    assert all(np.array_equal(left, right, equal_nan=True) for left, right in zip(one, other, strict=True))
 
 
 def test_redraws_are_bounded_and_stop_where_they_do_not_help() -> None:
@@ -212,7 +271,9 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:  # noqa: PLR0911 - one for each ki
 
     if kind == "sum":
         *parts, total = some(NUMBERS, 3, 4)
-        return {"kind": kind, "parts": parts, "total": total, "tolerance": draw(st.sampled_from([0, 0.5, 3]))}
+        computed = draw(st.sampled_from([{}, *({"computed": name} for name in (*parts, total))]))
+        tolerance = {"tolerance": draw(st.sampled_from([0, 0.5, 3]))}
+        return {"kind": kind, "parts": parts, "total": total} | computed | tolerance
     if kind == "at_most":
         return {
             "kind": kind,

@@ -123,6 +123,10 @@ def first(*values: object) -> dict[str, Any]:
         ({"kind": "sum", "parts": ["n", "d"], "total": "x"}, "not-comparable", "/rules/0/parts"),
         ({"kind": "sum", "parts": ["n", "m"], "total": "x", "tolerance": -1}, "out-of-range", "/rules/0/tolerance"),
         ({"kind": "sum", "parts": ["n", "m"], "total": "x", "tolerance": "0"}, "not-a-number", "/rules/0/tolerance"),
+        ({"kind": "sum", "parts": ["n", "m"], "total": "x", "computed": "m"}, None, None),
+        ({"kind": "sum", "parts": ["n", "m"], "total": "x", "computed": "k"}, "unknown-column", "/rules/0/computed"),
+        ({"kind": "sum", "parts": ["n", "m"], "total": "x", "computed": 0}, "not-text", "/rules/0/computed"),
+        ({"kind": "sum", "parts": ["n", "m"], "total": "x", "computed": None}, "not-text", "/rules/0/computed"),
         ({"kind": "null_together", "columns": ["w", "t"]}, "null-has-no-place", "/rules/0/columns/1"),
         ({"kind": "exactly_one", "columns": ["w", "t"]}, "missing-key", "/rules/0"),
         ({"kind": "exactly_one", "columns": ["w", "t"], "set": ["A", True]}, None, None),
@@ -148,6 +152,63 @@ def test_every_wrong_rule_has_its_word_and_place(
         TableDomain.from_json(found)
     assert (caught.value.problem, caught.value.pointer) == (problem, pointer)
     assert caught.value.code == "domain-invalid"
+
+
+SUMMED = [
+    *(number(name, 0, 100) for name in "abcdefu"),
+    number("g", 0, 200, difference={"from": "f", "lower": 0, "upper": 50}),
+    words("w", "A", "B"),
+]
+
+
+def summed(parts: str, total: str, computed: str | None = None) -> dict[str, Any]:
+    rule = {"kind": "sum", "parts": list(parts), "total": total}
+    return rule if computed is None else rule | {"computed": computed}
+
+
+CODES = {"kind": "determines", "columns": ["w", "a"], "pairs": [["A", 1], ["B", 2]]}
+
+
+@pytest.mark.parametrize(
+    ("rules", "problem", "pointer"),
+    [
+        ([summed("ab", "c", "u")], "unknown-column", "/rules/0/computed"),
+        ([summed("au", "c", "u")], "computed-target", "/rules/0/computed"),
+        ([summed("au", "c", "a")], None, None),
+        ([summed("af", "c", "f")], "computed-difference", "/rules/0/computed"),
+        ([summed("af", "g", "g")], "computed-difference", "/rules/0/computed"),
+        ([summed("af", "c", "a")], None, None),
+        ([CODES, summed("ab", "c", "a")], "computed-twice", "/rules/1/computed"),
+        ([CODES, summed("ab", "c", "b")], None, None),
+        ([summed("ab", "c", "b"), summed("bd", "e", "b")], "computed-too-late", "/rules/1/computed"),
+        ([summed("ab", "c", "b"), summed("bd", "e", "d")], None, None),
+        ([summed("bd", "e", "d"), summed("ab", "c", "b")], "computed-too-late", "/rules/1/computed"),
+        ([summed("ce", "d", "d"), summed("ab", "c")], "computed-too-late", "/rules/1"),
+        ([summed("ab", "c"), summed("ce", "d", "e")], None, None),
+        ([summed("ce", "d"), summed("ab", "c")], None, None),
+    ],
+)  # fmt: skip
+def test_a_sum_computes_what_no_other_rule_needs_before(
+    rules: list[dict[str, Any]], problem: str | None, pointer: str | None
+) -> None:
+    """Where no sum says what it computes, everything is as it always was."""
+    found = document(SUMMED, rules, target="u")
+    if problem is None:
+        assert len(TableDomain.from_json(found).rules) == len(rules)
+        return
+    with pytest.raises(DomainInvalid) as caught:
+        TableDomain.from_json(found)
+    assert (caught.value.problem, caught.value.pointer) == (problem, pointer)
+    assert caught.value.remedy
+
+
+def test_what_a_sum_computes_is_written_where_it_was_declared_alone() -> None:
+    declared = [summed("ab", "c"), summed("ad", "e", "d"), summed("bf", "u", "u")]
+    domain = TableDomain.from_json(document(SUMMED[:-2], declared))
+    assert domain.to_json()["rules"] == [rule | {"tolerance": 0} for rule in declared]
+    assert domain.kept is not None
+    told = [rule.get("computed") for rule in domain.kept.data["rules"]]
+    assert told == [None, 1, 2], "what stands in the script of a bundle"
 
 
 def test_rules_that_contradict_each_other_are_refused() -> None:
