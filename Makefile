@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-orders bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-orders bench-sums bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -229,6 +229,9 @@ bench-differences: $(DEV_INSTALLED) ## close columns independent, in an order, a
 
 bench-orders: $(DEV_INSTALLED) ## laws of ordered columns and of their distance, by exchange and by drawing again
 	$(BIN)/python -m benchmarks.ordered_columns
+
+bench-sums: $(DEV_INSTALLED) ## laws of two columns and their sum, by which of them is computed
+	$(BIN)/python -m benchmarks.summed_columns
 
 bench-pages: $(DEV_INSTALLED) ## milliseconds of the dashboard's pages with 10,000 ledger entries and 1,000 jobs
 	$(BIN)/python -m benchmarks.pages --save

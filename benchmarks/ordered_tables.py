@@ -5,6 +5,7 @@ Every table has the ordered columns first, then a sex, a ward and a score that d
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -116,10 +117,35 @@ def _table(
     rng: np.random.Generator, ordered: Mapping[str, _Column], level: Floats, further: int
 ) -> Simulated:
     """The ordered columns, each at most the next, and the others; `level` is what these depend on, from 0 to 1."""
+    rules = [{"kind": "at_most", "columns": list(both)} for both in pairwise(ordered)]
+    return described(
+        rng, ordered, level, rules=rules, pair=(len(ordered) - 2, len(ordered) - 1), further=further
+    )
+
+
+def described(
+    rng: np.random.Generator,
+    tied: Mapping[str, _Column],
+    level: Floats,
+    *,
+    rules: list[dict[str, Any]],
+    pair: tuple[int, int],
+    further: int = 0,
+) -> Simulated:
+    """A table of columns that rules tie, and of others.
+
+    Args:
+        rng: of the table.
+        tied: by name.
+        level: what the others depend on, from 0 to 1.
+        rules: of the tied columns.
+        pair: see `Simulated`.
+        further: number of columns of few words.
+    """
     rows = len(level)
     sex = rng.integers(0, 2, rows)
     of_level = np.clip((level * 6).astype(np.int64), 0, 5)
-    columns = dict(ordered) | {
+    columns = dict(tied) | {
         "sex": _words(sex, 2),
         "ward": _words(np.where(rng.random(rows) < 0.5, of_level, rng.integers(0, 6, rows)), 6),
         "score": _number(np.clip(rng.normal(30 + 40 * level, 12), 0, 99).astype(np.int64), 0, 99),
@@ -128,16 +154,12 @@ def _table(
         count = 2 + place % 5
         own = np.where(rng.random(rows) < 0.3, sex % count, rng.integers(0, count, rows))
         columns[f"further {place}"] = _words(own, count)
-    names = list(ordered)
     return Simulated(
         document={
             "schema": "understudy.domain/1",
             "columns": [{"name": name} | column for name, (column, _) in columns.items()],
-            "rules": [
-                {"kind": "at_most", "columns": [names[place], names[place + 1]]}
-                for place in range(len(names) - 1)
-            ],
+            "rules": rules,
         },
         values=[values.astype(np.float64) for _, values in columns.values()],
-        pair=(len(names) - 2, len(names) - 1),
+        pair=pair,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import wide_tables
+from benchmarks import summed_tables, wide_tables
 from benchmarks.results_file import RESULTS
 from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
@@ -71,6 +71,25 @@ def test_expected_and_measured_errors_are_those_of_the_results():
         cell["expected"]["if_independent"]["two_way"] / cell["measured"]["two_way"] for cell in cells
     ]
     assert f"{min(independent):.2f} to {max(independent):.2f} of the measured two-way error" in PAGE
+
+
+def test_sums_are_those_of_the_results_and_a_draft_computes_the_best_column():
+    results = json.loads((RESULTS / "summed_columns.json").read_text())
+    for name, make in summed_tables.TABLES.items():
+        first, second, total = (column["name"] for column in make(10).document["columns"][:3])
+        for rows in (2000, 8000):
+            entry = results[name][f"{rows} rows, epsilon 1"]
+            ways = [entry[f"{one} computed"] for one in (total, first, second)]
+            shown = " | ".join(
+                " / ".join(f"{way[score]:.3f}".removeprefix("0") for way in ways)
+                for score in (first, second, total, "pairs", "on heaps")
+            )
+            drafted = entry["rows"]["a draft computes"]
+            heaps = f"{entry['rows']['on heaps']:.3f}".removeprefix("0")
+            assert (
+                f"| {name}, {rows:,} | {first}, {second}, {total} | {drafted} | {shown} | {heaps} |" in PAGE
+            )
+            assert entry[f"{drafted} computed"]["pairs"] == min(way["pairs"] for way in ways)
 
 
 def test_what_was_measured_was_expected_by_the_rules_of_today():

@@ -122,8 +122,9 @@ def _rename(document: dict[str, Any], before: object, name: str) -> None:
     for rule in document.get(RULES, ()):
         for key in {"columns", "parts"} & rule.keys():
             rule[key] = [name if one == before else one for one in rule[key]]
-        if before is not None and rule.get("total") == before:
-            rule["total"] = name
+        for key in ("total", "computed"):
+            if before is not None and rule.get(key) == before:
+                rule[key] = name
     document |= {
         key: name for key in ("target", "privacy_unit") if before is not None and document.get(key) == before
     }

@@ -24,7 +24,7 @@ _MEANING: Final = {
     "kinds": "What each column holds. An ignored column is dropped on arrival and never stored.",
     "bounds": "The smallest and largest value. Say what is possible, not what occurs: an upper bound of 107 tells that somebody is 107. Values beyond count as the bound; wider bounds make bins coarser.",
     "words": "The words of a column. A word that few people have reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
-    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label, or the last is the sum of the others. The pairs become public. Drop the rule if other rows may break it.",
+    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label, or the last is the sum of the others. The pairs, and which column of a sum is computed, become public. Drop the rule if other rows may break it.",
 }
 _LONG = 12
 _FEW_PAIRS = 5
@@ -52,7 +52,8 @@ def walk(document: dict[str, Any], ask: Ask, say: Say) -> None:
         require_possible(document)
         # A column may have been dropped meanwhile, and its other marks with it.
         while marks := [mark for mark in marks_of(document) if mark.kind == kind]:
-            say(f"\n{kind.upper()} ({len(marks)} to confirm)")
+            count = len({id(mark.holder) for mark in marks}) if kind == "rules" else len(marks)
+            say(f"\n{kind.upper()} ({count} to confirm)")
             if kind in {"names", "kinds", "file"}:
                 _ask_together(document, marks, ask, say)
             elif kind == "rules":
@@ -93,14 +94,17 @@ def _ask_each(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Sa
 def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Say) -> None:
     """Ask about the first of the rules; what is answered may take others away."""
     rule = marks[0].holder
+    count = len({id(mark.holder) for mark in marks})
     say(f"  {shown_rule(rule, most=_FEW_PAIRS)}")
     *_, dependent = columns_of(rule)
     match _answer(
         ask,
-        f"  [Enter] accept, [d]rop the rule, [i]gnore the column {dependent}, [a]ccept all {len(marks)} left, [?] explain, [q]uit: ",
+        f"  [Enter] accept, [d]rop the rule, [i]gnore the column {dependent}, [a]ccept all {count} left, [?] explain, [q]uit: ",
     ):
         case "" | "y":
-            marks[0].accept()
+            for mark in marks:
+                if mark.holder is rule:
+                    mark.accept()
         case "a":
             for mark in marks:
                 mark.accept()
@@ -123,7 +127,8 @@ def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
         most: How many pairs are shown.
     """
     if rule["kind"] == "sum":
-        return f"{' + '.join(map(str, rule['parts']))} = {rule['total']}"
+        computed = f"; {rule['computed']} is computed" if "computed" in rule else ""
+        return f"{' + '.join(map(str, rule['parts']))} = {rule['total']}{computed}"
     return f"{' determines '.join(map(str, rule['columns']))}: {_shown_pairs(rule['pairs'], most=most)}"
 
 

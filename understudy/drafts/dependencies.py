@@ -155,11 +155,15 @@ def require_possible(document: dict[str, Any]) -> None:
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
         if not _is_whole(rule):
             raise InputUnusable(
-                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs, or parts and a total; put them back, or leave the rule out"
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs, or parts and a total, of which one may be computed; put them back, or leave the rule out"
             )
         if rule.get("kind") == "sum":
             if not can_sum(rule, by_name):
                 rules.remove(rule)
+            elif rule.get("computed", "") == document.get("target"):
+                # The target may have changed since; it keeps its law, so the total is computed.
+                del rule["computed"]
+                rule[MARK] = [key for key in rule[MARK] if key != "computed"] or ["parts"]
             continue
         both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
         pairs = [] if any(_speaks_of_learnt(column) for column in both) else _possible(rule["pairs"], *both)
@@ -173,13 +177,17 @@ def require_possible(document: dict[str, Any]) -> None:
 
 def columns_of(rule: Mapping[str, Any]) -> list[str]:
     """The columns that a drafted rule ties together, the one that it computes last."""
-    return [*rule["parts"], rule["total"]] if rule["kind"] == "sum" else list(rule["columns"])
+    if rule["kind"] != "sum":
+        return list(rule["columns"])
+    computed = rule.get("computed", rule["total"])
+    return [*(name for name in (*rule["parts"], rule["total"]) if name != computed), computed]
 
 
 def _is_whole(rule: Mapping[str, Any]) -> bool:
     """Whether a rule has two columns and a list of pairs, or parts and a total, as it was drafted."""
     if rule.get("kind") == "sum":
-        return isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
+        whole = isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
+        return whole and rule.get("computed", rule["total"]) in {*map(str, rule["parts"]), rule["total"]}
     columns, pairs = rule.get("columns"), rule.get("pairs")
     return (
         isinstance(columns, list)

@@ -22,6 +22,8 @@ _FEWEST_DIFFERENT: Final = 3
 _MOST_NUMBERS: Final = 60
 """Columns of numbers up to which all pairs of them are compared."""
 _ROUNDING: Final = 1e-6
+_ALIKE: Final = 0.02
+"""Share of the rows by which the largest heaps of columns differ at most that are alike: the least heap that a draft declares as a special value."""
 _FOLLOWS: Final = "Follows from others:"
 _COMPARED: Final = "in every row that was compared"
 _UNITS: Final = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -30,7 +32,11 @@ Column = dict[str, Any]
 
 
 def propose_sums(
-    columns: Sequence[Column], sample: RowSample, *, fixed: Collection[str | None]
+    columns: Sequence[Column],
+    sample: RowSample,
+    *,
+    fixed: Collection[str | None],
+    tied: Collection[str] = (),
 ) -> list[Column]:
     """Draft rules for columns that are the total of two others, and say so in their notes.
 
@@ -38,6 +44,7 @@ def propose_sums(
         columns: Of the draft; the notes of totals are changed.
         sample: Some of the rows.
         fixed: Names of the column to be predicted and of those that other rules compute, of which no rule is drafted.
+        tied: Names of columns that other rules have: no part of that name is computed.
 
     Returns:
         Rules as a domain declares them, with marks; the total of one may be a part of a later one.
@@ -56,18 +63,72 @@ def propose_sums(
         told.add(total)
         both = f"{parts[0]} and {parts[1]} together"
         if total in fixed or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
-            line = f"{_FOLLOWS} {both}, {_COMPARED}. Ignore one of the three, and compute it from synthetic rows."
+            _say(
+                by_name[total],
+                f"{_FOLLOWS} {both}, {_COMPARED}. Ignore one of the three, and compute it from synthetic rows.",
+            )
         else:
             parts_of[total] = (parts[0], parts[1])
-            line = (
-                f"{_FOLLOWS} {both}, {_COMPARED}. A rule is drafted, so that synthetic rows keep it; or ignore this column, which takes budget, and compute"
-                " it from synthetic rows."
-            )
-        _say(by_name[total], line)
-    ordered = sorted(parts_of, key=lambda total: _depth(total, parts_of))
-    return [
-        {"kind": "sum", "parts": list(parts_of[total]), "total": total, MARK: ["parts"]} for total in ordered
-    ]
+    rules: list[Column] = []
+    # A sum computes no column that an earlier one has; of each sum at least the total is none.
+    taken = {name for name in {*fixed, *tied} if name is not None}
+    for total in sorted(parts_of, key=lambda total: _depth(total, parts_of)):
+        parts = list(parts_of[total])
+        free = [total, *(part for part in parts if part not in taken)]
+        computed = column_to_compute([by_name[name] for name in free], by_name[total], numbers)
+        rules.append(_rule(parts, total, computed))
+        _say(by_name[total], _on_rule(parts, total, computed))
+        taken |= {*parts, total}
+    return rules
+
+
+def _rule(parts: Sequence[str], total: str, computed: str) -> Column:
+    named = {"kind": "sum", "parts": list(parts), "total": total}
+    return (
+        named | {MARK: ["parts"]}
+        if computed == total
+        else named | {"computed": computed, MARK: ["parts", "computed"]}
+    )
+
+
+def _on_rule(parts: Sequence[str], total: str, computed: str) -> str:
+    both = f"{_FOLLOWS} {' and '.join(parts)} together, {_COMPARED}. A rule is drafted, so that synthetic rows keep it"
+    if computed == total:
+        return f"{both}; or ignore this column, which takes budget, and compute it from synthetic rows."
+    return (
+        f"{both}: {computed} is computed, because fewer rows share its most common value. Or ignore {computed}, which takes budget, and compute it"
+        " from synthetic rows."
+    )
+
+
+def _width(column: Column) -> float:
+    return column["upper"] - column["lower"] if {"lower", "upper"} <= column.keys() else 0.0
+
+
+def column_to_compute(columns: Sequence[Column], total: Column, numbers: Mapping[str, "Floats"]) -> str:
+    """Name the column whose own law is lost least where drawn rows have it computed from the others.
+
+    What is computed keeps no heap of its own. Of columns whose largest heaps are alike it is the total, else the one with the widest bounds:
+    bins of wide columns blur a narrow one that is computed from them.
+
+    Args:
+        columns: Of the sum; those that may be computed.
+        total: Of the sum.
+        numbers: What the rows hold, by column.
+    """
+    able = [column for column in columns if _decimals(column) >= _decimals(total)]
+    heaps = {str(column["name"]): largest_heap(numbers[str(column["name"])]) for column in able}
+    alike = [column for column in able if heaps[str(column["name"])] <= min(heaps.values()) + _ALIKE]
+    chosen = max(alike, key=lambda column: (column is total, _width(column)))
+    return str(chosen["name"])
+
+
+def largest_heap(numbers: "Floats") -> float:
+    """The share of the rows with a number that have the most common one."""
+    import numpy as np
+
+    known = numbers[~np.isnan(numbers)]
+    return float(np.unique(known, return_counts=True)[1].max() / len(known))
 
 
 def can_sum(rule: Column, columns: Mapping[str, Column]) -> bool:

@@ -329,7 +329,12 @@ def _document(
     leave_copies_out(columns, facts, search, target=target, words=words)
     rules = propose_rules(columns, facts, search, target=target)
     narrow_determinants(columns, rules)
-    sums = propose_sums(columns, seen.sample, fixed={target, *(rule["columns"][-1] for rule in rules)})
+    sums = propose_sums(
+        columns,
+        seen.sample,
+        fixed={target, *(rule["columns"][-1] for rule in rules)},
+        tied={name for rule in rules for name in rule["columns"]},
+    )
     if rules or sums:
         draft[RULES] = [*rules, *sums]
     fixed = [name for rule in draft.get(RULES, ()) for name in columns_of(rule)]

@@ -14,7 +14,10 @@ from understudy.drafts.dependencies import require_possible
 from understudy.drafts.display import rule_lines
 from understudy.drafts.hints import rules_of
 from understudy.drafts.marked_values import Mark, accept_kinds
+from understudy.drafts.row_sample import RowSample
+from understudy.drafts.sums import propose_sums
 from understudy.drafts.tables import MARK, draft_frame
+from understudy.errors import InputUnusable
 
 BEGUN = [date(2021, 1, 4) + timedelta(days=n * 37 % 900) for n in range(400)]
 STAYS = [n * n % 41 + 1 for n in range(400)]
@@ -52,6 +55,91 @@ def test_a_total_of_two_numbers_is_drafted_as_a_rule_and_not_as_a_difference_too
     assert "difference" not in found
     assert "A rule is drafted, so that synthetic rows keep it" in found[NOTE]
     assert TableDomain.from_json(confirmed(draft))
+
+
+def _pupils() -> dict[str, list[int]]:
+    enrolled = [n * 37 % 140 + 30 if n % 7 == 0 else 179 + n % 2 for n in range(1400)]
+    absent = [min(n * n % 41 + n % 17, total) for n, total in enumerate(enrolled)]
+    present = [total - one for total, one in zip(enrolled, absent, strict=True)]
+    return {"present": present, "absent": absent, "enrolled": enrolled}
+
+
+def test_of_a_total_with_a_heap_a_part_is_computed() -> None:
+    """Drawn rows lose the heaps of what is computed. Of parts that are alike the wider one is computed: bins of it would blur the other."""
+    draft = draft_frame(pa.table(_pupils()))
+    rule = {"kind": "sum", "parts": ["present", "absent"], "total": "enrolled", "computed": "present"}
+    assert draft["rules"] == [rule | {MARK: ["parts", "computed"]}]
+    note = column(draft, "enrolled")[NOTE]
+    assert "present is computed, because fewer rows share its most common value" in note
+    assert rule_lines(draft) == ["present + absent = enrolled; present is computed."]
+    assert TableDomain.from_json(confirmed(draft)).to_json()["rules"] == [rule | {"tolerance": 0}]
+
+
+def test_heaps_that_are_alike_leave_the_total_computed() -> None:
+    table = _pupils()
+    heaped = {
+        "wage": [0 if n % 3 else one for n, one in enumerate(table["present"])],
+        "gain": [n * 53 % 71 for n in range(1400)],
+    }
+    table = heaped | {"income": [sum(pair) for pair in zip(*heaped.values(), strict=True)]}
+    (rule,) = draft_frame(pa.table(table))["rules"]
+    assert "computed" not in rule
+    assert rule[MARK] == ["parts"]
+
+
+def test_a_target_that_a_person_chooses_is_not_computed() -> None:
+    draft = draft_frame(pa.table(_pupils()))
+    draft["target"] = "present"
+    require_possible(draft)
+    assert [(rule.get("computed"), rule[MARK]) for rule in draft["rules"]] == [(None, ["parts"])]
+    assert TableDomain.from_json(confirmed(draft))
+
+
+@pytest.mark.parametrize("key", ["fixed", "tied"])
+def test_a_part_that_is_the_target_or_of_another_rule_is_not_computed(key: str) -> None:
+    columns = draft_frame(pa.table(_pupils()))["columns"]
+    sample = RowSample()
+    sample.look(pa.table(_pupils()).to_batches()[0])
+    for named, computed in (((), "present"), (("present",), "absent"), (("present", "absent"), None)):
+        (rule,) = propose_sums(columns, sample, **({"fixed": ()} | {key: named}))
+        assert rule.get("computed") == computed
+
+
+def test_no_sum_computes_a_column_of_an_earlier_one() -> None:
+    table = _pupils()
+    table["trips"] = [n * 53 % 71 for n in range(1400)]
+    table["all"] = [one + other for one, other in zip(table["enrolled"], table["trips"], strict=True)]
+    draft = draft_frame(pa.table({name: table[name] for name in ("all", *table)}))
+    told = [(rule["total"], rule.get("computed")) for rule in draft["rules"]]
+    assert told == [("enrolled", "present"), ("all", None)]
+    assert TableDomain.from_json(confirmed(draft))
+
+
+def test_a_person_accepts_a_rule_with_what_it_computes_in_one_answer() -> None:
+    said: list[str] = []
+    asked: list[str] = []
+
+    def enter(question: str) -> str:
+        asked.append(question)
+        return ""
+
+    draft = draft_frame(pa.table(_pupils()))
+    accept_kinds(draft, ["unit", "size", "target", "file", "names", "kinds", "bounds", "words"])
+    walk(draft, enter, said.append)
+    assert len(asked) == 1
+    assert "[i]gnore the column present, [a]ccept all 1 left" in asked[0]
+    assert "\nRULES (1 to confirm)" in said
+    assert MARK not in draft["rules"][0]
+
+
+def test_what_a_rule_computes_follows_its_new_name() -> None:
+    draft = draft_frame(pa.table(_pupils()))
+    change(draft, Mark(column(draft, "present"), "name", "present"), "attended")
+    require_possible(draft)
+    assert draft["rules"][0]["computed"] == "attended"
+    draft["rules"][0]["computed"] = "nobody"
+    with pytest.raises(InputUnusable, match="one may be computed"):
+        require_possible(draft)
 
 
 def test_a_total_may_be_a_part_of_another_total_and_comes_first() -> None:
