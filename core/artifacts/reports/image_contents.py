@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from core.artifacts.reports.columns import ReportColumn
 from core.artifacts.reports.halves import halves
-from core.artifacts.reports.learning import Learning, score
+from core.artifacts.reports.learning import Learning, answers_tested, score
 from core.artifacts.reports.owner_contents import SEED, ColumnCompared
 from core.artifacts.reports.shares import sampling_variation, shares, variation
 from core.artifacts.sampling.image_sampler import ImageSampler
@@ -355,6 +355,7 @@ def _learn(
         trained_rows=trained,
         tested_rows=len(tests),
         majority=float((truth == np.bincount(real.labels[chosen]).argmax()).mean()),
+        tested_answers=answers_tested(truth),
         from_synthetic=(scores[0],),
         from_real=(scores[1],),
     )

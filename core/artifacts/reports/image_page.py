@@ -21,6 +21,7 @@ from core.artifacts.reports.image_contents import (
     at_most,
     reduced,
 )
+from core.artifacts.reports.learning_findings import lost_sentence, telling_sentence, told
 from core.artifacts.reports.owner_findings import NO_LEAK, STANDS_OUT
 from core.artifacts.reports.owner_page import Row, Subject, escaped_bytes, page, score_rows
 from core.artifacts.reports.owner_summary import OwnerSummary
@@ -73,6 +74,7 @@ def render_images(subject: Subject, contents: ImageReportContents, domain: Image
             ("the nearest real image", _strip(near.first)),
             ("the second nearest real image", _strip(near.second)),
         ],
+        told=None if contents.learning is None else told(contents.learning),
         label_rows=list(_label_rows(contents)),
         score_rows=[]
         if contents.learning is None
@@ -108,6 +110,7 @@ def _sentences(contents: ImageReportContents) -> Iterator[str]:
             f"A classifier that learnt from synthetic images is right about the label of {percent(synthetic.accuracy)} of real images; "
             f"from real images {percent(real.accuracy)}, and {percent(learning.majority)} by always giving the most frequent label."
         )
+        yield telling_sentence(learning, "images", "label")
     if near is not None:
         yield (
             f"{percent(near.synthetic.standing_out)} of synthetic images are much nearer to one real image than to any other, and {percent(near.synthetic.copies)} are "
@@ -123,12 +126,10 @@ def _look_at(contents: ImageReportContents) -> Iterator[str]:
         yield f"Look at the pixels: their means are over {STANDS_OUT:.0f} times as far from the real ones as by chance."
     if pixels.synthetic_spread < _LITTLE_SPREAD * pixels.real_spread:
         yield "Synthetic images vary less than real ones: look whether they are all alike."
-    if learning is not None and learning.from_synthetic[0].accuracy <= learning.majority:
-        yield (
-            "What was learnt from synthetic images is no better than the most frequent label: what tells the labels apart is lost."
-            if learning.from_real[0].accuracy > learning.majority
-            else "Even real images teach no more than the most frequent label: the classifiers do not tell how good synthetic images are."
-        )
+    if learning is not None:
+        lost = lost_sentence(learning, "images", "label", "what tells the labels apart")
+        if lost is not None:
+            yield lost
     if near is not None and near.synthetic.standing_out > near.others.standing_out + NO_LEAK:
         yield "More synthetic images than images of other people are much nearer to one real image than to any other: check for memorised images."
     if near is not None and near.synthetic.copies > near.others.copies:

@@ -5,8 +5,9 @@ rest; for a number whether it is above the real median. Models, number of traini
 the same, so only the training rows differ.
 """
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ _MOST_CATEGORIES: Final = 255
 """Largest cardinality that the trees accept as a categorical column."""
 _PAIR: Final = 2
 REST: Final = "any other"
+AUROC, BALANCED = "AUROC", "balanced accuracy"
 Features = NDArray[np.float64]
 Answers = NDArray[np.int64]
 Asking = Callable[[NDArray[np.integer]], Answers]
@@ -57,6 +59,7 @@ class Learning:
         trained_rows: training rows of each model.
         tested_rows: real test rows, of units that no model was trained on.
         majority: accuracy of always predicting the most frequent class of the real training rows.
+        tested_answers: (known classes,) real test rows of every class that they have.
         from_synthetic: models trained on synthetic rows.
         from_real: the same models trained on real rows.
     """
@@ -66,8 +69,35 @@ class Learning:
     trained_rows: int
     tested_rows: int
     majority: float
+    tested_answers: tuple[int, ...]
     from_synthetic: tuple[Score, ...]
     from_real: tuple[Score, ...]
+
+    @property
+    def of_frequent(self) -> float:
+        """What always giving one class reaches in `telling`, however frequent the class is."""
+        return 1.0 / len(self.tested_answers)
+
+    @property
+    def by_chance(self) -> float:
+        """How far a model that has learnt nothing is from `of_frequent` by chance: two standard errors on the rows that test."""
+        counts = self.tested_answers
+        if self.measure == AUROC:
+            return 2.0 * math.sqrt((sum(counts) + 1) / (12 * math.prod(counts)))  # Mann and Whitney 1947
+        part = self.of_frequent
+        return 2.0 * part * math.sqrt(sum(part * (1 - part) / count for count in counts))
+
+    @property
+    def measure(self) -> str:
+        """The name of `telling`: AUROC with two classes, else balanced accuracy. A rare class counts in both as much as a frequent one."""
+        scores = (*self.from_synthetic, *self.from_real)
+        return AUROC if all(each.auroc is not None for each in scores) else BALANCED
+
+    def telling(self, scores: Sequence[Score]) -> float:
+        """The best score of some models by `measure`."""
+        if self.measure == AUROC:
+            return max(each.auroc for each in scores if each.auroc is not None)
+        return max(each.balanced_accuracy for each in scores)
 
 
 def learn(
@@ -101,6 +131,7 @@ def learn(
         trained_rows=trained,
         tested_rows=len(tests),
         majority=majority,
+        tested_answers=answers_tested(asked[2]),
         from_synthetic=scored[0],
         from_real=scored[1],
     )
@@ -158,6 +189,11 @@ def _scores(
             model.fit(prepare(trained), answers)
             found.append(score(name, model, prepare(tests), truth))
     return found
+
+
+def answers_tested(truth: Answers) -> tuple[int, ...]:
+    """The number of test rows of every class that they have."""
+    return tuple(int(count) for count in np.unique(truth, return_counts=True)[1])
 
 
 def score(name: str, model: Any, tests: Features, truth: Answers) -> Score:  # noqa: ANN401 - scikit-learn's models

@@ -5,8 +5,9 @@ sizes and seeds are public constants, so the amount of work depends on the rows 
 does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,8 @@ REAL_ROWS: Final = 100_000
 LEARNING_ROWS: Final = 10_000
 ATTACKED_RECORDS: Final = 1_000
 SEARCHED_ROWS: Final = 5_000
+UNLISTED: Final = 0.02
+"""A share of rows with values that the release does not list is worth a look from here on."""
 
 Draw = Callable[[int, np.random.Generator], Codes]
 """Draws a number of synthetic rows."""
@@ -40,10 +43,11 @@ class ColumnCompared:
     Attributes:
         real: (codes,) shares among the real rows.
         synthetic: (codes,) shares among the synthetic rows.
-        variation: their total variation distance.
+        variation: total variation distance between the real rows and the synthetic ones. The word that synthetic rows have for all values that
+            the release does not list is none of the real values, so it is at least `unlisted`.
         by_chance: expected distance between two samples of these sizes from one distribution.
         pairs: mean total variation of the pairs with every other column; None for a single column.
-        unlisted: share of the real rows whose value the release does not list; its distances count them as one value.
+        unlisted: share of the real rows whose value the release does not list.
     """
 
     column: ReportColumn
@@ -57,13 +61,13 @@ class ColumnCompared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FarthestPair:
-    """The two columns whose joint shares differ most between the tables.
+    """The two columns, of all or of some, whose joint shares differ most between the tables.
 
     Attributes:
         names: of the columns.
         variation: total variation distance of their pairs of codes.
         by_chance: expected distance between two samples of these sizes from one distribution.
-        mean: total variation of all pairs of columns, on average.
+        mean: total variation of all those pairs of columns, on average.
     """
 
     names: tuple[str, str]
@@ -83,6 +87,7 @@ class OwnerReportContents:
         target_note: why that column, where no target is declared.
         pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
         farthest: the pair of columns with the largest total variation; None for a single column.
+        farthest_listed: the same of the columns whose values the release lists; None for fewer than two.
         real_association: (columns, columns) Cramér's V among the real rows.
         synthetic_association: the same among the synthetic rows.
         learning: train on synthetic, test on real; None if there is nothing to learn.
@@ -96,6 +101,7 @@ class OwnerReportContents:
     target_note: str | None
     pair_errors: Matrix = field(repr=False)
     farthest: FarthestPair | None
+    farthest_listed: FarthestPair | None
     real_association: Matrix = field(repr=False)
     synthetic_association: Matrix = field(repr=False)
     learning: Learning | None
@@ -125,21 +131,24 @@ def measure(
         real, units = real[kept], units[kept]
     synthetic = draw(SYNTHETIC_ROWS, rng)
     cells = tuple(column.codes for column in columns)
-    pairs = pair_variations(real, synthetic, cells)
+    pairs = _variations(real, synthetic, columns)
     split = halves(real, units, rng)
     position = [column.name for column in columns].index(target)
     whole = bool(len(split.attacked) and len(split.others))
+    compared = tuple(
+        _compared(column, real[:, index], synthetic[:, index], pairs[index], index)
+        for index, column in enumerate(columns)
+    )
+    listed = [index for index, each in enumerate(compared) if each.unlisted <= UNLISTED]
     return OwnerReportContents(
         real_rows=len(real),
         synthetic_rows=len(synthetic),
-        columns=tuple(
-            _compared(column, real[:, index], synthetic[:, index], np.delete(pairs[index], index))
-            for index, column in enumerate(columns)
-        ),
+        columns=compared,
         target=position,
         target_note=target_note,
         pair_errors=pairs,
-        farthest=_farthest(columns, pairs, real, len(synthetic)) if len(columns) > 1 else None,
+        farthest=_farthest(columns, pairs, real, len(synthetic), range(len(columns))),
+        farthest_listed=_farthest(columns, pairs, real, len(synthetic), listed),
         real_association=associations(real, cells),
         synthetic_association=associations(synthetic, cells),
         learning=learn(split, synthetic, columns, position, rows=LEARNING_ROWS) if whole else None,
@@ -149,22 +158,36 @@ def measure(
     )
 
 
+def _variations(real: Codes, synthetic: Codes, columns: tuple[ReportColumn, ...]) -> Matrix:
+    """Total variation of every column and pair, where a synthetic row's word for values that are not listed is a value of its own."""
+    apart = synthetic.astype(np.int32)
+    cells = []
+    for index, column in enumerate(columns):
+        if column.other is not None:
+            apart[apart[:, index] == column.other, index] = column.codes
+        cells.append(column.codes + (column.other is not None))
+    return pair_variations(real, apart, tuple(cells))
+
+
 def _farthest(
     columns: tuple[ReportColumn, ...],
     pairs: NDArray[np.float64],
     real: NDArray[np.integer],
     synthetic_rows: int,
-) -> FarthestPair:
-    above = np.triu_indices(len(pairs), k=1)
-    worst = int(pairs[above].argmax())
-    first, second = int(above[0][worst]), int(above[1][worst])
+    among: Sequence[int],
+) -> FarthestPair | None:
+    """The farthest pair among some of the columns; None for fewer than two."""
+    couples = tuple(combinations(among, 2))
+    if not couples:
+        return None
+    first, second = max(couples, key=lambda couple: float(pairs[couple]))
     joint = real[:, first].astype(np.int64) * columns[second].codes + real[:, second]
     law = np.unique(joint, return_counts=True)[1] / len(real)
     return FarthestPair(
         names=(columns[first].name, columns[second].name),
         variation=float(pairs[first, second]),
         by_chance=sampling_variation(law, first_rows=len(real), second_rows=synthetic_rows),
-        mean=float(pairs[above].mean()),
+        mean=float(np.mean([pairs[couple] for couple in couples])),
     )
 
 
@@ -172,14 +195,16 @@ def _compared(
     column: ReportColumn,
     real: NDArray[np.integer],
     synthetic: NDArray[np.integer],
-    pairs: NDArray[np.float64],
+    variations: NDArray[np.float64],
+    index: int,
 ) -> ColumnCompared:
     law, drawn = shares(real, column.codes), shares(synthetic, column.codes)
+    pairs = np.delete(variations, index)
     return ColumnCompared(
         column=column,
         real=law,
         synthetic=drawn,
-        variation=float(np.abs(law - drawn).sum() / 2),
+        variation=float(variations[index]),
         by_chance=sampling_variation(law, first_rows=len(real), second_rows=len(synthetic)),
         pairs=float(pairs.mean()) if len(pairs) else None,
         unlisted=0.0 if column.other is None else float(law[column.other]),

@@ -1,12 +1,11 @@
 """The findings of an owner report in sentences. NOT differentially private."""
 
-import math
 from collections.abc import Iterator
 from statistics import fmean
 from typing import Final
 
-from core.artifacts.reports.learning import Learning
-from core.artifacts.reports.owner_contents import ColumnCompared, OwnerReportContents
+from core.artifacts.reports.learning_findings import lost_sentence, telling_sentence
+from core.artifacts.reports.owner_contents import UNLISTED, ColumnCompared, OwnerReportContents
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.artifacts.reports.page import percent
 
@@ -14,8 +13,6 @@ NO_LEAK: Final = 0.03
 """Differences of attacks from their reference up to this share are put down to chance."""
 STANDS_OUT: Final = 3.0
 """A column or the farthest pair is worth a look if its distance is this many times the distance by chance."""
-UNLISTED: Final = 0.02
-"""A share of rows with values that the release does not list is worth a look from here on."""
 _LEAST: Final = 0.01
 _LEAST_OF_A_PAIR: Final = 0.1
 
@@ -26,7 +23,7 @@ def summarise(contents: OwnerReportContents) -> OwnerSummary:
 
 
 def _sentences(contents: OwnerReportContents) -> Iterator[str]:
-    columns = sorted(contents.columns, key=lambda each: each.variation + each.unlisted)
+    columns = sorted(contents.columns, key=lambda each: each.variation)
     nearest, farthest = columns[0], columns[-1]
     mean = fmean(each.variation for each in columns)
     by_chance = fmean(each.by_chance for each in columns)
@@ -52,6 +49,7 @@ def _sentences(contents: OwnerReportContents) -> Iterator[str]:
             f"A classifier that learnt from synthetic rows is right about “{target}” for {percent(synthetic.accuracy)} of real rows; "
             f"from real rows {percent(real.accuracy)}, and {percent(learning.majority)} by always giving the most frequent answer."
         )
+        yield telling_sentence(learning, "rows", "answer")
     if contents.target_note is not None:
         yield contents.target_note
 
@@ -68,27 +66,24 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
         more = f" and {len(lost) - len(worst)} more columns" if len(lost) > len(worst) else ""
         yield (
             f"The release does not list all values of {named}{more}: synthetic rows have one word for them, and the distances "
-            "count them as equal."
+            "count each of them as an error."
         )
-    far = [each for each in contents.columns if each.variation > max(STANDS_OUT * each.by_chance, _LEAST)]
+    far = [each for each in contents.columns if _listed(each) > max(STANDS_OUT * each.by_chance, _LEAST)]
     if far:
-        worst = sorted(far, key=lambda each: -each.variation / max(each.by_chance, 1e-9))[:3]
+        worst = sorted(far, key=lambda each: -_listed(each) / max(each.by_chance, 1e-9))[:3]
         named = ", ".join(f"“{each.column.name}”" for each in worst)
         more = f" and {len(far) - len(worst)} more" if len(far) > len(worst) else ""
         yield f"Look first at {named}{more}: over {STANDS_OUT:.0f} times as far from the real rows as by chance."
-    pair = contents.farthest
+    pair = contents.farthest_listed
     if pair is not None and pair.variation > max(STANDS_OUT * pair.by_chance, _LEAST_OF_A_PAIR):
         yield (
             f"“{pair.names[0]}” and “{pair.names[1]}” together are over {STANDS_OUT:.0f} times as far from the real rows as by "
             "chance: if one tells the other, drop one or declare a rule."
         )
-    learning = contents.learning
-    if learning is not None and learning.from_synthetic[0].accuracy <= learning.majority:
-        yield (
-            "What was learnt from synthetic rows is no better than the most frequent answer: the target's dependence is lost."
-            if learning.from_real[0].accuracy - learning.majority > _by_chance(learning)
-            else "Even real rows teach no more than the most frequent answer: the classifiers do not tell how good synthetic rows are."
-        )
+    if contents.learning is not None:
+        lost_of_target = lost_sentence(contents.learning, "rows", "answer", "the target's dependence")
+        if lost_of_target is not None:
+            yield lost_of_target
     attacks = contents.attacks
     if attacks is None:
         return
@@ -100,10 +95,12 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
 
 def _unlisted(column: ColumnCompared) -> str:
     return (
-        f", and {percent(column.unlisted)} of its values are not listed" if column.unlisted > UNLISTED else ""
+        f", and {percent(column.unlisted)} of the real rows have a value that the release does not list"
+        if column.unlisted > UNLISTED
+        else ""
     )
 
 
-def _by_chance(learning: Learning) -> float:
-    """How far an accuracy is from that of the most frequent answer by chance: two standard errors on the rows that test."""
-    return 2.0 * math.sqrt(learning.majority * (1.0 - learning.majority) / learning.tested_rows)
+def _listed(column: ColumnCompared) -> float:
+    """The part of a column's distance that is not the real rows whose value the release does not list."""
+    return column.variation - column.unlisted

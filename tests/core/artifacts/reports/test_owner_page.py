@@ -23,6 +23,7 @@ from core.artifacts.reports.owner_page import (
     render,
     render_failure,
 )
+from core.artifacts.reports.page import percent
 from core.data.objects import open_store
 from core.plan.domain.table import TableDomain
 
@@ -142,19 +143,53 @@ def test_a_wide_table_maps_the_columns_with_the_largest_errors(monkeypatch):
     assert html.count("<figure") == MAPPED + 5, "every column has its plot"
 
 
-@pytest.mark.parametrize(
-    ("real", "said"), [(0.9, "dependence is lost"), (0.63, "Even real rows teach no more")]
-)
-def test_a_classifier_is_blamed_only_where_real_rows_teach_more(real: float, said: str):
-    def scores(accuracy: float) -> tuple[Score, ...]:
-        return (Score(model="m", accuracy=accuracy, balanced_accuracy=0.5, auroc=None),)
+def learning_of(synthetic: float, real: float, *, auroc: bool, tested: tuple[int, ...]) -> Learning:
+    """Scores of a target that hardly ever is "yes": all are as right as the most frequent answer."""
 
-    learning = Learning(
-        question="", answers=("no", "yes"), trained_rows=900, tested_rows=900, majority=0.6,
-        from_synthetic=scores(0.6), from_real=scores(real),
+    def scores(value: float) -> tuple[Score, ...]:
+        return (
+            Score(
+                model="m",
+                accuracy=0.958,
+                balanced_accuracy=0.5 if auroc else value,
+                auroc=value if auroc else None,
+            ),
+        )
+
+    return Learning(
+        question="", answers=("no", "yes", "rest")[: len(tested)], trained_rows=900, tested_rows=sum(tested), majority=0.958,
+        tested_answers=tested, from_synthetic=scores(synthetic), from_real=scores(real),
     )  # fmt: skip
-    contents = replace(contents_of(domain_of(2), rows=60), learning=learning)
-    assert any(said in sentence for sentence in summarise(contents).look_at)
+
+
+@pytest.mark.parametrize(
+    ("synthetic", "real", "auroc", "tested", "said"),
+    [
+        (0.668, 0.889, True, (9580, 420), "beyond the most frequent answer, 56.8\u202f% is lost: AUROC is 0.668 from synthetic rows and 0.889 from real rows"),
+        (0.51, 0.889, True, (9580, 420), "no better than the most frequent answer: the target's dependence is lost"),
+        (0.668, 0.889, True, (92, 8), "no better than the most frequent answer: the target's dependence is lost"),
+        (0.51, 0.52, True, (9580, 420), "Even real rows teach no more than the most frequent answer"),
+        (0.35, 0.71, False, (900, 60, 40), "no better than the most frequent answer: the target's dependence is lost"),
+        (0.34, 0.35, False, (900, 60, 40), "Even real rows teach no more than the most frequent answer"),
+        (0.45, 0.71, False, (900, 60, 40), "69.0\u202f% is lost: balanced accuracy is 45.0\u202f% from synthetic rows and 71.0\u202f%"),
+        (0.87, 0.889, True, (9580, 420), None),
+        (0.9, 0.7, True, (9580, 420), None),
+    ],
+)  # fmt: skip
+def test_what_a_rare_target_lost_is_read_from_scores_that_count_its_rare_answer(
+    synthetic: float, real: float, auroc: bool, tested: tuple[int, ...], said: str | None
+):
+    learning = learning_of(synthetic, real, auroc=auroc, tested=tested)
+    contents = contents_of(domain_of(2), rows=60)
+    before, told = summarise(contents).look_at, summarise(replace(contents, learning=learning))
+    new = [sentence for sentence in told.look_at if sentence not in before]
+    assert len(new) == (said is not None)
+    assert said is None or said in new[0]
+    name = "AUROC" if auroc else "Balanced accuracy"
+    assert any(sentence.startswith(f"{name}, which counts a rare answer") for sentence in told.sentences)
+    assert "of the best classifier learnt from synthetic rows" in render(
+        SUBJECT, replace(contents, learning=learning)
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,7 +197,7 @@ def test_a_classifier_is_blamed_only_where_real_rows_teach_more(real: float, sai
 )
 def test_a_pair_stands_out_three_times_beyond_chance(variation: float, by_chance: float, told: bool):
     pair = FarthestPair(names=("stay", "ward"), variation=variation, by_chance=by_chance, mean=0.05)
-    found = summarise(replace(contents_of(domain_of(4), rows=60), farthest=pair)).look_at
+    found = summarise(replace(contents_of(domain_of(4), rows=60), farthest_listed=pair)).look_at
     assert any(sentence.startswith("“stay” and “ward” together") for sentence in found) == told
 
 
@@ -206,16 +241,65 @@ def test_a_column_whose_values_the_release_does_not_list_is_not_called_the_neare
 
     real = draw(4000, np.random.default_rng(3))
     contents = measure(real, np.arange(4000), draw, columns, target="sex")
-    assert contents.columns[0].variation == 0.0
     assert contents.columns[0].unlisted == 1.0
+    assert contents.columns[0].variation == 1.0, "no synthetic row has a real value"
+    assert contents.pair_errors[0, 0] == 1.0
+    assert contents.pair_errors[0, 1] == 1.0
+    assert contents.columns[0].pairs == 1.0
+    assert contents.farthest is not None
+    assert contents.farthest.variation == 1.0
+    assert contents.farthest_listed is None, "of one column alone"
     told = summarise(contents)
+    mean = (1.0 + contents.columns[1].variation) / 2
+    assert f"Single columns are {percent(mean)} away from the real rows on average" in told.sentences[0]
     assert any("Nearest is “sex”" in sentence for sentence in told.sentences)
-    assert "farthest “start”" in told.sentences[1]
+    assert "farthest “start” (100.0\u202f%, by chance" in told.sentences[1]
     assert told.look_at[0].startswith(
         "The release does not list all values of “start” (100.0\u202f% of the real rows)"
     )
     html = render(Subject(title="t", facts=()), contents)
-    assert html.count("have a value that the release does not list") == 1
+    assert f"<b>{percent(mean)}</b><span>mean distance of single columns" in html
+    assert html.count("· 100.0\u202f% of the real rows have a value that the release does not list") == 1
+
+
+def test_the_farthest_column_is_the_one_whose_printed_distance_is_the_largest(monkeypatch):
+    monkeypatch.setattr(owner_contents, "SYNTHETIC_ROWS", 4000)
+    columns = columns_of(
+        TableDomain.from_json(
+            {
+                "schema": "understudy.domain/1",
+                "target": "sex",
+                "privacy_unit": None,
+                "columns": [
+                    {"name": "score", "kind": "categorical", "categories": ["350", "360"], "other": "other"},
+                    {"name": "days", "kind": "categorical", "categories": ["179", "180"]},
+                    {"name": "sex", "kind": "categorical", "categories": ["f", "m"]},
+                ],
+            }
+        )
+    )
+
+    def draw(count: int, rng: np.random.Generator) -> np.ndarray:
+        # A quarter of the scores are not listed; days are always 179.
+        score = np.where(rng.random(count) < 0.25, 2, rng.integers(0, 2, count))
+        return np.stack([score, np.zeros(count, int), rng.integers(0, 2, count)], axis=1).astype(np.int16)
+
+    real = draw(4000, np.random.default_rng(3))
+    real[:2800, 1] = 1
+    contents = measure(real, np.arange(4000), draw, columns, target="sex")
+    score, days, _ = contents.columns
+    assert days.variation == pytest.approx(0.7)
+    assert score.unlisted == pytest.approx(0.25, abs=0.03)
+    assert score.unlisted <= score.variation < score.unlisted + 0.03
+    told = summarise(contents)
+    assert "farthest “days” (70.0\u202f%" in told.sentences[1]
+    # Pairs count what is not listed too, and the hint to declare a rule is about columns that are listed.
+    assert contents.farthest is not None
+    assert contents.farthest.names == ("score", "days")
+    assert contents.farthest_listed is not None
+    assert contents.farthest_listed.names == ("days", "sex")
+    assert (contents.pair_errors >= contents.pair_errors.diagonal()[:, None] - 1e-12).all()
+    assert "Look first at “days”:" in told.look_at[1]
 
 
 def test_one_column_and_one_unit_are_reported_without_what_they_cannot_have():
