@@ -118,7 +118,7 @@ class PrecisionView(BaseModel):
     )
     counted: str | None = Field(description="The unit of a count; null if the release has no counts.")
     columns: list[ColumnPrecisionView] = Field(
-        description="The precision of the counts of every column; empty if the release has no counts."
+        description="The precision of the counts of every column, and of every pattern of dates and times; empty if the release has no counts."
     )
 
 

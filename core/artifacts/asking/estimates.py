@@ -219,7 +219,7 @@ class ColumnPrecision:
     """The precision of the counts of one column.
 
     Attributes:
-        name: the column.
+        name: the column, or a pattern of it such as `seen.weekday`.
         values: number of its codes, with one for missing values if they are allowed.
         standard_error: of the count of one code, in records; None if the column was not counted.
     """
@@ -230,12 +230,12 @@ class ColumnPrecision:
 
 
 def column_precisions(domain: TableDomain, estimates: Estimates) -> tuple[ColumnPrecision, ...]:
-    """Return the precision of every modelled column, in their order; all codes of a column have the same.
+    """Return the precision of every modelled column and then of every pattern of dates and times, in the order of their codes.
 
-    Patterns of dates and times are coded after the columns and left out.
+    All codes of a column have the same.
     """
     found = []
-    for place, column in enumerate(domain.coded_columns):
+    for place, column in enumerate(domain.coded):
         values = column.cardinality
         error = None
         if estimates.are_counted((place,)):

@@ -4,6 +4,7 @@ import csv
 import itertools
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from core.artifacts.bundle import Bundle
 from core.artifacts.counts import CountTable, ReleasedCounts
 from core.artifacts.errors import ConditionTooRare
 from core.artifacts.packing import pack
+from core.artifacts.reports.release_page import ReleaseFigures, released_figures, render_release
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.sampler_script import render_script
 from core.plan.domain import TableDomain
@@ -120,8 +122,8 @@ def test_the_script_of_a_domain_without_patterns_knows_none():
     assert "pattern" not in script.lower().replace("pattern of", "")
 
 
-def test_counts_with_patterns_state_the_precision_of_the_declared_columns_and_predict_the_target():
-    domain = TableDomain.from_json(DOMAIN)
+def counts_of(domain: TableDomain) -> ReleasedCounts:
+    """Counts of every column, pattern and pair, all alike."""
     cells = domain.cardinalities
     places = [(one,) for one in range(len(cells))] + list(itertools.combinations(range(len(cells)), 2))
     tables = tuple(
@@ -133,10 +135,30 @@ def test_counts_with_patterns_state_the_precision_of_the_declared_columns_and_pr
         for columns in places
     )
     groups = tuple(np.arange(codes) for codes in cells)
-    counts = ReleasedCounts(cardinalities=cells, step=1.0, tables=tables, groups=groups)
-    opened = OpenedCounts(domain, Estimates(counts))
+    return ReleasedCounts(cardinalities=cells, step=1.0, tables=tables, groups=groups)
+
+
+def test_the_page_of_a_release_shows_the_counts_of_patterns():
+    domain = TableDomain.from_json(DOMAIN)
+    content = pack(replace(bundle(), counts=counts_of(domain).to_bytes()), readme="how to")
+    figures = released_figures(content)
+    assert [one.column.name for one in figures["columns"]] == [column.name for column in domain.coded]
+    assert all(one.counted is not None and one.standard_error for one in figures["columns"])
+    page = render_release(
+        ReleaseFigures(
+            id="a", facts=(), warning=None, sentences=(), not_covered=(), expected_error=None, **figures
+        )
+    )
+    assert "seen.hour" in page
+    assert "not counted" not in page
+
+
+def test_counts_with_patterns_state_their_precision_and_predict_the_target():
+    domain = TableDomain.from_json(DOMAIN)
+    opened = OpenedCounts(domain, Estimates(counts_of(domain)))
     assert [(one.name, one.values) for one in opened.precision] == [
-        (column.name, column.cardinality) for column in domain.modelled
+        (column.name, column.cardinality) for column in domain.coded
     ]
+    assert {one.name for one in opened.precision} > {"admitted.weekday", "seen.hour"}
     assert all(one.standard_error for one in opened.precision)
     assert opened.predictor.target == 1
