@@ -1,7 +1,6 @@
 """Utility reports: view a report, or order one after seeing its price and precision."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,10 +8,12 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
-from markupsafe import Markup, escape
 from sqlalchemy.orm import Session
 
-from core.artifacts.reports.utility_text import OF_IMAGES
+from core.artifacts.asking.errors import NoCounts
+from core.artifacts.asking.result import Row
+from core.artifacts.asking.unlisted import unlisted_shares
+from core.artifacts.reports.utility_text import OF_IMAGES, READING
 from core.db.tables.dataset import Dataset
 from core.ledger.entries import GrantState
 from core.plan.domain.declared import Domain, domain_from_json
@@ -29,7 +30,8 @@ from service.grants.schemas import StandingGrant
 from service.jobs.endpoints import create_job
 from service.planning.orders import GeneratorOrder
 from service.quotes.endpoints import create_quote
-from service.releases.endpoints import read_release
+from service.releases import repository as releases
+from service.releases.endpoints import ask_counts, opened_counts, read_release
 from service.utility_reports import repository
 from service.utility_reports.endpoints import list_charged_reports, read_charged_report
 from service.utility_reports.schemas import ChargedReportView
@@ -46,9 +48,21 @@ KINDS: Final[Mapping[str, str]] = {
     "score": "Score",
 }
 
-_MEMBERS: Final = re.compile(
-    r"\b(noise_std|by_chance|on_synthetic|most_frequent|noisy(?= is what)|estimate(?= is)|noisy(?= within)|low(?= and high)|high(?= in))\b"
-)
+IN_WORDS_OF_THE_PAGE: Final[Mapping[str, str]] = {
+    READING[
+        3
+    ]: "An error is the noisy number that the mechanism gave, cut to lie between 0 and 100 %. The number without noise lies within "
+    "the 95 % interval in 95 of 100 such intervals.",
+    READING[
+        5
+    ]: "“By chance” is the error that a perfect release would show on average, because dataset and synthetic records are samples: an "
+    "error near it says nothing against the release.",
+    READING[
+        6
+    ]: "Beside the score stand what the classifier reaches on further synthetic records, and the share of their most frequent class: a "
+    "score is worth what it has above that share.",
+}
+"""Sentences of the signed document that name its members, as the page says them."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -138,7 +152,10 @@ def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
         worst=pairs[:WORST_PAIRS],
         scale=_scale([results["mean_of_columns"], results["mean_of_pairs"], *results["columns"], *pairs]),
         of_images=of_images,
-        reading=[_marked(one) for one in document["reading"] if of_images or one != OF_IMAGES],
+        unlisted=_unlisted(visit, UUID(document["release_id"])),
+        reading=[
+            IN_WORDS_OF_THE_PAGE.get(one, one) for one in document["reading"] if of_images or one != OF_IMAGES
+        ],
         dataset_id=dataset_id,
         names=dataset_names(visit, [dataset_id]),
     )
@@ -152,15 +169,25 @@ def _report_and_domain(
     return dict(report.document), domain_from_json(session.get_one(Dataset, report.dataset_id).domain)
 
 
+def _unlisted(visit: Visit, release_id: UUID) -> Mapping[str, Row]:
+    """By column, the released noisy share of values that the release does not list; empty without counts or the right to ask them."""
+    if not visit.may(ask_counts):
+        return {}
+    try:
+        counts = visit.read(
+            lambda session: opened_counts(
+                visit.context, releases.visible(session, release_id, visit.principal)
+            )
+        )
+    except NoCounts:
+        return {}
+    return unlisted_shares(counts)
+
+
 def _scale(errors: Sequence[Mapping[str, float] | None]) -> float:
     """The smallest scale that fits all intervals and reference marks."""
     ends = [max(one["high"], one["by_chance"]) for one in errors if one is not None]
     return next(scale for scale in SCALES if scale >= min(1.0, max(ends, default=1.0)))
-
-
-def _marked(sentence: str) -> Markup:
-    """An explanatory sentence, with the names of document members marked up as code."""
-    return Markup(_MEMBERS.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704 - escaped before
 
 
 def _open_grants(visit: Visit, dataset_id: UUID) -> Sequence[StandingGrant]:

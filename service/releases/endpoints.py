@@ -224,7 +224,7 @@ def ask_counts(
     Counts are of records, weighted so that all records of a privacy unit together count as one.
     """
     release = repository.visible(session, release_id, principal)
-    return AnswerView.of(_opened_counts(context, release).answer(question))
+    return AnswerView.of(opened_counts(context, release).answer(question))
 
 
 @router.get("/{release_id}/precision", summary="Read the precision", responses=problems(ReleaseNotFound))
@@ -238,7 +238,7 @@ def read_precision(
     release = repository.visible(session, release_id, principal)
     facts = DatasetFacts.of(session.get_one(Dataset, release.dataset_id))
     try:
-        counts: OpenedCounts | None = _opened_counts(context, release)
+        counts: OpenedCounts | None = opened_counts(context, release)
     except NoCounts:
         counts = None
     return PrecisionView(
@@ -260,7 +260,7 @@ def check_rules(
     Computed from the released counts and the declared domain alone; no record is read.
     """
     release = repository.visible(session, release_id, principal)
-    return RulesCheckView.of(_opened_counts(context, release).rules_check)
+    return RulesCheckView.of(opened_counts(context, release).rules_check)
 
 
 def condition_of(where: str | None) -> dict[str, Any]:
@@ -284,7 +284,12 @@ def _open(context: AppContext, bundle_key: str) -> Samples:
     return open_samples(context.store.get_bytes(bundle_key), threads=context.settings.sampling_threads)
 
 
-def _opened_counts(context: AppContext, release: Release) -> OpenedCounts:
+def opened_counts(context: AppContext, release: Release) -> OpenedCounts:
+    """Open the counts of a release, or find them in the cache.
+
+    Raises:
+        NoCounts: It has none.
+    """
     bundle_key = release.bundle_key
 
     def opened() -> OpenedCounts:

@@ -1,10 +1,16 @@
 """Utility reports in the browser: the price and the precision before the click, an order, and the result for all who may look."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from core.artifacts.counts import CountTable, ReleasedCounts
 from core.artifacts.reports.utility_text import READING
+from core.plan.domain.table import TableDomain
+from tests.core.artifacts.stand_in import DOMAIN, even_bundle
 from tests.dashboard.visitor import Visitor
 from tests.service.utility_reports import charged_report, name_generator, released_images
 from tests.service.world import World
@@ -83,6 +89,43 @@ def test_the_page_explains_what_concerns_the_kind_of_the_dataset(
         assert words not in page
     document = world.analyst.get(f"/v1/charged-reports/{report_id}").json()
     assert document["reading"] == list(READING), "the signed report says the same of both"
+
+
+def test_the_page_says_how_much_of_a_column_the_release_does_not_list(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    wards = {"name": "ward", "kind": "categorical", "categories": ["A", "B"], "other": "any other"}
+    domain = TableDomain.from_json(DOMAIN | {"columns": [wards, *DOMAIN["columns"][1:]]})
+    cells = domain.cardinalities
+    found = [np.full(codes, 1000 // codes, dtype=np.int32) for codes in cells]
+    found[0] = np.array([80, 70, 850], dtype=np.int32)
+    tables = tuple(
+        CountTable(columns=(place,), noise_std=2.0, cells=table) for place, table in enumerate(found)
+    )
+    groups = tuple(np.arange(codes) for codes in cells)
+    counts = ReleasedCounts(cardinalities=cells, step=1.0, tables=tables, groups=groups)
+    made = replace(even_bundle(domain.to_json()), counts=counts.to_bytes())
+    release_id = world.release(made)
+    name_generator(world, release_id)
+    page = sign_in("analyst").page(f"/charged-reports/{charged_report(world, release_id)}")
+    told = re.findall(r"not listed: ([0-9.]+) % of the records \(([0-9.]+) % to ([0-9.]+) %\)", page)
+    assert len(told) == 1, "of the one column that has a word for such values"
+    estimate, low, high = map(float, told[0])
+    assert low < estimate < high
+    assert abs(estimate - 85.0) < 0.5
+    assert "every value has the same share" not in page
+    assert "Differences within a bin, and among values that are not listed, are not in it." in page
+
+
+def test_the_page_explains_what_is_on_it(
+    world: World, sign_in: Callable[..., Visitor], release_id: str
+) -> None:
+    page = sign_in("analyst").page(f"/charged-reports/{charged_report(world, release_id)}")
+    assert "not listed: " not in page, "the release has no counts"
+    explained = page[page.index('id="reading"') :]
+    for member in ("noisy is", "noise_std", "by_chance", "on_synthetic", "most_frequent"):
+        assert member not in explained
+    assert "“By chance” is the error that a perfect release would show" in explained
 
 
 def test_refusals_are_pages_and_others_find_nothing(

@@ -62,6 +62,10 @@ def report_lines(report: UtilityReport) -> list[str]:
         worst = sorted(report.pairs, key=lambda pair: -pair.estimate)[:_SHOWN_PAIRS]
         lines += [_row(measured) for measured in worst]
     lines.append(
+        "Errors compare listed values, bins of numbers and dates, and one word for all values that the release does not list; `understudy ask` "
+        "tells the share of that word."
+    )
+    lines.append(
         "Each interval contains the value without noise with 95 % probability; 'by chance' is the error of a perfect release."
     )
     return lines
