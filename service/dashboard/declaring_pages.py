@@ -5,7 +5,7 @@ this service shows nothing derived from rows before a mechanism has paid for it 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -28,6 +28,23 @@ from service.wording import domain_text
 
 WHOLE: Final = "whole"
 """Stands for the document itself in the list of confirmed locations."""
+KINDS: Final[Mapping[str, str]] = {
+    "document": "The document and its files",
+    "unit": "Privacy unit",
+    "categories": "Categories",
+    "numbers": "Numbers",
+    "times": "Dates and times",
+    "others": "Other columns",
+    "rules": "Rules between columns",
+}
+"""Kinds of locations, in the order of the page; one box confirms all of a kind."""
+ALL: Final = "all-"
+"""Before the name of a kind it stands for all locations of that kind."""
+_KIND_OF: Final = {
+    "unit": "unit", "categorical": "categories", "ordinal": "categories", "boolean": "categories", "numeric": "numbers", "date": "times",
+    "datetime": "times",
+}  # fmt: skip
+_NOTE: Final = "_note"
 SIZE: Final = "declared_size"
 """A field of the form and of a drafted file, but not of a domain."""
 
@@ -40,13 +57,17 @@ class Marked:
 
     Args:
         place: Index of the column, or ``WHOLE``.
+        kind: One of `KINDS`.
         name: Name of the column, or of the document.
-        values: The values taken from the data, by key; all values if the draft does not list keys.
+        note: What the draft says of it; empty if it says nothing.
+        values: The values taken from the data, by key, each value of a list by itself; all values if the draft does not list keys.
     """
 
     place: str
+    kind: str
     name: str
-    values: Mapping[str, str]
+    note: str
+    values: Mapping[str, Sequence[str]]
 
 
 @router.get("/datasets/new")
@@ -70,7 +91,8 @@ def review(visit: CurrentVisit) -> Response:
         wanted=wanted,
         domain=domain,
         drafted=json.dumps(drafted, ensure_ascii=False),
-        marked=_marked(drafted),
+        marked=_by_kind(_marked(drafted)),
+        all_of=ALL,
         formulas=formula_places(declared),
     )
 
@@ -79,8 +101,8 @@ def review(visit: CurrentVisit) -> Response:
 def declare(visit: CurrentVisit) -> Response:
     """Declare the dataset after every marked location was confirmed."""
     drafted = _document(visit.form)
-    open_places = {found.place for found in _marked(drafted)} - set(visit.form.all("confirmed"))
-    if open_places:
+    ticked = set(visit.form.all("confirmed"))
+    if any(not {found.place, ALL + found.kind} & ticked for found in _marked(drafted)):
         raise FormInvalid(
             "Some values taken from the data were not confirmed.",
             remedy="Go back, review each highlighted value, and tick its box or edit the document.",
@@ -134,26 +156,37 @@ def _without_size(drafted: dict[str, Any]) -> dict[str, Any]:
 def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
     """The marked locations: the document itself, how its files are written, then its columns and its rules in order."""
     columns, rules, written = (drafted.get(key) for key in ("columns", "rules", "csv"))
-    places = [(WHOLE, "The document", drafted)]
+    places = [(WHOLE, "document", "The document", drafted)]
     if isinstance(written, dict):
-        places.append(("csv", "How files are written", written))
+        places.append(("csv", "document", "How files are written", written))
     if isinstance(columns, list):
         places += [
-            (str(index), str(column.get("name", index)), column)
+            (
+                str(index),
+                _KIND_OF.get(str(column.get("kind")), "others"),
+                str(column.get("name", index)),
+                column,
+            )
             for index, column in enumerate(columns)
             if isinstance(column, dict)
         ]
     if isinstance(rules, list):
         places += [
-            (f"rule{index}", _rule_name(index, rule.get("columns")), rule)
+            (f"rule{index}", "rules", _rule_name(index, rule.get("columns")), rule)
             for index, rule in enumerate(rules)
             if isinstance(rule, dict)
         ]
     return [
-        Marked(place=place, name=name, values=_values(holder))
-        for place, name, holder in places
+        Marked(place=place, kind=kind, name=name, note=_note_of(holder), values=dict(_values(holder)))
+        for place, kind, name, holder in places
         if MARK in holder
     ]
+
+
+def _by_kind(marked: Sequence[Marked]) -> Sequence[tuple[str, str, Sequence[Marked]]]:
+    """The kinds that occur, each with its name for people and its locations."""
+    found = [(kind, title, [one for one in marked if one.kind == kind]) for kind, title in KINDS.items()]
+    return [each for each in found if each[2]]
 
 
 def _rule_name(index: int, columns: object) -> str:
@@ -161,13 +194,27 @@ def _rule_name(index: int, columns: object) -> str:
     return f"Rule of {', '.join(map(str, columns))}" if isinstance(columns, list) else f"Rule {index + 1}"
 
 
-def _values(holder: Mapping[str, Any]) -> Mapping[str, str]:
+def _note_of(holder: Mapping[str, Any]) -> str:
+    """The draft's note, without the sentence about the command that asks for confirmation."""
+    note = str(holder.get(_NOTE, ""))
+    return note.partition(". ")[2] if note.startswith("A draft: ") else note
+
+
+def _values(holder: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[str]]]:
     keys = holder[MARK] if isinstance(holder[MARK], list) and holder[MARK] else list(holder)
-    return {
-        str(key): json.dumps(holder[key], ensure_ascii=False)
-        for key in keys
-        if key != MARK and isinstance(key, str) and key in holder
-    }
+    for key in keys:
+        if isinstance(key, str) and key in holder and key not in {MARK, _NOTE}:
+            value = holder[key]
+            yield (
+                key,
+                [_text(item) for item in value] if value and isinstance(value, list) else [_text(value)],
+            )
+
+
+def _text(value: object) -> str:
+    """A value as it is; as JSON where its ends could not be seen."""
+    is_plain = isinstance(value, str) and value == value.strip() and value.isprintable() and value
+    return str(value) if is_plain else json.dumps(value, ensure_ascii=False)
 
 
 def _confirmed(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,34 @@ def test_a_drafted_rule_and_the_words_of_a_file_are_confirmed_one_by_one(
         others = [one for one in found if one != place]
         assert owner.send("/datasets", **facts, confirmed=others).status_code == 422
     assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed=found)
+
+
+def test_every_value_that_becomes_public_is_on_the_page_by_itself(sign_in: Callable[..., Visitor]) -> None:
+    schools = [f"Academy of St. {name}, Lower and Middle" for name in map(str, range(60))] + ["  ", "García"]
+    columns: list[dict[str, object]] = [
+        {"name": "school", "kind": "categorical", "categories": schools, "_from_data": ["categories"], "_note": "All words <that> occur."},
+        {"name": "sex", "kind": "categorical", "categories": ["F", "M"], "_from_data": ["categories"]},
+        {"name": "days", "kind": "numeric", "type": "integer", "lower": 0, "upper": 179, "_from_data": ["upper"]},
+    ]  # fmt: skip
+    document = {
+        "schema": "understudy.domain/1", "privacy_unit": None, "_note": "A draft: confirm it. Each row is a pupil.",
+        "declared_size": 3500, "target": "sex", "_from_data": ["declared_size", "target"], "columns": columns,
+    }  # fmt: skip
+    owner = sign_in("owner")
+    facts = {"name": "pupils", "declared_size": "3500", "domain": json.dumps(document)}
+    looked = owner.send("/datasets/review", **facts).text
+    marked = [unescape(text) for text in re.findall(r"<mark>(.*?)</mark>", looked, re.DOTALL)]
+    assert marked == ["sex", *schools[:60], '"  "', "García", "F", "M", "179"]
+    assert "categories: 62 values" in looked
+    assert '<p class="fine">Each row is a pupil.</p>' in looked
+    assert "All words &lt;that&gt; occur." in looked, "the draft says why"
+    # One box for all of a kind, and none for a kind of one location.
+    assert re.findall(r'value="(all-\w+)"', looked) == ["all-categories"]
+    assert owner.send("/datasets", **facts, confirmed=["whole", "all-categories"]).status_code == 422
+    assert owner.send("/datasets", **facts, confirmed=["whole", "all-numbers"]).status_code == 422
+    assert owner.send("/datasets", **facts, confirmed=["whole", "0", "2", "all-times"]).status_code == 422
+    declared = owner.follow("/datasets", **facts, confirmed=["whole", "all-categories", "2"])
+    assert "The dataset is declared" in declared
 
 
 @pytest.mark.parametrize("columns", [5, None, {"a": 1}, "code"])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from core.platform.access.roles import Role
-from service.dashboard.utility_report_pages import _marked, _scale
+from service.dashboard.utility_report_pages import _scale
 from service.wording.labels import ACTIONS, action
 from tests.dashboard.visitor import Visitor, enter
 from tests.service.utility_reports import name_generator
@@ -114,4 +114,3 @@ def test_errors_are_drawn_on_a_scale_that_they_fit_on() -> None:
     assert _scale([one, None]) == 0.1
     assert _scale([one, {**one, "by_chance": 0.3}]) == 0.5
     assert _scale([{**one, "high": 1.4}]) == 1.0
-    assert _marked("noisy is what <b>gave</b>.") == "<code>noisy</code> is what &lt;b&gt;gave&lt;/b&gt;."
