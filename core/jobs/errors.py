@@ -74,6 +74,6 @@ class DatasetDeleted(Conflict):
     def __init__(self) -> None:
         super().__init__(
             "The rows of this dataset were destroyed and cannot be restored.",
-            remedy="Declare a new dataset; with parent_dataset_id it shares this one's budget, including"
+            remedy="Declare a new dataset; as a version of this one (in the API: parent_dataset_id) it shares its budget, including"
             " what is already spent.",
         )

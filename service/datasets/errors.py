@@ -41,7 +41,7 @@ class RowsAlreadyStored(Conflict):
     def __init__(self) -> None:
         super().__init__(
             "This dataset already has rows, which cannot be replaced.",
-            remedy="Declare a new dataset with parent_dataset_id; it shares this dataset's budget.",
+            remedy="Declare a new dataset as a version of this one (in the API: parent_dataset_id); it shares this dataset's budget.",
         )
 
 

@@ -23,7 +23,7 @@ def read_known_counts(dataset_id: UUID, principal: CurrentPrincipal, session: Op
     """The counts in the dataset's releases that the key may read, their precision, and their equivalent epsilon.
 
     Query them with `GET /v1/releases/{release_id}/counts`, at no cost. A new job starts from them unless its order says
-    `"reuse": false`. Counts of learned domains, and of `aim` and `mst`, can be queried too but are not listed.
+    `"reuse": false`. Counts of learnt domains, and of `aim` and `mst`, can be queried too but are not listed.
     """
     facts = DatasetFacts.of(repository.visible(session, dataset_id, principal))
     if not isinstance(facts.domain, TableDomain):

@@ -1,7 +1,7 @@
 """Selects the releases whose counts an order reuses: those of its dataset that the caller may read.
 
 Rows, declared domain and privacy unit belong to a dataset, so all releases of one dataset are of the same rows. Anyone who
-may download a release may read its counts (`service.releases.repository`). A release with a learned domain counts
+may download a release may read its counts (`service.releases.repository`). A release with a learnt domain counts
 different codes and is left out.
 """
 

@@ -26,7 +26,7 @@ def kind(column: Mapping[str, Any]) -> str:
 def holds(column: Mapping[str, Any]) -> str:
     """The allowed values of a column."""
     if column.get("categories") == LEARN:
-        return f"at most {column.get('most')} categories, learned in each training at a privacy cost"
+        return f"at most {column.get('most')} categories, learnt in each training at a privacy cost"
     if "categories" in column:
         return _listed(column["categories"])
     if "levels" in column:
@@ -40,7 +40,7 @@ def holds(column: Mapping[str, Any]) -> str:
         if specials := column.get("specials"):
             parts.append(f"special {'value' if len(specials) == 1 else 'values'}: {_listed(specials)}")
         parts += [
-            f"{part} learned in each training at a privacy cost"
+            f"{part} learnt in each training at a privacy cost"
             for part in ("bounds", "bins")
             if column.get(part) == LEARN
         ]

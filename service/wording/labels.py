@@ -231,6 +231,59 @@ ACTIONS: Final[Mapping[str, str]] = {
 }
 """Actions of the audit log. A refused action is logged under the name of its operation."""
 
+ATTEMPTS: Final[Mapping[str, str]] = {
+    "accept": "tried to store the waiting rows",
+    "add_endpoint": "tried to add an endpoint",
+    "admit": "tried to add a member",
+    "ask_for_budget": "tried to request budget",
+    "call_principal": "tried to name a principal",
+    "cancel": "tried to cancel a job",
+    "change_cap": "tried to set the cap",
+    "confirm_address": "tried to confirm an address",
+    "decide": "tried to decide on a request",
+    "declare": "tried to declare a dataset",
+    "delete": "tried to delete the dataset",
+    "discard": "tried to discard the waiting rows",
+    "dismiss": "tried to remove a member",
+    "end": "tried to end a federation",
+    "end_enrolment": "tried to cancel an enrolment",
+    "end_grant": "tried to revoke a grant",
+    "end_key": "tried to revoke a key",
+    "enrol": "tried to enrol with a link",
+    "enrol_again": "tried to create an enrolment",
+    "freeze": "tried to freeze the dataset",
+    "have_tested": "tried to send a test message",
+    "make_key": "tried to create a key",
+    "make_person": "tried to create a person",
+    "order_report": "tried to order an owner report",
+    "place": "tried to place an order",
+    "quote": "tried to price an order",
+    "remove": "tried to remove an endpoint",
+    "remove_report": "tried to delete an owner report",
+    "replace_key": "tried to rotate a key",
+    "replace_secret": "tried to change an endpoint's secret",
+    "resume": "tried to resume an endpoint",
+    "review": "tried to review a declaration",
+    "send": "tried to upload rows",
+    "sign_in": "tried to sign in",
+    "sign_out": "tried to sign out",
+    "take_link": "tried to sign in with a link",
+    "unfreeze": "tried to unfreeze the dataset",
+    "what_if": "tried to price an order",
+    "withdraw": "tried to withdraw a request",
+}
+"""Refused actions of pages, which are logged under the names of the pages' functions."""
+
+REFUSED_FOR: Final[Mapping[str, str]] = {
+    "budget-refused": "it would exceed the cap",
+    "grant-refused": "it would exceed the grant",
+    "budget-not-set": "no cap is set",
+    "no-grant": "no open grant on the dataset",
+    "grant-ambiguous": "several grants, and none chosen",
+    "role-missing": "the role is missing",
+}
+"""Why an attempt was refused, by its code, where the code says it less well."""
+
 OUTCOMES: Final[Mapping[str, tuple[str, str]]] = {
     "done": ("done", "good"),
     "broken": ("broken", "bad"),
@@ -314,6 +367,15 @@ def count(number: int) -> str:
     return f"{number:,}".replace(",", "\u202f")
 
 
+def decimal(number: float, places: int = 1) -> str:
+    """A number with its digits grouped in threes like `count`.
+
+    Args:
+        places: digits after the point.
+    """
+    return f"{number:,.{places}f}".replace(",", "\u202f")
+
+
 def short(identity: object) -> str:
     """The start of an id: enough to tell objects on one page apart."""
     return str(identity)[:_SHORT_ID]
@@ -347,7 +409,12 @@ def refusal(code: str) -> str:
 
 def action(name: str) -> str:
     """An action of the audit log, done or attempted."""
-    return ACTIONS.get(name, f"tried to {name.replace('_', ' ')}")
+    return ACTIONS.get(name) or ATTEMPTS.get(name) or f"tried to {name.replace('_', ' ')}"
+
+
+def refused_for(code: str) -> str:
+    """Why an attempt was refused."""
+    return REFUSED_FOR.get(code, code.replace("-", " "))
 
 
 def principal_in(actor: str) -> UUID | None:
@@ -397,13 +464,13 @@ def network(options: Mapping[str, Any]) -> str:
     """
     kinds = {
         "linear": "a linear layer",
-        "mlp": f"a network with {options['hidden']:,} hidden units",
+        "mlp": f"a network with {count(options['hidden'])} hidden units",
         "cnn": "a convolutional network",
         "module": f"the registered module {options['module']}",
     }
     features = {
         "plain": "",
         "scattering": " on scattering features",
-        "pca": f" on {options['components']:,} noisy principal components",
+        "pca": f" on {count(options['components'])} noisy principal components",
     }
     return kinds[options["network"]] + features[options["features"]]

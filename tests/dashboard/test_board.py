@@ -89,6 +89,27 @@ def test_each_role_sees_its_part(world: World, scene: Scene, sign_in: Callable[.
     assert "Awaiting your decision" not in older
 
 
+def test_grants_with_nothing_left_are_folded_behind_the_others(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    before = analyst.page("/overview")
+    assert "with nothing left" not in before
+    world.set_budget(dataset_id, epsilon=1.0)
+    assert world.order(dataset_id).status_code == 202
+    page = analyst.page("/overview")
+    words = _words(page).partition("What you may still order")[2].partition("Budgets")[0]
+    assert "Nothing is left of your grants." in words
+    assert "1 grant with nothing left" in words
+    assert "–" not in words
+    assert page.index("<details>") < page.index("Your grants with nothing left")
+    world.give(dataset_id, epsilon=0.5)
+    words = _words(analyst.page("/overview"))
+    assert "Nothing is left of your grants." not in words
+    assert words.index("ε 0.5") < words.index("1 grant with nothing left") < words.index("ε 1 ")
+
+
 def test_a_key_for_datasets_alone_sees_no_amount(world: World, scene: Scene) -> None:
     page = enter(world, world.caller(Role.ADMIN, scopes={Scope.DATASETS_READ})).page("/overview")
     assert "Admissions 2020" in page
@@ -223,8 +244,8 @@ def test_what_may_still_be_ordered_is_what_the_outlook_of_each_order_says(
             [
                 f"ε {labels.epsilon(look['epsilon'])}",
                 "fits" if look["fits"] else f"does not fit {labels.refusal(look['refusal'])}",
-                labels.epsilon(look["grant"]["remaining_epsilon_after"]) if look["fits"] else "–",
-                labels.epsilon(look["cap"]["remaining_epsilon_after"]) if look["fits"] else "–",
+                labels.epsilon(look["grant"]["remaining_epsilon_after"]) if look["fits"] else "",
+                labels.epsilon(look["cap"]["remaining_epsilon_after"]) if look["fits"] else "",
             ]
             for look in looks
         ]

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi.routing import APIRoute
 
 from core.artifacts.certificate_form import MechanismForm
+from core.artifacts.reports.page import environment
 from core.plan.domain.columns import LabelColumn, NullPolicy, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
@@ -26,6 +28,7 @@ from tests.core.artifacts.certified import certified
 from tests.core.artifacts.certified_selection import WINNER, selection_statement
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.core.plan.domain.ruled import COMPUTED, EVERY_RULE, FLAGS
+from tests.dashboard.every_page import GROUPS
 from workers import upkeep
 
 
@@ -43,6 +46,25 @@ from workers import upkeep
 )
 def test_epsilons(amount: float | str | None, shown: str) -> None:
     assert labels.epsilon(amount) == shown
+
+
+def test_numbers_are_grouped_in_one_way_in_pages_and_reports() -> None:
+    for number in (7, 3500, 20_000, 1_234_567):
+        assert labels.count(number) == environment().filters["count"](number)
+    assert labels.decimal(1234.56) == environment().filters["decimal"](1234.56) == "1\u202f234.6"
+    assert labels.decimal(0.12345, 4) == "0.1235"
+    folder = Path(labels.__file__).parents[1]
+    for file in [*folder.glob("dashboard/templates/*.html"), *folder.glob("dashboard/static/[a-t]*.js")]:
+        assert not re.search(r'\{:,|toLocaleString\("en"\)(?!\.replaceAll)', file.read_text()), file.name
+
+
+def test_a_refused_attempt_is_told_in_words() -> None:
+    routes = [route for group in GROUPS for route in group.router.routes if isinstance(route, APIRoute)]
+    names = {route.endpoint.__name__ for route in routes if "POST" in route.methods}
+    assert names <= labels.ATTEMPTS.keys(), names - labels.ATTEMPTS.keys()
+    assert labels.action("place") == "tried to place an order"
+    assert labels.refused_for("budget-refused") == "it would exceed the cap"
+    assert labels.refused_for("release-not-found") == "release not found"
 
 
 def test_times_are_rounded_up_as_the_api_rounds_them() -> None:
@@ -277,10 +299,10 @@ def test_what_is_learnt_is_told_as_such() -> None:
     learnt = {"kind": "numeric", "lower": 0, "upper": 9, "bounds": "learn", "bins": "learn"}
 
     assert holds({"kind": "categorical", "categories": "learn", "most": 7}) == (
-        "at most 7 categories, learned in each training at a privacy cost"
+        "at most 7 categories, learnt in each training at a privacy cost"
     )
     assert holds(learnt) == (
-        "0 to 9; bounds learned in each training at a privacy cost; bins learned in each training at a privacy cost"
+        "0 to 9; bounds learnt in each training at a privacy cost; bins learnt in each training at a privacy cost"
     )
 
 

@@ -173,5 +173,5 @@ def _bins(column: OrderedColumn) -> Sequence[str]:
 
 
 def _number(value: float) -> str:
-    """At most six digits, with thousands separators instead of powers of ten."""
-    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"
+    """At most six digits, with its digits grouped in threes instead of powers of ten."""
+    return f"{value:,.0f}".replace(",", "\u202f") if abs(value) >= _WHOLE_FROM else f"{value:.4g}"

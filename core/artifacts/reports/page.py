@@ -28,9 +28,19 @@ def percent(share: float) -> str:
     return "<\u202f0.1\u202f%" if 0 < share < 0.001 else f"{100 * share:.1f}\u202f%"  # noqa: PLR2004 - a tenth of a percent
 
 
+def count(number: int) -> str:
+    """An integer with its digits grouped in threes, as the service's pages write it."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def decimal(number: float) -> str:
+    """A number to one decimal, grouped likewise."""
+    return f"{number:,.1f}".replace(",", "\u202f")
+
+
 @cache
 def environment() -> Environment:
-    """The templates of reports, with the filters `percent`, `count`, `mean` and `plot` and the embedded style."""
+    """The templates of reports, with the filters `percent`, `count`, `decimal`, `mean` and `plot` and the embedded style."""
     made = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -42,7 +52,8 @@ def environment() -> Environment:
     made.globals["style"] = Markup((_FOLDER / "report.css").read_text())  # noqa: S704 - a file of this package
     made.filters |= {
         "percent": percent,
-        "count": "{:,}".format,
+        "count": count,
+        "decimal": decimal,
         "mean": fmean,
         "plot": plot,
     }

@@ -68,7 +68,7 @@ const Beginning = (() => {
     }
   };
 
-  const many = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
+  const many = (number, thing) => `${number.toLocaleString("en").replaceAll(",", "\u202f")} ${thing}${number === 1 ? "" : "s"}`;
 
   return { plain, unpacked, records, text, many };
 })();

@@ -4,6 +4,10 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const day = (seconds) => new Date(seconds * 1000).toISOString().slice(5, 10);
   const minute = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
+  // Of minutes and longer: a label tells no seconds.
+  const MINUTE = 60, DAY = 86400;
+  const STEPS = [...[1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((each) => each * MINUTE), ...[1, 2, 5, 10, 30, 60, 90, 120, 180, 365, 730, 1825, 3650].map((each) => each * DAY)];
+  const LAST_LABEL = 44;
   const draw = (place) => {
     const curve = JSON.parse(place.dataset.curve);
     if (curve.at.length < 1) return;
@@ -30,10 +34,10 @@
     const size = () => ({ width: Math.max(200, place.clientWidth), height: 240 });
     place.textContent = "";
     const plot = new uPlot({
-      ...size(), series,
+      ...size(), series, padding: [null, LAST_LABEL, null, null],
       tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), "Etc/UTC"),
       scales: { y: { range: (_, low, high) => [0, Math.max(high, cap || 0) * 1.08 || 1] } },
-      axes: [{ ...axis(), space: 90, values: (_, times) => times.map(times[1] - times[0] < 86400 ? (time) => minute(time).slice(5) : day) }, { ...axis(), size: 56 }],
+      axes: [{ ...axis(), space: 90, incrs: STEPS, values: (_, times) => times.map(times[1] - times[0] < 86400 ? (time) => minute(time).slice(5) : day) }, { ...axis(), size: 56 }],
       legend: { live: true },
       cursor: { drag: { x: false, y: false } },
     }, data, place);

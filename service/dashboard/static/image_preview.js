@@ -9,7 +9,7 @@ const ImagePreview = (() => {
   const NAMES = { file: /\.(png|jpe?g)$/i, png: /\.png$/i };
   const COLOURS = { 0: 1, 2: 3 };
 
-  const count = (number) => number.toLocaleString("en");
+  const count = (number) => number.toLocaleString("en").replaceAll(",", "\u202f");
   const shape = ({ height, width, channels }) => `${width} × ${height} pixels, ${channels === 1 ? "grey" : "colour"}`;
   const good = "as declared";
   const row = (what, declared, found, result, state) => [what, declared, found, result, state];

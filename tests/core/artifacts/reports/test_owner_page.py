@@ -123,7 +123,7 @@ def test_the_file_needs_nothing_and_hostile_names_do_nothing():
     for section in ("In short", "Pairs of columns", "Privacy attacks", "What this report does not say"):
         assert section in html
     assert "outside the promise" in html
-    assert "250,000" in html
+    assert "250\u202f000" in html
 
 
 def test_a_failure_is_told_in_a_file_of_the_same_kind():
