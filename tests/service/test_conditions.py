@@ -1,10 +1,16 @@
 """Drawing under a condition, through the API."""
 
 import json
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from tests.service.test_obtaining import wired
 from tests.service.world import World, require_problem
+from understudy.cli.sample import sample_online
+from understudy.cli.screen import TerminalScreen
+from understudy.errors import InvalidInput
 
 
 def test_columns_are_fixed_in_the_rows_that_are_drawn(world: World) -> None:
@@ -23,3 +29,25 @@ def test_columns_are_fixed_in_the_rows_that_are_drawn(world: World) -> None:
 def test_a_condition_that_cannot_be_met_is_named_as_such(world: World, where: str) -> None:
     path = f"/v1/releases/{world.release()}/samples"
     require_problem(world.analyst.get(path, params={"where": where}), status=422, code="invalid-condition")
+
+
+def test_the_command_says_what_a_condition_fixes_and_explains_refusals_in_its_own_form(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release_id = world.release()
+
+    def draw(where: dict[str, object]) -> None:
+        screen = TerminalScreen(Console(quiet=True))
+        with wired(world, analyst=world.analyst).client("analyst") as client:
+            sample_online(
+                client, release_id, tmp_path / "rows.csv", 5, "csv", where, screen, spreadsheet_safe=False
+            )
+
+    draw({"age": 61, "sick": "yes"})
+    assert capsys.readouterr().err.splitlines()[-1:] == [
+        "age=61 fixes its bin: each row has a value drawn within it."
+    ]
+    with pytest.raises(InvalidInput, match=r"cannot have this value.* such as --where sick=yes") as refused:
+        draw({"ward": "nowhere"})
+    assert refused.value.code == "invalid-condition"
+    assert "{" not in str(refused.value)

@@ -8,7 +8,7 @@ import pytest
 
 from core.artifacts.packing import pack
 from tests.core.artifacts import image_stand_in
-from tests.core.artifacts.stand_in import DOMAIN, bundle
+from tests.core.artifacts.stand_in import DOMAIN, bundle, even_bundle
 from understudy import InputUnusable
 from understudy.cli import main
 from understudy.contact_sheet import read_sheet
@@ -91,7 +91,12 @@ def test_a_bundle_error_is_an_error_of_the_client(tmp_path: Path) -> None:
         open_bundle_samples(file, threads=1)
 
 
-def test_columns_are_fixed(bundle_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_are_fixed(
+    bundle_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     target = tmp_path / "rows.csv"
     words = ("--where", "sick=yes", "--where", "age=61", "--rows", 50, "--out", target)
     assert run(monkeypatch, "sample", "--bundle", bundle_file, *words) == 0
@@ -100,6 +105,32 @@ def test_columns_are_fixed(bundle_file: Path, tmp_path: Path, monkeypatch: pytes
     assert len(rows) == 50
     assert {row["sick"] for row in rows} == {"yes"}
     assert all(50 <= int(row["age"]) <= 99 for row in rows), "the bin of the value is fixed"
+    told = capsys.readouterr()
+    assert told.err.splitlines() == ["age=61 fixes its bin, 50 to 99: each row has a value drawn within it."]
+    assert "fixes" not in told.out
+
+
+def test_a_refused_condition_is_explained_in_the_form_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = [
+        *DOMAIN["columns"][:3],
+        {"name": "gpa", "kind": "numeric", "type": "real", "lower": 0, "upper": 4, "specials": [4], "null": "category"},
+    ]  # fmt: skip
+    file, target = tmp_path / "bundle.zip", tmp_path / "rows.csv"
+    file.write_bytes(pack(even_bundle(DOMAIN | {"columns": columns}), readme="how to"))
+    words = ("sample", "--bundle", file, "--rows", 5, "--out", target, "--where")
+    assert run(monkeypatch, *words, "gpa=") == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "its values lie between 0 and 4, or null for a missing value." in said
+    assert "--where sick=yes, or --where COLUMN=null" in said
+    assert "{" not in said
+    assert run(monkeypatch, *words, "gpa=null") == 0
+    assert "fixes its bin" not in capsys.readouterr().err
+    with target.open(newline="") as stream:
+        assert {row["gpa"] for row in csv.DictReader(stream)} == {""}
+    assert run(monkeypatch, *words, "gpa=4") == 0
+    assert "fixes its bin" not in capsys.readouterr().err, "a special value is a value of its own"
 
 
 @pytest.fixture

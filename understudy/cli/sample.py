@@ -13,8 +13,9 @@ from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.client import Client
 from understudy.documents import Json, take
-from understudy.errors import InputUnusable, library_missing
+from understudy.errors import InputUnusable, InvalidInput, library_missing
 from understudy.order_options import parse_options
+from understudy.sample_conditions import FIX, declared_bin_notes
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, formats_of
 
 SHEET = "png"
@@ -50,8 +51,8 @@ def sample(
         typer.Option(
             "--where",
             metavar="COLUMN=VALUE",
-            help="Fix a column to a value (for images: label=...). Repeatable. Refused if fewer than "
-            "about one row in a thousand meets it.",
+            help="Fix a column to a value (for images: label=...), or to COLUMN=null, a missing one. A number, date or time "
+            "is drawn within the bin of the value. Repeatable. Refused if fewer than about one row in a thousand meets it.",
         ),
     ] = None,
     spreadsheet_safe: Annotated[
@@ -121,18 +122,32 @@ def sample_online(
     """
     chosen = file_format or _usual_format(client, release)
     target = out or Path(f"synthetic.{chosen}")
-    with screen.transfer(title(rows, chosen), None) as seen:
-        client.download_samples(
-            release,
-            target,
-            rows=rows,
-            file_format=chosen,
-            where=where,
-            spreadsheet_safe=spreadsheet_safe,
-            seen=seen,
-        )
+    _note(declared_bin_notes(client, release, where) if where else [])
+    try:
+        with screen.transfer(title(rows, chosen), None) as seen:
+            client.download_samples(
+                release,
+                target,
+                rows=rows,
+                file_format=chosen,
+                where=where,
+                spreadsheet_safe=spreadsheet_safe,
+                seen=seen,
+            )
+    except InvalidInput as error:
+        if error.code != "invalid-condition":
+            raise
+        told = {"code": error.code, "detail": error.detail, "remedy": FIX, "facts": error.facts}
+        raise InvalidInput(error.status, told | {"request_id": error.request_id}) from error
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target
+
+
+def _note(lines: list[str]) -> None:
+    """Show lines beside the output, which other programs may read."""
+    beside = TerminalScreen(Console(stderr=True))
+    for line in lines:
+        beside.say(line)
 
 
 def _usual_format(client: Client, release: str) -> str:
@@ -179,7 +194,7 @@ def sample_offline(
     if not bundle.is_file():
         raise InputUnusable(f"there is no file {bundle}")
     try:
-        from understudy.local.sampling import open_bundle_samples, sample_to_file, usual_format
+        from understudy.local.sampling import bin_notes, open_bundle_samples, sample_to_file, usual_format
     except ImportError as error:
         purpose = "sampling offline (not so the program in the bundle's README)"
         raise library_missing(purpose, error.name, extra="offline") from None
@@ -187,6 +202,7 @@ def sample_offline(
     samples = open_bundle_samples(bundle, threads=threads)
     chosen = file_format or usual_format(samples)
     target = out or Path(f"synthetic.{chosen}")
+    _note(bin_notes(samples, where))
     with screen.transfer(title(rows, chosen), None) as seen:
         sample_to_file(
             samples,

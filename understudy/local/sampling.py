@@ -7,11 +7,14 @@ reachable from here: a bundle holds the generator and nothing else.
 from contextlib import closing
 from pathlib import Path
 
-from core.artifacts.sampling.samples import Samples, open_samples
+from core.artifacts.errors import InvalidCondition
+from core.artifacts.sampling.conditions import bins_fixed
+from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples, open_samples
 from core.errors import UnderstudyError as EngineError
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.exchange import Seen
+from understudy.sample_conditions import FIX, bin_note
 
 
 def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
@@ -37,6 +40,30 @@ def usual_format(samples: Samples) -> str:
         samples: the opened bundle.
     """
     return next(iter(samples.MEDIA_TYPES))
+
+
+def bin_notes(samples: Samples, where: Json) -> list[str]:
+    """Say which bins a condition fixes where it names one number or time of several.
+
+    Args:
+        samples: the opened bundle.
+        where: columns that are fixed, with their values.
+
+    Raises:
+        InputUnusable: if the condition cannot be met.
+    """
+    if isinstance(samples, ImageSamples):
+        return []
+    assert isinstance(samples, TableSamples), "samples are rows or images"
+    try:
+        found = bins_fixed(samples.sampler.domain, where)
+    except EngineError as error:
+        raise _unusable(error) from error
+    return [bin_note(name, where[name], text) for name, text in found.items()]
+
+
+def _unusable(error: EngineError) -> InputUnusable:
+    return InputUnusable(f"{error} {FIX if isinstance(error, InvalidCondition) else error.remedy}")
 
 
 def sample_to_file(
@@ -67,7 +94,7 @@ def sample_to_file(
     try:
         pieces = samples.write(rows, file_format, where, spreadsheet_safe=spreadsheet_safe)
     except EngineError as error:
-        raise InputUnusable(f"{error} {error.remedy}") from error
+        raise _unusable(error) from error
     partial = target.with_name(f"{target.name}.part")
     try:
         with closing(pieces), partial.open("wb") as file:

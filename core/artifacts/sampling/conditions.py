@@ -97,6 +97,37 @@ def image_label(domain: ImageDomain, where: Where) -> int | None:
     return domain.labels.index(label)
 
 
+def bins_fixed(domain: TableDomain, where: Where) -> dict[str, str]:
+    """By column, the bin that a condition fixes where it names one number or time of several in it.
+
+    Raises:
+        InvalidCondition: as `table_condition`.
+    """
+    table_condition(domain, where)
+    found = {}
+    for column in domain.coded:
+        if column.name not in where or isinstance(column, LabelColumn):
+            continue
+        assert isinstance(column, NumericColumn | TimeColumn), "a column has labels or bins"
+        place = _code(column, where[column.name]) - column.ordinary_codes + column.bins.count
+        if not 0 <= place < column.bins.count:
+            continue  # a special value, or a missing one
+        low, high = _ends_of_bin(column, place)
+        if low != high:
+            found[column.name] = f"{low} to {high}"
+    return found
+
+
+def _ends_of_bin(column: NumericColumn | TimeColumn, place: int) -> tuple[str, str]:
+    """The smallest and the largest value that are drawn in a bin, as text."""
+    ends = column.bins.decode(np.full(2, place), np.array([0.0, np.nextafter(1.0, 0.0)]))
+    if isinstance(column, NumericColumn):
+        digits = 12 if column.bins.grid is not None else 6  # values between, where there is no grid
+        return f"{ends[0]:.{digits}g}", f"{ends[1]:.{digits}g}"
+    text = day_text if column.kind == "date" else second_text
+    return text(int(ends[0])), text(int(ends[1]))
+
+
 def _code(column: Modelled, value: object) -> int:
     impossible = InvalidCondition(
         f"The column '{column.name}' cannot have this value; {possible_values(column)}."
@@ -126,12 +157,13 @@ def _code(column: Modelled, value: object) -> int:
 
 def possible_values(column: Modelled) -> str:
     """The values that a condition may name, as the end of a sentence; of many words the first. All are public, by the domain."""
+    missing = "" if column.null_code is None else ", or null for a missing value"
     if isinstance(column, LabelColumn):
         named = ", ".join(repr(word) for word in column.words[:_NAMED])
         further = f" and {len(column.words) - _NAMED} more" if len(column.words) > _NAMED else ""
-        return f"it has {named}{further}"
+        return f"it has {named}{further}{missing}"
     low, high = _ends(column)
-    return f"its values lie between {low} and {high}"
+    return f"its values lie between {low} and {high}{missing}"
 
 
 def _ends(column: NumericColumn | TimeColumn) -> tuple[str, str]:
