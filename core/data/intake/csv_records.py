@@ -146,8 +146,9 @@ def check_text(block: Block, *, quote: str | None, delimiter: str) -> None:
             data.decode()
         except UnicodeDecodeError as error:
             raise NotUtf8(
-                "The text is not UTF-8.", remedy="Save the file as UTF-8.", line=_line_at(block, error.start)
-            ) from None
+                "The text is not UTF-8.", line=_line_at(block, error.start),
+                remedy="Save the file as UTF-8, for example with: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv",
+            ) from None  # fmt: skip
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         _check_returns(block, quote)
     if block.quoted and quote is not None:

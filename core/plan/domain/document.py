@@ -360,7 +360,7 @@ def _other(node: Node, labels: tuple[str, ...]) -> str | None:
     if text in labels:
         node.refuse(
             "The text for 'other' is also a category.", "duplicate-value", key="other",
-            remedy='Write another text, for example "other": "any other".',
+            remedy=f'Leave the word out of the list: rows that hold it count as {text!r}. Or write another text, for example "other": "any other".',
         )  # fmt: skip
     return text
 
