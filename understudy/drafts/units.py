@@ -40,7 +40,8 @@ _MOST_ROWS_LEARNT: Final = 2_000_000
 """Rows up to which the bound on records is learnt, because a learnt domain needs all rows in memory."""
 _RECORDS_LEARNT: Final = (
     "How many rows of a unit count is learnt, for at most 2 % of a release's budget, and synthetic rows are like these rows; without `records` all "
-    "rows of a unit count as one. A classifier, a critic or a choice among candidates needs it left out."
+    "rows of a unit count as one. Leave `records` out if you will order a training that takes no bound on them: of a private classifier, with a critic"
+    " (`profile=idpgan`), or that chooses the best of several candidates."
 )
 _WHOSE: Final = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 
