@@ -1,6 +1,7 @@
 """Make untrusted text, such as names, purposes and files of others, safe to show in a terminal."""
 
 import unicodedata
+from decimal import Decimal
 from typing import Final
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
@@ -23,6 +24,16 @@ def one_line(text: str) -> str:
         text: the text.
     """
     return _shown(text, but="\t")
+
+
+def plain_number(value: float, digits: int) -> str:
+    """A number to some significant digits, without an exponent.
+
+    Args:
+        value: the number.
+        digits: how many.
+    """
+    return f"{Decimal(f'{value:.{digits}g}'):f}"
 
 
 def _shown(text: str, *, but: str) -> str:

@@ -1,8 +1,10 @@
 """The private table and its declared domain as files, checked before anything is started or sent."""
 
+import codecs
 import csv
 import gzip
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -250,3 +252,25 @@ def header_of(path: Path, *, delimiter: str, quote: str | None) -> list[str]:
         quoting=csv.QUOTE_MINIMAL if quote is not None else csv.QUOTE_NONE,
     )
     return [name.strip() for name in next(rows, [])]
+
+
+def not_utf8(path: Path) -> InputUnusable:
+    """The refusal of a CSV file in another encoding, with the command that writes it in UTF-8.
+
+    Args:
+        path: the file, plain or gzipped.
+    """
+    with opened(path) as file:
+        encoding = "UTF-16" if file.read(2) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "WINDOWS-1252"
+    bare = path.name.removesuffix(".gz").removesuffix(".csv")
+    read, written = shlex.quote(path.name), shlex.quote(f"{bare}-utf8.csv")
+    convert = f"iconv -f {encoding} -t UTF-8"
+    command = (
+        f"gunzip -c {read} | {convert} > {written}"
+        if path.suffix == ".gz"
+        else f"{convert} {read} > {written}"
+    )
+    written_as = "UTF-16" if encoding == "UTF-16" else "Latin-1 or Windows-1252, as of a spreadsheet"
+    return InputUnusable(
+        f"{path.name} is not UTF-8, which every step needs. If it is {written_as}, this writes it anew:\n{command}"
+    )

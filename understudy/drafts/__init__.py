@@ -15,6 +15,7 @@
 * `categories`: truth values, levels, categories, and texts that are left out.
 * `times`: formats, bounds and patterns of dates and times.
 * `frame_types`: what the types of a frame say beyond its values.
+* `words_among_numbers`: whether words beside numbers mean "missing", or are levels, codes or dates like these.
 * `differences`: columns close together: the second becomes its distance from the first.
 * `sums`: columns that follow from two others.
 * `dependency_search`: copies and functional dependencies, found in one pass.

@@ -1,8 +1,9 @@
 """Bounds and bins of a number or time in a draft, and by simulation what they cost.
 
 Bounds are those of a natural scale that the name says and that holds the rows, such as 1 to 31 for a day. Otherwise they are the 0.1 % and 99.9 % quantiles, widened to round numbers; a bound that lies close takes in the rest too. Two
-units reach each of them, so one unit sets no bound. Bins are even, else of equal ratio, both also beside frequent values with codes of their own, else learnt: the first under which rows that are drawn
-evenly inside their bins keep the quartiles, the ends and the frequent values of the rows, else those that lose least.
+units reach each of them, so one unit sets no bound. Bins are even, else of equal ratio, else narrow at the lower bound, all also beside frequent values with codes of their own, else learnt: the first
+under which rows that are drawn evenly inside their bins keep the quartiles, the ends and the frequent values of the rows, else those that lose least. Bins of equal ratio are listed edges: the bins
+that a domain calls "log" have equal ratios of the distance from the lower bound plus one unit, so of amounts far above one unit most of them would lie below the smallest.
 """
 
 import math
@@ -19,6 +20,7 @@ from understudy.drafts.bin_costs import (
     cost_of,
     cumulated,
     edges_of,
+    equal_ratio_edges,
     heaps,
     heaps_at_ends,
     learnt_edges,
@@ -43,7 +45,14 @@ _SHARE_OF_HEAPS = 0.4
 _UNROUNDED = 0.9
 """Share of the rows of a rounded number that have one unrounded one, from which it is a frequent value."""
 _WORTH_A_RATIO = 0.7
-"""What bins of equal ratio may cost beside even ones."""
+"""What bins that widen from the lower bound on may cost beside even ones."""
+_MOST_OF_A_RATIO = 1.5
+"""What bins of equal ratio may cost beside what is tolerated: noise in the wide ones moves the upper end, and all values below it are nearer."""
+_SKEW = 1.5
+_FEWEST_UNITS = 2.0
+"""Units of a number from which equal ratios begin; from one on those of a domain's "log" are the same."""
+_THOUSANDTHS = 1000
+"""Parts of the range that are the unit of continuous numbers."""
 _WORTH_LEARNING = 2.0
 """How much less learnt bins must cost where others keep the quartiles, because they take budget."""
 FEWEST_ROWS_OF_A_DRAFT = 200
@@ -65,13 +74,14 @@ class Bounds:
         lower: Smallest ordinary value.
         upper: Largest ordinary value.
         specials: Values with a code of their own.
-        bins: "linear", "log" or "learn".
+        bins: "linear", "ratio", "log" or "learn".
         cost: What this costs; of times and distances with learnt bins, what even ones would.
         is_natural: Whether the bounds are those of a natural scale.
         even: Of numbers in enough rows, what even bins without these special values would cost; else None.
         is_narrowed: Whether values far beyond the rest are left out.
         heaped: Special values that are there because bins would lose them.
         share_heaped: Share of the rows that have one of these.
+        edges: Of bins of equal ratio.
     """
 
     lower: float
@@ -84,6 +94,7 @@ class Bounds:
     is_narrowed: bool = False
     heaped: tuple[float, ...] = ()
     share_heaped: float = 0.0
+    edges: tuple[float, ...] = ()
 
 
 def robust_range(spread: Spread, of_units: Ends) -> tuple[float, float]:
@@ -238,17 +249,17 @@ def choose_bounds(
     if exact is None or not has_ends:
         bins, cost = _bins(ordinary, *ends, unit)
         return Bounds(lower=ends[0], upper=ends[1], specials=specials, bins=bins, cost=cost)
-    found = _least(ordinary, exact, *ends, unit)
+    found = _least(ordinary, exact, *ends, unit, _ratio_edges(ordinary, low, ends, of_units, unit))
     inner = _unstretched(ordinary, low, high, of_units)
     is_narrowed = not found.cost.is_tolerated and inner != (low, high)
     if is_narrowed:
         ends = _outside(*inner, spread, pinned)
-        found = _least(ordinary, exact, *ends, unit)
+        found = _least(ordinary, exact, *ends, unit, _ratio_edges(ordinary, inner[0], ends, of_units, unit))
     even = cost_of(ordinary, edges_of(*ends, unit, "linear"), unit)
     if found.bins == "log" and inner[0] > 0:
         ends, found = _raised(ordinary, found, ends, _round_below(inner[0] if is_narrowed else low), unit)
     return Bounds(
-        lower=ends[0],
+        lower=found.edges[0] if found.edges else ends[0],
         upper=ends[1],
         specials=tuple(sorted({*specials, *found.heaped})),
         bins=found.bins,
@@ -257,6 +268,7 @@ def choose_bounds(
         is_narrowed=is_narrowed,
         heaped=found.heaped,
         share_heaped=sum(exact[value] for value in found.heaped) / sum(spread.values()),
+        edges=found.edges,
     )
 
 
@@ -314,10 +326,47 @@ class _Choice:
     bins: str
     heaped: tuple[float, ...]
     cost: Cost
+    edges: tuple[float, ...] = ()
 
 
-def _least(ordinary: Spread, exact: Spread, lower: float, upper: float, unit: float | None) -> _Choice:
-    """The first bins that cost no more than is tolerated, else those that cost least: even ones, of equal ratio, both beside frequent values, learnt ones."""
+def _ratio_edges(
+    ordinary: Spread, low: float, ends: tuple[float, float], of_units: Ends, unit: float | None
+) -> tuple[float, ...]:
+    """Edges of equal ratio from a round number below the smallest values on; empty where these lie near one unit or below zero, or most values are not small.
+
+    Args:
+        ordinary: Counts of the values without special ones.
+        low: The lower end of all values, from which on the bounds are rounded. Where it is 0, as beside many zeros, a bin from there on precedes the others.
+        ends: The rounded bounds.
+        of_units: The ends of each privacy unit's values.
+        unit: Distance between possible values; None for continuous ones.
+    """
+    lower, upper = ends
+    smallest = low if low > 0 else robust_range(ordinary, of_units)[0]
+    if lower < 0 or smallest <= 0 or not _are_mostly_small(ordinary):
+        return ()
+    start = max(lower, _round_below(smallest))
+    if start >= upper or start < _FEWEST_UNITS * (unit or (upper - lower) / _THOUSANDTHS):
+        return ()
+    return tuple(equal_ratio_edges(start if low > 0 else lower, upper, unit, start=start))
+
+
+def _are_mostly_small(ordinary: Spread) -> bool:
+    """Whether the 95 % point lies half as far again from the median as the 5 % point, or more."""
+    values, sums = cumulated(ordinary)
+    first, middle, last = (quantile(values, sums, share) for share in (0.05, 0.5, 0.95))
+    return last - middle >= _SKEW * (middle - first)
+
+
+def _least(
+    ordinary: Spread,
+    exact: Spread,
+    lower: float,
+    upper: float,
+    unit: float | None,
+    ratio_edges: tuple[float, ...],
+) -> _Choice:
+    """The first bins that cost no more than is tolerated, else those that cost least: even ones, narrow ones at the lower end, all beside frequent values, learnt ones."""
     heaped = _heaped(ordinary, exact, edges_of(lower, upper, unit, "linear"), unit)
     tried: list[_Choice] = []
     for taken in ((), heaped) if heaped else ((),):
@@ -329,10 +378,16 @@ def _least(ordinary: Spread, exact: Spread, lower: float, upper: float, unit: fl
         tried.append(linear)
         if linear.cost.is_tolerated:
             return linear
-        if lower >= 0 and log.cost.badness < _WORTH_A_RATIO * linear.cost.badness:
-            tried.append(log)
-            if log.cost.is_tolerated:
-                return log
+        narrow = [log] if lower >= 0 else []
+        if ratio_edges:
+            counted = [*ratio_edges[:-1], ratio_edges[-1] + (unit or 0.0)]
+            cost = cost_of(rest, counted, unit)
+            narrow.insert(0, _Choice(bins="ratio", heaped=taken, cost=cost, edges=ratio_edges))
+        for choice in narrow:
+            if choice.cost.badness < _WORTH_A_RATIO * linear.cost.badness:
+                tried.append(choice)
+                if choice.cost.badness <= (_MOST_OF_A_RATIO if choice.bins == "ratio" else 1.0):
+                    return choice
     best = min(tried, key=lambda choice: choice.cost.badness)
     rest = {value: count for value, count in ordinary.items() if value not in best.heaped}
     if sum(rest.values()) < FEWEST_TO_LEARN:

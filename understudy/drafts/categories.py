@@ -18,6 +18,8 @@ NOTE = "_note"
 BOOK = "_book"
 """Label of the public book that the values of a column come from, for `understudy.drafts.confirmation`."""
 
+_OTHER = "other"
+"""What a domain calls words that are not listed."""
 _MOST_CATEGORIES = 200
 _MOST_LEARNT = 64
 _SHORT_LIST = 10
@@ -66,7 +68,11 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
     reasons = (
         [{1: "One number.", 2: "Two numbers."}.get(len(counts), _CODES)] if codes and form is None else []
     )
-    reasons += [f"Words of fewer than {fewest} rows are left to 'other'."] if dropped else []
+    if dropped:
+        listed = [word for word in kept if word != _OTHER]
+        as_other = "" if len(listed) == len(kept) else f", and the word '{_OTHER}' counts as one of them"
+        reasons.append(f"Words of fewer than {fewest} rows are left to '{_OTHER}'{as_other}.")
+        kept = listed
     if form is not None:
         reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
         reasons += _on_lost_zeros(name, form, counts, frame)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
+from understudy.drafts.bin_costs import equal_ratio_edges
 from understudy.drafts.categories import BOOK
 from understudy.drafts.code_forms import BOOKS as SHORTENED
 from understudy.drafts.countries import BOOKS as COUNTRIES
@@ -13,6 +14,7 @@ from understudy.drafts.countries import country_book
 from understudy.drafts.dependencies import ELSE, RULES
 from understudy.drafts.differences import DIFFERENCE, drop_difference, is_difference
 from understudy.drafts.marked_values import Mark
+from understudy.drafts.numbers import plain
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.table_files import MARK
@@ -77,7 +79,7 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         if mark.key == "name":
             _rename(document, before, mark.holder["name"])
         if mark.key in {"lower", "upper", "edges"} and "edges" in mark.holder:
-            _meet(mark.holder, mark.key)
+            meet(mark.holder, {mark.key: before})
         if mark.key == "categories":
             _leave_the_rest_to_other(mark.holder, before)
 
@@ -95,7 +97,7 @@ def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:
         near = "" if text in known else suggestion(text, known)
         raise InputUnusable(
             f"{mark.place}: a kind may be changed to 'ignored' or 'unit' here, and that of at most {_MOST_NUMBERED} whole numbers to"
-            f" {', '.join(_NUMBERED)}, of values that mostly are dates to 'date' or 'datetime'; another one needs other keys: edit the file, or in Python give all keys of the column{near}"
+            f" {', '.join(_NUMBERED)}, of values that mostly are dates to 'date' or 'datetime', of words that mostly are numbers to 'numeric'; another one needs other keys: edit the file, or in Python give all keys of the column{near}"
         )
 
 
@@ -140,13 +142,16 @@ def _keep(column: dict[str, Any]) -> None:
 
 
 def _leave_the_rest_to_other(column: dict[str, Any], before: object) -> None:
-    """Count words that are no longer listed as "other"; a list that was learnt has no length any more."""
+    """Count words that are no longer listed as "other", and the word itself; a list that was learnt has no length any more."""
     if column["categories"] == _LEARN or before == _LEARN:
         column["other"] = column.get("other") or True
         Mark(column, "most", None).accept()
         column.pop("most", None)
     elif not set(before if isinstance(before, list) else ()).issubset(column["categories"]):
         column["other"] = column.get("other") or True
+    if column.get("other") and isinstance(column["categories"], list):
+        other = "other" if column["other"] is True else column["other"]
+        column["categories"] = [word for word in column["categories"] if word != other]
 
 
 def _whole_numbers(column: Mapping[str, Any]) -> list[int]:
@@ -180,14 +185,31 @@ def _change_numbers(column: dict[str, Any], kind: str, values: Sequence[int]) ->
     column[MARK] = marks
 
 
-def _meet(column: dict[str, Any], changed: str) -> None:
-    """Let the first and last edge equal the bounds again, after one of the three was changed."""
+def meet(column: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Let the first and last edge equal the bounds again, after one of the three was changed.
+
+    Args:
+        column: A column with edges; changed.
+        before: What of the three was changed, as it was.
+    """
     edges = column["edges"]
-    if changed == "edges":
+    if "edges" in before:
         column["lower"], column["upper"] = edges[0], edges[-1]
         return
     lower, upper = column["lower"], column["upper"]
+    earlier = before.get("lower", lower), before.get("upper", upper)
+    if column["kind"] == "numeric" and edges == _equal_ratios(column, *earlier) and lower > 0:
+        column["edges"] = _equal_ratios(column, lower, upper)
+        return
     column["edges"] = [lower, *(edge for edge in edges if lower < edge < upper), upper]
+
+
+def _equal_ratios(column: Mapping[str, Any], lower: float, upper: float) -> list[float]:
+    """Edges of equal ratio between two bounds of a column of numbers; empty where there are none."""
+    unit = (
+        1.0 if column["type"] == "integer" else 10.0 ** -column["decimals"] if "decimals" in column else None
+    )
+    return [] if lower <= 0 else [plain(edge) for edge in equal_ratio_edges(lower, upper, unit)]
 
 
 def _change_unit(document: dict[str, Any], text: str) -> None:

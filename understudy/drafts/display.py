@@ -151,7 +151,7 @@ def _ends(left: dict[str, Any]) -> Iterator[str]:
         yield from _listed("special distances", distance.get("specials"))
         yield from _other_keys(distance, said=("lower", "upper", "from", "specials"))
     if "lower" in left:
-        bins = {"log": ", bins of equal ratio"}.get(left.pop("spacing", ""), "")
+        bins = {"log": ", bins that widen from the lower bound on"}.get(left.pop("spacing", ""), "")
         if left.get("bins") == "learn":
             bins = ", bins learnt"
             del left["bins"]

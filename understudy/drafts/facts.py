@@ -15,6 +15,7 @@ from understudy.drafts.date_forms import DateForms
 from understudy.errors import InputUnusable
 from understudy.table_files import opened
 
+_DELIMITERS = ",;\t|"
 _SIGNS = (
     "",
     "?",
@@ -54,7 +55,11 @@ NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capita
 ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
 """Words, in lower case, that mean "missing" among numbers, and something else among words."""
 _CENSORED = re.compile(r"[<>≤≥]=?\s?[0-9]+([.,][0-9]+)?")
-_MOST_ODD = 3
+_OPEN_ENDED = re.compile(r"[0-9]+([.,][0-9]+)?\s?\+")
+MOST_ODD = 3
+"""Different words that may stand beside numbers."""
+_FEWEST_BESIDE_WORDS = 20
+_SHARE_BESIDE_WORDS = 2 / 3
 _MOST_SAMPLED = 1 << 16
 """Distinct values of a column that are kept with their counts; beyond them every second one by a hash, then every fourth."""
 _DIGITS = 4
@@ -94,8 +99,12 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
     guessed = []
     if delimiter is None:
         guessed.append("delimiter")
-        delimiter = max(",;\t|", key=lambda sign: (median(line.count(sign) for line in lines), -ord(sign)))
+        delimiter = max(
+            _DELIMITERS, key=lambda sign: (median(line.count(sign) for line in lines), -ord(sign))
+        )
     first, *others = [[text.strip() for text in row] for row in csv.reader(lines, delimiter=delimiter)]
+    if "delimiter" not in guessed:
+        _require_delimiter(path, delimiter, lines)
     if header is None:
         guessed.append("header")
         numbers_below = any(is_number(text) for row in others for text in row)
@@ -118,6 +127,24 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
             raise InputUnusable(message) from None
     names = first if header else [f"column{index}" for index in range(1, len(first) + 1)]
     return Dialect(delimiter=delimiter, header=header, guessed=tuple(guessed)), names
+
+
+def _require_delimiter(path: Path, delimiter: str, lines: Sequence[str]) -> None:
+    """Refuse a delimiter that the first line lacks where another one separates all lines into equally many fields.
+
+    Raises:
+        InputUnusable: There is such another one.
+    """
+    if delimiter in lines[0]:
+        return
+    for other in _DELIMITERS:
+        counts = {len(row) for row in csv.reader(lines, delimiter=other)}
+        if len(counts) == 1 and (fields := counts.pop()) > 1:
+            message = (
+                f"{path.name}: no {delimiter!r} stands in its first line, and {other!r} separates it and those below into {fields} fields;"
+                f" give --delimiter {other!r}, or leave it out"
+            )
+            raise InputUnusable(message)
 
 
 def require_different(names: Sequence[str]) -> None:
@@ -147,6 +174,31 @@ def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
         types.is_fixed_size_binary,
     )
     return not isinstance(kind, pa.BaseExtensionType) and not any(holds(kind) for holds in unread)
+
+
+def means_missing(word: str) -> bool:
+    """Whether a word is one of those that mean "missing" among numbers in every table."""
+    return word.lower() in ODD
+
+
+def are_many_numbers(different: int, *, rows: int, present: int) -> bool:
+    """Whether a column is one of numbers, whatever a few words in it mean.
+
+    Args:
+        different: Number of different numbers.
+        rows: Rows that have a number.
+        present: Rows that have a value.
+    """
+    return different > _FEWEST_BESIDE_WORDS and rows >= _SHARE_BESIDE_WORDS * present
+
+
+def is_open_ended(word: str) -> bool:
+    """Whether a word stands for a number or more, such as "90+"."""
+    return _OPEN_ENDED.fullmatch(word) is not None
+
+
+def _is_limit(word: str) -> bool:
+    return _CENSORED.fullmatch(word) is not None
 
 
 def _same_words(first: list[str], others: list[list[str]]) -> bool:
@@ -227,6 +279,7 @@ class Facts:
         dates: What the values are as dates or times.
         owned: Of some rows of a column of numbers, the numbers and whose they are; None if each row is a privacy unit.
         units: Number of privacy units of the table.
+        as_words: Whether words beside numbers are levels or codes like these.
     """
 
     rows: int = 0
@@ -247,6 +300,7 @@ class Facts:
     dates: DateForms = field(default_factory=DateForms)
     owned: tuple[Any, Any] | None = None
     units: int = 0
+    as_words: bool = False
     _unrounded: Counter[float] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -291,18 +345,29 @@ class Facts:
 
     @property
     def numeric(self) -> bool:
-        """Whether all values are numbers, but for words that mean "missing" among numbers, or a limit of what was measured."""
-        return (
-            self.numbers > 0
-            and self.odd is not None
-            and all(word.lower() in ODD or word in self.censored for word in self.odd)
+        """Whether all values are numbers, but for words that mean "missing" among numbers, or a limit of what was measured.
+
+        Also where a few other words stand beside many numbers.
+        """
+        if self.numbers == 0 or self.odd is None or self.as_words:
+            return False
+        return not self.unknown or are_many_numbers(
+            self.distinct - len(self.odd), rows=self.numbers, present=self.present
+        )
+
+    @property
+    def unknown(self) -> Counter[str]:
+        """Counts of words among numbers of which nothing public says that they mean "missing" there."""
+        odd = self.odd or Counter[str]()
+        return Counter(
+            {word: count for word, count in odd.items() if not means_missing(word) and not _is_limit(word)}
         )
 
     @property
     def censored(self) -> Counter[str]:
-        """Counts of words such as "<0.5" among numbers: below or above what was measured."""
+        """Counts of words such as "<0.5" and "90+" among numbers: below or above what was measured."""
         odd = self.odd or Counter[str]()
-        return Counter({word: count for word, count in odd.items() if _CENSORED.fullmatch(word) is not None})
+        return Counter({word: count for word, count in odd.items() if _is_limit(word) or is_open_ended(word)})
 
     def look(self, values: Any) -> None:  # noqa: ANN401 (an Arrow array; pyarrow is imported lazily)
         """Take in the next values."""
@@ -356,7 +421,7 @@ class Facts:
         numbers = pc.match_substring_regex(bare, _NUMBER)
         for item in pc.value_counts(bare.filter(pc.invert(numbers))).to_pylist():
             self.odd[item["values"]] += item["counts"]
-        if len(self.odd) > _MOST_ODD:
+        if len(self.odd) > MOST_ODD:
             self.odd = None
             return
         bare = bare.filter(numbers)

@@ -187,7 +187,7 @@ def say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
     """
     if column["kind"] in _NOT_MODELLED:
         return
-    among_numbers = set(fact.odd or ()) - set(fact.censored) if fact.numeric else set()
+    among_numbers = set(fact.odd or ()) - set(fact.censored) - set(fact.unknown) if fact.numeric else set()
     found = sorted((fact.null_texts | among_numbers) - {""})
     if found:
         listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in found)

@@ -29,6 +29,7 @@ from understudy.drafts.words import (
     names_span_of_time,
     natural_scale,
 )
+from understudy.plain_text import plain_number
 
 MOST_INTEGER_CODES: Final = 60
 LARGEST: Final = 2.0**52
@@ -105,22 +106,27 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     column: dict[str, Any] = {
         "kind": "numeric",
         "type": "integer" if fact.whole else "real",
-        "lower": _plain(found.lower),
-        "upper": _plain(found.upper),
+        "lower": plain(found.lower),
+        "upper": plain(found.upper),
     }
     if decimals is not None:
         column["decimals"] = decimals
     if found.specials:
-        column["specials"] = [_plain(value) for value in found.specials]
+        column["specials"] = [plain(value) for value in found.specials]
     if few:
         if unit is not None and floor((found.upper - found.lower) / unit + _ROUNDING) < len(found.specials):
             # A domain needs a value that has no code of its own.
-            column["upper"] = _plain(round(max(found.specials) + unit, decimals or 0))
+            column["upper"] = plain(round(max(found.specials) + unit, decimals or 0))
         return column | {
             "bins": 1,
             "_note": "Few values, each with a code of its own; any other number shares one bin.",
         }
-    column |= {"log": {"spacing": "log"}, "learn": {"bins": "learn"}}.get(found.bins, {})
+    bins: dict[str, dict[str, Any]] = {
+        "log": {"spacing": "log"},
+        "learn": {"bins": "learn"},
+        "ratio": {"edges": [plain(edge) for edge in found.edges]},
+    }
+    column |= bins.get(found.bins, {})
     return column | {"_note": bounds_note(found)}
 
 
@@ -132,7 +138,7 @@ def bounds_note(found: Bounds) -> str:
     if found.cost.clamped > 0:
         beyond = " Those lie far beyond the rest, as typing errors do." if found.is_narrowed else ""
         notes.append(
-            f"Bounds hold all but {100 * found.cost.clamped:.1g} % of the rows, which count as the bound.{beyond}"
+            f"Bounds hold all but {plain_number(100 * found.cost.clamped, 1)} % of the rows, which count as the bound.{beyond}"
         )
     if found.heaped:
         notes.append(
@@ -143,33 +149,38 @@ def bounds_note(found: Bounds) -> str:
         notes.append(
             "Values that many rows share, or that stand for something else, have codes of their own."
         )
-    even = found.even or found.cost
-    match found.bins:
-        case "log":
-            notes.append("Bins of equal ratio, because most values are small.")
-        case "learn" if even.shift > TOLERATED_SHIFT:
-            notes.append(
-                f"Bins are learnt with noise: even ones would move a quartile by {100 * even.shift:.0f} % of the distance between its neighbours."
-            )
-        case "learn":
-            notes.append("Bins are learnt with noise, because even ones lose the ends.")
-        case _ if found.cost.shift > TOLERATED_SHIFT:
-            notes.append(
-                f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
-            )
+    notes += [line for line in (_on_bins(found),) if line]
     if found.even is not None and (found.bins != "linear" or found.heaped or not found.even.is_tolerated):
         notes.append(_on_ends(found, found.even))
     return " ".join(notes) or "Bounds hold all rows, rounded; even bins keep the quartiles."
 
 
+def _on_bins(found: Bounds) -> str:
+    """Why bins are as they are; empty of even ones that keep the quartiles."""
+    shift = (found.even or found.cost).shift
+    match found.bins:
+        case "log":
+            return "Bins are narrow at the lower bound and widen from there, because most values are small."
+        case "ratio":
+            step = (found.edges[-1] / found.edges[1]) ** (1 / (len(found.edges) - 2)) - 1
+            return f"Edges of equal ratio, because most values are small: each is {100 * step:.0f} % larger than the one before."
+        case "learn" if shift > TOLERATED_SHIFT:
+            return f"Bins are learnt with noise: even ones would move a quartile by {100 * shift:.0f} % of the distance between its neighbours."
+        case "learn":
+            return "Bins are learnt with noise, because even ones lose the ends."
+        case _ if found.cost.shift > TOLERATED_SHIFT:
+            return f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
+    return ""
+
+
 def _on_ends(found: Bounds, even: Cost) -> str:
     """Where the ends of the values come out: of the rows, by what is drafted, and by even bins where these are not drafted."""
     real, made = (
-        ", ".join(f"{end:.4g}" for end in ends) for ends in (found.cost.ends, found.cost.drawn_ends)
+        ", ".join(plain_number(end, 4) for end in ends) for ends in (found.cost.ends, found.cost.drawn_ends)
     )
     instead = ""
     if found.bins != "linear":
-        instead = f", with even bins {', '.join(f'{end:.4g}' for end in even.drawn_ends)}"
+        instead = f", with even bins {', '.join(plain_number(end, 4) for end in even.drawn_ends)}"
     warning = (
         ""
         if found.cost.tail <= 2 * TOLERATED_TAIL or found.bins == "learn"
@@ -179,20 +190,9 @@ def _on_ends(found: Bounds, even: Cost) -> str:
     return f"{warning}5, 95 and 99 %{rest} lie below {real}; simulated rows below {made}{instead}."
 
 
-def censored_note(fact: Facts) -> str:
-    """What becomes of values below or above a detection limit; empty where there are none."""
-    if not (censored := fact.censored):
-        return ""
-    share = 100 * sum(censored.values()) / fact.present
-    return (
-        f"{', '.join(sorted(censored))} ({share:.2g} % of the values) count as missing: to keep that they lie beyond what was measured, write a number for "
-        "them beforehand, such as half the limit."
-    )
-
-
 def are_codes(name: str, fact: Facts) -> bool:
     """Whether numbers are codes: a public form under its name, zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
-    has_form = code_form(name, fact.values) is not None
+    has_form = code_form(name, [text for text in fact.values if text not in (fact.odd or ())]) is not None
     # Programs that know no missing whole number write 7.0 where a column has one.
     has_point = fact.decimals > (fact.present < fact.rows)
     if has_form or not fact.whole or has_point:
@@ -384,7 +384,7 @@ def _clock(fact: Facts, beyond: tuple[float, ...]) -> dict[str, Any]:
         "lower": 0,
         "upper": _LAST_MINUTE,
         "edges": list(_CLOCK_EDGES),
-        **({"specials": [_plain(value) for value in specials]} if specials else {}),
+        **({"specials": [plain(value) for value in specials]} if specials else {}),
         "_note": "Times of the clock as hours and minutes, such as 1745: a bin for each hour, and one for the minutes 60 to 99, which no time has.",
     }
 
@@ -396,5 +396,6 @@ def _exact(fact: Facts) -> dict[float, int]:
     return {float(text): count for text, count in fact.values.items() if text not in (fact.odd or ())}
 
 
-def _plain(value: float) -> float | int:
-    return int(value) if value.is_integer() else value
+def plain(value: float) -> float | int:
+    """A number as a document writes it: a whole one without a point."""
+    return int(value) if float(value).is_integer() else value

@@ -42,7 +42,6 @@ from understudy.drafts.numbers import (
     LARGEST,
     MOST_INTEGER_CODES,
     are_codes,
-    censored_note,
     numbers,
 )
 from understudy.drafts.row_sample import RowSample
@@ -69,6 +68,13 @@ from understudy.drafts.words import (
     names_amount,
     target_rank,
 )
+from understudy.drafts.words_among_numbers import (
+    has_words_like_numbers,
+    may_be_measured,
+    missing_words,
+    or_measured,
+    words_note,
+)
 from understudy.drafts.written_numbers import (
     DECIMAL_MARKS,
     Ambiguous,
@@ -81,7 +87,7 @@ from understudy.drafts.written_numbers import (
     written_kind,
 )
 from understudy.errors import InputUnusable, library_missing
-from understudy.table_files import is_parquet
+from understudy.table_files import is_parquet, not_utf8
 
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
@@ -162,9 +168,10 @@ def draft_domain(
         written = written_columns(seen.facts, decimal_mark=decimal_mark) | written
         seen = _look(path, dialect, names, written) if written else seen
     except UnicodeDecodeError:
-        message = f"{path.name} is not UTF-8; save it as UTF-8"
-        raise InputUnusable(message) from None
-    except (pa.ArrowException, OSError, EOFError):
+        raise not_utf8(path) from None
+    except (pa.ArrowException, OSError, EOFError) as error:
+        if "UTF8" in str(error):
+            raise not_utf8(path) from None
         message = f"{path.name} cannot be read as CSV (plain or gzip) or Parquet"
         raise InputUnusable(message) from None
     if seen.rows == 0:
@@ -279,6 +286,8 @@ def _document(
 ) -> dict[str, Any]:
     types = types or FrameTypes()
     facts, search, rows = seen.facts, seen.search, seen.rows
+    for name, fact in facts.items():
+        fact.as_words = has_words_like_numbers(name, fact)
     unit, why, others = propose_unit(facts)
     _say_whose(seen, unit)
     columns = _columns(
@@ -293,7 +302,7 @@ def _document(
         "privacy_unit": unit,
         "declared_size": nice_size(rows if unit is None else facts[unit].distinct),
     }
-    odd = _odd_words(facts)
+    odd = missing_words(facts)
     nulls = sorted({""}.union(odd, *(fact.null_texts for fact in facts.values())))
     strip = any(fact.blanks for fact in facts.values())
     if dialect is not None:
@@ -352,7 +361,7 @@ def _say_whose(seen: _Seen, unit: str | None) -> None:
     owners = None if is_each_row else seen.sample.owners(str(unit))
     for name, fact in seen.facts.items():
         fact.units = seen.rows if unit is None else seen.facts[unit].distinct
-        if owners is not None and fact.numeric:
+        if owners is not None and fact.numbers and fact.odd is not None:
             fact.owned = seen.sample.numbers(name), owners
 
 
@@ -377,6 +386,9 @@ def _columns(
             kind = written_kind(name, fact, written[name], decimal_mark=mark)
         else:
             kind = _kind(name, fact, words)
+            if kind["kind"] == "categorical" and may_be_measured(name, fact):
+                measured = _measured(name, fact) | {"null": "category", "unreadable": "null"}
+                kind |= {NOTE: f"{kind[NOTE]} {or_measured(fact)}", ELSE: _otherwise(fact, measured)}
             if kind["kind"] in {"categorical", "ignored"} and not fact.numeric and is_mostly_time(fact):
                 kind |= {NOTE: f"{kind[NOTE]} {on_many_unread(fact)}", ELSE: _otherwise(fact, times(fact))}
         columns.append(_column(name, fact, kind))
@@ -395,13 +407,6 @@ def _target(columns: list[dict[str, Any]]) -> str | None:
         return min(ranked, key=lambda name: ranked[name])
     last = str(columns[-1]["name"])
     return last if classes.get(last) == 2 else None  # noqa: PLR2004
-
-
-def _odd_words(facts: dict[str, Facts]) -> set[str]:
-    """Words that mean "missing" among numbers, and that no column of words holds."""
-    odd = {word for fact in facts.values() if fact.numeric for word in fact.odd or ()}
-    meant = {word for fact in facts.values() if not fact.numeric for word in odd if word in fact.values}
-    return odd - meant
 
 
 def _unreadable_to_null(column: dict[str, Any]) -> None:
@@ -458,7 +463,7 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
 
 def _numbers(name: str, fact: Facts) -> dict[str, Any]:
     column = numbers(name, fact)
-    notes = [column[NOTE], moments_note(name, fact), censored_note(fact)]
+    notes = [column[NOTE], moments_note(name, fact), words_note(fact)]
     column[NOTE] = " ".join(note for note in notes if note)
     return column
 

@@ -149,6 +149,13 @@ _CLOCK_TIME = re.compile(r"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?")
 _ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
 
 
+_WHOLE = re.compile("[0-9]{1,4}")
+_BEFORE_SCHOOL = {
+    "pk": -2, "prek": -2, "pre-k": -2, "prekindergarten": -2, "pre-kindergarten": -2, "preschool": -2, "tk": -1, "k": 0, "kg": 0, "kindergarten": 0,
+}  # fmt: skip
+"""Words for the years before grade 1, which the grade 0 is too, by that number."""
+_LAST_GRADE = 13
+
 _FEWEST_COUNTRIES = 5
 _SHORT_WORD = 3
 
@@ -293,7 +300,7 @@ def _countries(words: Collection[str], texts: Collection[str]) -> str | None:
 
 
 def ordered(texts: Iterable[str]) -> list[str] | None:
-    """Put levels in their order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades, times of the day.
+    """Put levels in their order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades ("K", "1", "2"), times of the day.
 
     Args:
         texts: The distinct values.
@@ -309,6 +316,8 @@ def ordered(texts: Iterable[str]) -> list[str] | None:
         for scale in _SCALES:
             if lowered.issubset(scale):
                 return sorted(words, key=lambda word: scale.index(word.lower()))
+    if (levels := _in_a_row(words)) is not None:
+        return levels
     if all(_CLOCK_TIME.fullmatch(word) for word in words):
         return sorted(words, key=lambda word: [float(part) for part in word.split(":")])
     places = {word: _place(word) for word in words}
@@ -317,6 +326,28 @@ def ordered(texts: Iterable[str]) -> list[str] | None:
         return None
     levels = sorted(words, key=lambda word: places[word] or (0.0, 0))
     return levels if all(places[low] != places[high] for low, high in pairwise(levels)) else None
+
+
+def _in_a_row(words: Sequence[str]) -> list[str] | None:
+    """Whole numbers without a gap, after known words for the years before school, or with an open end on either side; None of other words."""
+    numbers = {word: int(word) for word in words if _WHOLE.fullmatch(word) is not None}
+    years = {word: year for word in words if (year := _BEFORE_SCHOOL.get(word.lower())) is not None}
+    ends = {word: _place(word) for word in words if word not in numbers and word not in years}
+    first, last = min(numbers.values(), default=0), max(numbers.values(), default=0)
+    if len(numbers) < 2 or sorted(numbers.values()) != list(range(first, last + 1)):  # noqa: PLR2004 - a row takes two
+        return None
+    are_grades = first in {0, 1} and last <= _LAST_GRADE
+    if years and not (are_grades and max(years.values()) < first):
+        return None
+    sides = [-1] if years else []
+    for place in ends.values():
+        if place is None or place not in {(max(place[0], last), 1), (min(place[0], first), -1)}:
+            return None
+        sides.append(place[1])
+    found = {word: (float(number), 0) for word, number in (numbers | years).items()}
+    found |= {word: place for word, place in ends.items() if place is not None}
+    is_certain = len(set(sides)) == len(sides) and len(set(found.values())) == len(found)
+    return sorted(words, key=lambda word: found[word]) if is_certain else None
 
 
 def _place(word: str) -> tuple[float, int] | None:

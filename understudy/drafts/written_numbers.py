@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from understudy.drafts.categories import NOTE
-from understudy.drafts.facts import ODD, Facts
+from understudy.drafts.facts import MOST_ODD, Facts, are_many_numbers, means_missing
 from understudy.drafts.frame_words import PANDAS, FrameWords
 from understudy.drafts.hints import NUMBERS_LEFT_OUT
 from understudy.drafts.numbers import MOST_INTEGER_CODES, numbers
+from understudy.drafts.words_among_numbers import words_note
 
 DECIMAL_MARKS: Final = (".", ",")
 _SIGN: Final = r"(?:R\$|[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|SEK|NOK|DKK|PLN|BRL|kr\.?|zł)"
@@ -247,13 +248,19 @@ def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
     return "," if says else "."
 
 
-def _are_numbers(texts: Collection[str]) -> bool:
-    """Whether texts are numbers, some with a comma, but for words that mean "missing" among numbers."""
+def _are_numbers(texts: Mapping[str, int]) -> bool:
+    """Whether texts are numbers, some with a comma, but for words that mean "missing" among numbers, or a few others beside many numbers.
+
+    Args:
+        texts: Counts of the distinct values.
+    """
     others = [text for text in texts if _WITH_COMMA.fullmatch(text) is None]
-    return (
-        any("," in text for text in texts)
-        and all(text.lower() in ODD for text in others)
-        and len(others) < len(texts)
+    if not any("," in text for text in texts) or len(others) == len(texts):
+        return False
+    present = sum(texts.values())
+    rows = present - sum(texts[text] for text in others)
+    return all(map(means_missing, others)) or (
+        len(others) <= MOST_ODD and are_many_numbers(len(texts) - len(others), rows=rows, present=present)
     )
 
 
@@ -304,7 +311,7 @@ def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str)
     return {
         **found,
         "number_format": writing.number_format(decimal_mark=decimal_mark),
-        NOTE: f"{found[NOTE]} {how}",
+        NOTE: " ".join(note for note in (found[NOTE], how, words_note(fact)) if note),
     }
 
 

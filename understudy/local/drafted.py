@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from understudy.documents import Json
 from understudy.drafts.categories import NOTE
-from understudy.drafts.changes import change
+from understudy.drafts.changes import change, meet
 from understudy.drafts.differences import DIFFERENCE
 from understudy.drafts.display import column_rows, rule_lines, table_lines, text_of
 from understudy.drafts.hints import order_of_times, rules_of, warnings_of
@@ -112,11 +112,23 @@ def _change(document: dict[str, Any], name: str, wanted: object) -> None:
     if isinstance(wanted, str):
         change(document, Mark(column, "kind", name), wanted)
     elif isinstance(wanted, Mapping):
-        kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
-        column.clear()
-        column |= {"name": name} | kept | dict(wanted)
-        if DIFFERENCE in column and column[DIFFERENCE] is None:
-            del column[DIFFERENCE]
+        _change_keys(column, name, wanted)
     else:
         message = f"column {name!r}: give its keys, such as {{'lower': 0, 'upper': 110}}, or 'ignored'"
         raise InputUnusable(message)
+
+
+def _change_keys(column: dict[str, Any], name: str, wanted: Mapping[str, Any]) -> None:
+    """Give some keys of a column other values, or all of them where its kind is among them."""
+    kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
+    column.clear()
+    column |= {"name": name} | kept | dict(wanted)
+    if DIFFERENCE in column and column[DIFFERENCE] is None:
+        del column[DIFFERENCE]
+    if "edges" not in kept or "edges" in wanted:
+        return
+    # Edges are those of the bounds, and bins of another rule take their place.
+    if not {"bins", "spacing"}.isdisjoint(wanted):
+        del column["edges"]
+    elif not {"lower", "upper"}.isdisjoint(wanted):
+        meet(column, {key: kept[key] for key in ("lower", "upper")})

@@ -9,6 +9,7 @@ from core.dp.adjacency import MOST_RECORDS
 from core.plan.domain.table import TableDomain
 from understudy.cli import app
 from understudy.drafts import changes
+from understudy.drafts.bin_costs import equal_ratio_edges
 from understudy.drafts.changes import change
 from understudy.drafts.marked_values import KINDS, accept_kinds, marks_of
 from understudy.drafts.tables import draft_domain, render_draft
@@ -198,6 +199,21 @@ def test_edges_meet_bounds_that_a_person_changes() -> None:
     assert document["columns"][0]["edges"] == [60, 100, 2300, 2359]
     change(document, marks["edges"], "0, 1200, 2400")
     assert (document["columns"][0]["lower"], document["columns"][0]["upper"]) == (0, 2400)
+
+
+def test_edges_of_equal_ratio_are_found_anew_for_bounds_that_a_person_changes() -> None:
+    edges = equal_ratio_edges(2000, 550_000, 1.0)
+    document = {"target": None, "privacy_unit": None, "columns": [
+        {"name": "pay", "kind": "numeric", "type": "integer", "lower": 2000, "upper": 550_000, "edges": edges,
+         "_from_data": ["lower", "upper", "edges"]},
+    ]}  # fmt: skip
+    upper = next(mark for mark in marks_of(document) if mark.key == "upper")
+    change(document, upper, "1000000")
+    assert document["columns"][0]["edges"] == equal_ratio_edges(2000, 1_000_000, 1.0)
+    lower = next(mark for mark in marks_of(document) if mark.key == "lower")
+    change(document, lower, "0")
+    found = document["columns"][0]["edges"]
+    assert found == [0, *equal_ratio_edges(2000, 1_000_000, 1.0)]
 
 
 def test_whole_numbers_become_codes_levels_or_a_quantity(draft: Path) -> None:

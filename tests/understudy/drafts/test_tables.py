@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.data.intake.intake import CSV, PARQUET, receive
+from core.data.intake.intake_report import IntakeReport
 from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainUnconfirmed
 from understudy.drafts.categories import NOTE
@@ -55,12 +56,21 @@ def column(draft: dict, name: str) -> dict:
     return next(entry for entry in draft["columns"] if entry["name"] == name)
 
 
-def accepted(path: Path, draft: dict, kind: str = CSV) -> tuple[int, int]:
+def received(path: Path, draft: dict, kind: str = CSV) -> IntakeReport:
     domain = TableDomain.from_json(confirmed(draft))
     with path.open("rb") as file:
-        report = receive(
-            file, content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=path.parent
-        )
+        return receive(file, content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=path.parent)
+
+
+def taken_in(path: Path, draft: dict) -> dict[str, dict[str, int]]:
+    """What was changed in each column, where no row is refused."""
+    report = received(path, draft)
+    assert report.rows_refused == 0
+    return {name: dict(kinds) for name, kinds in report.changes.items() if kinds}
+
+
+def accepted(path: Path, draft: dict, kind: str = CSV) -> tuple[int, int]:
+    report = received(path, draft, kind)
     # The value at each end that one row alone has may lie beyond the bounds.
     assert all(kinds.keys() <= {"clamped"} and kinds["clamped"] <= 2 for kinds in report.changes.values())
     return report.rows_accepted, report.rows_refused

@@ -1,0 +1,106 @@
+"""Words beside numbers in one column: whether they mean "missing", or are levels, codes or dates like the numbers."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from understudy.drafts.facts import Facts, is_open_ended, means_missing
+from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, LARGEST, MOST_INTEGER_CODES, are_codes
+from understudy.drafts.times import is_mostly_time
+from understudy.drafts.words import names_contact, ordered
+from understudy.plain_text import plain_number
+
+_FEWEST_MEASURED: Final = 3
+"""Different numbers from which they may measure something."""
+
+
+def has_words_like_numbers(name: str, fact: Facts) -> bool:
+    """Whether words beside numbers are levels, codes, dates or telephone numbers like these, and do not mean "missing".
+
+    Args:
+        name: Of the column.
+        fact: What its rows hold.
+    """
+    if not fact.numeric or not fact.odd:
+        return False
+    if fact.distinct <= MOST_INTEGER_CODES and ordered(fact.values) is not None:
+        return True
+    return bool(fact.unknown) and (
+        names_contact(name)
+        or are_codes(name, fact)
+        or is_mostly_time(fact)
+        or any(_is_code(word) and count >= _fewest(fact) for word, count in fact.unknown.items())
+    )
+
+
+def _is_code(word: str) -> bool:
+    """Whether a word among numbers has digits and no open end, as V57 beside 428 has; in few rows it is a typing error."""
+    return not is_open_ended(word) and any(sign.isdigit() for sign in word)
+
+
+def _fewest(fact: Facts) -> int:
+    """Rows that a word needs to be drafted."""
+    return max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
+
+
+def missing_words(facts: Mapping[str, Facts]) -> set[str]:
+    """Words that mean "missing" among numbers and that no column of words holds: public ones, and those of enough rows to be drafted.
+
+    Args:
+        facts: Of all columns.
+    """
+    found = set[str]()
+    for fact in facts.values():
+        if fact.numeric:
+            words = fact.odd or Counter[str]()
+            found |= {word for word, count in words.items() if means_missing(word) or count >= _fewest(fact)}
+    meant = {word for fact in facts.values() if not fact.numeric for word in found if word in fact.values}
+    return found - meant
+
+
+def may_be_measured(name: str, fact: Facts) -> bool:
+    """Whether numbers that were drafted as words beside a few words may measure something.
+
+    Args:
+        name: Of the column.
+        fact: What its rows hold.
+    """
+    if not fact.odd or fact.numeric or 2 * fact.numbers < fact.present:
+        return False
+    return (
+        len(fact.spread) >= _FEWEST_MEASURED
+        and max(-fact.lower, fact.upper) <= LARGEST
+        and not is_mostly_time(fact)
+        and not are_codes(name, fact)
+    )
+
+
+def or_measured(fact: Facts) -> str:
+    """How a person models such numbers."""
+    listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in sorted(fact.odd or ()))
+    return (
+        f"Most values are numbers: give its kind as 'numeric' to model these, and count {listed} as missing."
+    )
+
+
+def words_note(fact: Facts) -> str:
+    """What becomes of values below or above a detection limit, and of other words among numbers; empty where there are none."""
+    notes = []
+    if censored := fact.censored:
+        notes.append(
+            f"{_shared(censored, fact)} count as missing: to keep that they lie beyond what was measured, write a number for them beforehand, such as half"
+            " the limit."
+        )
+    if others := fact.unknown - censored:
+        notes.append(
+            f"{_shared(others, fact)} count as missing, because the other values are numbers: if such a word stands for a number, write that number"
+            " beforehand."
+        )
+    return " ".join(notes)
+
+
+def _shared(words: Mapping[str, int], fact: Facts) -> str:
+    """Words, and the share of the values that they are."""
+    listed = ", ".join(json.dumps(word, ensure_ascii=False)[1:-1] for word in sorted(words))
+    return f"{listed} ({plain_number(100 * sum(words.values()) / fact.present, 2)} % of the values)"
