@@ -62,6 +62,10 @@ Epsilon = Annotated[float, Field(ge=SMALLEST_EPSILON, le=1000, allow_inf_nan=Fal
 """The privacy loss. Large values are allowed, even those that protect nothing."""
 Delta = Annotated[float, Field(ge=SMALLEST_DELTA, lt=1, allow_inf_nan=False, strict=True)]
 """The probability with which the epsilon bound may fail."""
+DEFAULT_DELTA = (
+    "Default: one sixteenth of the delta of the dataset's cap. Where the grant has too little delta left for that: of what is left "
+    "the share that the order asks of the grant's epsilon left."
+)
 
 Document = Annotated[dict[str, JsonValue], AfterValidator(_plain_document)]
 """A JSON object that is validated by the module that owns its format."""

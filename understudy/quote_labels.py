@@ -267,6 +267,14 @@ def _free_delta(document: Json) -> str:
     return f"The dataset's cap has {has} left: the deltas of all orders may add up to {basic['capacity_delta']:.4g}{half}"
 
 
+def _grant_has(document: Json, grant: Json) -> str:
+    """Say what a grant that refuses an order has left, of epsilon, or of delta where that alone is too little."""
+    left = f"your grant of epsilon {grant['epsilon']:g} has {grant['remaining_epsilon']:.4g} left for one more order"
+    if grant.get("short_of") != ["delta"]:  # services of earlier versions do not state it
+        return f", and {left}"
+    return f" and delta {document['guarantee']['delta']:.4g}, and {left}, but of delta {grant['remaining_delta']:.4g}"
+
+
 def room_lines(quote: Quote) -> list[str]:
     """Say whether an order fits under the cap and the grant; where a grant lacks, what it costs, what is left and how to get more.
 
@@ -275,7 +283,7 @@ def room_lines(quote: Quote) -> list[str]:
     """
     left, grant, epsilon = take(quote.document, "remaining_epsilon_after", "grant", "epsilon")
     under_cap = "" if left is None else f"; available under the cap after it: epsilon {left:.4g}"
-    costs = f"  fits into the budget: NO. It costs epsilon {epsilon['reported']:.4g}, and"
+    costs = f"  fits into the budget: NO. It costs epsilon {epsilon['reported']:.4g}"
     if quote.refusal == "budget-refused" and left is not None:
         return [
             f"  fits into the budget: NO. {refused_by_cap(quote)}",
@@ -283,11 +291,10 @@ def room_lines(quote: Quote) -> list[str]:
         ]
     if quote.refusal == "no-grant":
         ask = "  ask for a grant: `understudy budget request`, or the dataset's page"
-        return [f"{costs} you have no open grant{under_cap}", ask]
+        return [f"{costs}, and you have no open grant{under_cap}", ask]
     if quote.refusal == "grant-refused" and grant is not None:
-        has = f"your grant of epsilon {grant['epsilon']:g} has {grant['remaining_epsilon']:.4g} left for one more order"
         return [
-            f"{costs} {has}{under_cap}",
+            f"{costs}{_grant_has(quote.document, grant)}{under_cap}",
             "  order with a smaller epsilon or delta, or ask for more: `understudy budget request`, or the dataset's page",
         ]
     under_grant = "" if grant is None else f", under your grant: {grant['remaining_epsilon_after']:.4g}"

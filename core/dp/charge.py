@@ -68,6 +68,11 @@ class Charge(Value):
         if len(self.rdp_micros) != len(ORDERS) or set(map(type, amounts)) != {int} or min(amounts) < 0:
             raise InvalidGuarantee("a charge consists of non-negative integers, one per filter")
 
+    @property
+    def basic_alone(self) -> bool:
+        """Whether only basic composition covers it, and everything beside it: that of a threshold, or a sum with one."""
+        return min(self.rdp_micros) >= UNBOUNDED_MICROS
+
 
 def charge_of(mechanism: Mechanism, *, delta: float) -> Charge:
     """Return the cost of `mechanism`, its epsilon taken at `delta`.

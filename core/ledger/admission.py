@@ -46,9 +46,13 @@ def require_room(
     *,
     refusal: type[BudgetRefused] = BudgetRefused,
     payer: str = "the dataset's cap",
+    within: Cap | None = None,
     remedy: str = "Order with a smaller epsilon or delta, or ask an admin to raise the dataset's cap.",
 ) -> Admission:
     """Admit `request` on top of `in_force` (everything spent and reserved).
+
+    Args:
+        within: the cap that a grant lies within; None if `cap` is no grant.
 
     Raises:
         BudgetRefused: no filter holds with the request added. The message states what the request costs and what `payer`
@@ -61,7 +65,7 @@ def require_room(
     shortages = _shortages(admit(cap, [in_force]), after)
     nearest = nearest_filter(after)
     raise refusal(
-        _refusal_text(cap, in_force, request, payer),
+        _refusal_text(cap, in_force, request, payer, within),
         remedy=remedy,
         filter=nearest,
         shortages=[{"filter": shortage.filter, **shortage.to_json()} for shortage in shortages],
@@ -99,17 +103,33 @@ def decimal_text(amount: int, unit: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _refusal_text(cap: Cap, in_force: Charge, request: Charge, payer: str) -> str:
+def short_of(cap: Cap, in_force: Charge, request: Charge, left: float) -> list[str]:
+    """Return what is too little for a request that was refused: epsilon, delta or both.
+
+    Args:
+        left: the largest epsilon of one more typical job at the default delta.
+    """
+    basic = admit(cap, [in_force]).rooms[BASIC]
+    # Without delta nothing is left for one more job, however much epsilon is.
+    short = ["epsilon"] if request.epsilon_micros > max(basic.remaining_micros, left * MICRO) else []
+    if request.delta_femtos > remaining_femtos(cap, [in_force]):
+        short.append("delta")
+    # Enough of both: the divergence of its mechanism is larger than that of a typical job at the default delta.
+    return short or ["epsilon"]
+
+
+def _refusal_text(cap: Cap, in_force: Charge, request: Charge, payer: str, within: Cap | None) -> str:
     """Say what a request costs and what is left, in epsilon and delta, whichever filter decides."""
-    left = remaining_epsilon(cap, [in_force])
+    left = remaining_epsilon(cap, [in_force], thresholds=request.basic_alone, within=within)
     asked, delta = decimal_text(request.epsilon_micros, MICRO), decimal_text(request.delta_femtos, FEMTO)
-    if request.epsilon_micros > left * MICRO:
+    if request.epsilon_micros > left * MICRO and short_of(cap, in_force, request, left) == ["epsilon"]:
         return f"This order costs epsilon {asked}, and {payer} has {left:.4g} left for one more order."
-    # Enough epsilon at the usual delta: this order's own delta, or the shape of its mechanism, does not fit.
+    # Too little delta, or enough epsilon at the usual delta: this order's own, or the shape of its mechanism, does not fit.
     free = remaining_femtos(cap, [in_force])
+    default = f"delta {cap.default_job_delta():g}" if within is None else "the default delta"
     return (
         f"This order costs epsilon {asked} and delta {delta}. Of {payer}, delta {decimal_text(free, FEMTO)} is left, and epsilon"
-        f" {left:.4g} for one more order at delta {cap.default_job_delta():g}."
+        f" {left:.4g} for one more order at {default}."
     )
 
 

@@ -207,6 +207,7 @@ def _require_grant(
         charge,
         refusal=GrantRefused,
         payer="your grant",
+        within=repository.cap_on(budget),
         remedy="Order with a smaller epsilon or delta, or ask for more: `understudy budget request`, or the dataset's page.",
     )
 

@@ -140,10 +140,12 @@ class GrantBalance:
 
     Attributes:
         cap: the grant as a sub-cap, under the rule of its population.
+        within: the population's cap; None before one is set.
         balance: what was drawn on it.
     """
 
     cap: Cap
+    within: Cap | None
     balance: Balance
 
 
@@ -326,7 +328,11 @@ def grant_balances(session: Session, grants: Collection[Grant]) -> Mapping[UUID,
     }
     drawn = drawn_on(session, grants)
     return {
-        grant.id: GrantBalance(cap=grant_cap(grant, budgets[grant.population_id]), balance=drawn[grant.id])
+        grant.id: GrantBalance(
+            cap=grant_cap(grant, budgets[grant.population_id]),
+            within=cap_on(budgets[grant.population_id]),
+            balance=drawn[grant.id],
+        )
         for grant in grants
     }
 

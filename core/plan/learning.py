@@ -109,10 +109,14 @@ class LearningQuestion:
         """The remaining share of squared mu; exactly 1 if nothing is learnt."""
         return 1.0 - self.share
 
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether names of categories are published, which takes thresholds and so basic composition."""
+        return any(release.learns == "categories" for release in self.releases)
+
     def delta(self, guarantee: PrivacyGuarantee) -> float:
         """Return the thresholds' part of a guarantee's delta."""
-        thresholds = any(release.learns == "categories" for release in self.releases)
-        return guarantee.delta * DELTA_SHARE if thresholds else 0.0
+        return guarantee.delta * DELTA_SHARE if self.has_thresholds else 0.0
 
     def left_of(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
         """Return the guarantee for all noise, with the delta left by the thresholds.

@@ -195,9 +195,16 @@ def make_quote(
     )
 
 
-def effect_of(plan: OrderedPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-    """Return the members of `Quote`, by name: what a plan promises and costs, and its effect on a budget."""
+def effect_of(
+    plan: OrderedPlan, cap: Cap | None, charges: Sequence[Charge], *, thresholds: bool = False
+) -> dict[str, Any]:
+    """Return the members of `Quote`, by name: what a plan promises and costs, and its effect on a budget.
+
+    Args:
+        thresholds: Whether later jobs may have thresholds though this one has none.
+    """
     charge = plan_charge(plan)
+    thresholds = thresholds or charge.basic_alone
     admission = None if cap is None else admit(cap, [*charges, charge])
     fits = admission is not None and admission.admitted
     after = [*charges, charge] if fits else [*charges]
@@ -218,8 +225,10 @@ def effect_of(plan: OrderedPlan, cap: Cap | None, charges: Sequence[Charge]) -> 
         "fits": fits,
         "carried_by": None if admission is None else admission.carried_by,
         "filters": {} if admission is None else _states(admission),
-        "remaining_epsilon": None if cap is None else remaining_epsilon(cap, charges),
-        "remaining_epsilon_after": None if cap is None else remaining_epsilon(cap, after),
+        "remaining_epsilon": None if cap is None else remaining_epsilon(cap, charges, thresholds=thresholds),
+        "remaining_epsilon_after": None
+        if cap is None
+        else remaining_epsilon(cap, after, thresholds=thresholds),
         "plan_digest": plan.digest(),
     }
 

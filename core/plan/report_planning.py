@@ -119,7 +119,9 @@ class ReportQuote(Quote):
     report: QuotedReport
 
 
-def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charge]) -> ReportQuote:
+def make_report_quote(
+    plan: ReportPlan, cap: Cap | None, charges: Sequence[Charge], *, thresholds: bool = False
+) -> ReportQuote:
     """Return the quote.
 
     Args:
@@ -127,7 +129,7 @@ def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charg
         charges: Everything spent and reserved so far.
     """
     return ReportQuote(
-        **effect_of(plan, cap, charges),
+        **effect_of(plan, cap, charges, thresholds=thresholds),
         report=QuotedReport(
             release_id=plan.release_id,
             columns=plan.columns,

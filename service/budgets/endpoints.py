@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from core.dp.errors import InvalidGuarantee
-from core.dp.remaining import gaussian_charge
+from core.dp.remaining import typical_charge
 from core.ledger import governance, ledger_queries
 from core.ledger.errors import BudgetNotSet, CapBelowSpent, GrantNotFound, LedgerBroken, ReasonRequired
 from service.audit import record
@@ -16,6 +16,7 @@ from service.budgets.schemas import BudgetOrder, BudgetView, Reason, WhatIf, Wha
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
+from service.grants.default_delta import default_delta_of
 from service.problem import problems
 from service.strict_route import StrictRoute
 
@@ -49,7 +50,7 @@ def set_budget(
         clock=context.clock,
     )
     record(session, principal, action="budget.set", object_id=dataset.population_id, clock=context.clock)
-    return _view(session, dataset.population_id)
+    return _view(session, dataset_id, dataset.population_id)
 
 
 @router.get("/budget", summary="Read the budget", responses=problems(DatasetNotFound))
@@ -58,7 +59,8 @@ def read_budget(dataset_id: UUID, principal: CurrentPrincipal, context: Injected
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
         summary = ledger_queries.summary(session, dataset.population_id)
-    return BudgetView.of(summary)
+        thresholds = bool(repository.with_thresholds(session, [dataset_id]))
+    return BudgetView.of(summary, thresholds=thresholds)
 
 
 @router.post(
@@ -72,17 +74,33 @@ def ask_what_if(
     """Whether one more job with this epsilon and delta fits, which filter admits it, and the budget remaining afterwards.
 
     For analysts also under the grant that an order would use. The job is modelled as one Gaussian release, which is close
-    to a typical plan; a quote is exact for a given plan. Nothing is reserved.
+    to a typical plan, and with a threshold if the dataset's categories are learnt, because a generator then is covered by basic
+    composition alone; a quote is exact for a given plan. Nothing is reserved.
     """
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
-        delta = order.delta or _default_delta(session, dataset.population_id)
+        thresholds = bool(repository.with_thresholds(session, [dataset_id]))
+        delta = order.delta or default_delta_of(
+            session,
+            dataset.population_id,
+            holder=principal.id,
+            grant_id=order.grant_id,
+            epsilon=order.epsilon,
+            thresholds=thresholds,
+            at=context.clock.now(),
+        )
+        if delta is None:
+            raise BudgetNotSet(
+                "No delta is given, and no budget is set to derive one from.",
+                remedy="Specify a delta, or ask an admin to set the dataset's budget.",
+            )
         found = look(
             session,
             dataset.population_id,
             principal,
-            gaussian_charge(order.epsilon, delta),
+            typical_charge(order.epsilon, delta, thresholds=thresholds),
             grant_id=order.grant_id,
+            thresholds=thresholds,
             at=context.clock.now(),
         )
     return WhatIfView(epsilon=order.epsilon, delta=delta, **found.to_json())
@@ -106,7 +124,7 @@ def freeze_dataset(
     )
     if frozen:
         record(session, principal, action="budget.freeze", object_id=population_id, clock=context.clock)
-    return _view(session, population_id)
+    return _view(session, dataset_id, population_id)
 
 
 @router.post("/unfreeze", summary="Unfreeze a dataset", responses=problems(DatasetNotFound, LedgerBroken))
@@ -124,7 +142,7 @@ def unfreeze_dataset(
     )
     if unfrozen:
         record(session, principal, action="budget.unfreeze", object_id=population_id, clock=context.clock)
-    return _view(session, population_id)
+    return _view(session, dataset_id, population_id)
 
 
 @router.get("/ledger", summary="Read the ledger statement", responses=problems(DatasetNotFound))
@@ -138,15 +156,6 @@ def read_ledger(dataset_id: UUID, principal: CurrentPrincipal, context: Injected
         return ledger_queries.statement(session, dataset.population_id).to_json()
 
 
-def _view(session: Session, population_id: UUID) -> BudgetView:
-    return BudgetView.of(ledger_queries.summary(session, population_id))
-
-
-def _default_delta(session: Session, population_id: UUID) -> float:
-    cap = ledger_queries.cap_of(session, population_id)
-    if cap is None:
-        raise BudgetNotSet(
-            "No delta is given, and no budget is set to derive one from.",
-            remedy="Specify a delta, or ask an admin to set the dataset's budget.",
-        )
-    return cap.default_job_delta()
+def _view(session: Session, dataset_id: UUID, population_id: UUID) -> BudgetView:
+    thresholds = bool(repository.with_thresholds(session, [dataset_id]))
+    return BudgetView.of(ledger_queries.summary(session, population_id), thresholds=thresholds)

@@ -14,9 +14,15 @@ from sqlalchemy.orm import Session
 from core.db.tables.grant import Grant
 from core.dp.charge import FEMTO, Charge
 from core.dp.filters import Admission, AdmissionRule, Cap, admit
-from core.dp.remaining import gaussian_charge, remaining_epsilon, remaining_femtos
+from core.dp.remaining import (
+    default_delta,
+    remaining_epsilon,
+    remaining_femtos,
+    typical_charge,
+)
 from core.errors import BudgetRefused, Conflict
 from core.ledger import ledger_queries, repository
+from core.ledger.admission import short_of
 from core.ledger.errors import GrantRefused, PopulationFrozen
 from core.ledger.ledger_queries import Summary
 from core.ledger.reservation import Balance
@@ -34,25 +40,34 @@ class Bound:
         standing: The current charges against it.
         charge: The job's charge.
         after: Its filters with the job added.
+        thresholds: Whether generators of the dataset learn categories.
+        within: The population's cap, of a grant; None for the cap itself.
     """
 
     cap: Cap
     standing: Charge
     charge: Charge
     after: Admission
+    thresholds: bool
+    within: Cap | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The API's representation."""
         counted = [self.standing, self.charge] if self.after.admitted else [self.standing]
+        now = self._remaining([self.standing])
         return {
             "epsilon": self.cap.epsilon,
             "delta": self.cap.delta,
             "fits": self.after.admitted,
             "carried_by": self.after.carried_by,
             "remaining_delta": remaining_femtos(self.cap, [self.standing]) / FEMTO,
-            "remaining_epsilon": remaining_epsilon(self.cap, [self.standing]),
-            "remaining_epsilon_after": remaining_epsilon(self.cap, counted),
+            "remaining_epsilon": now,
+            "remaining_epsilon_after": self._remaining(counted),
+            "short_of": [] if self.after.admitted else short_of(self.cap, self.standing, self.charge, now),
         }
+
+    def _remaining(self, charges: Sequence[Charge]) -> float:
+        return remaining_epsilon(self.cap, charges, thresholds=self.thresholds, within=self.within)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +102,13 @@ def look(
     charge: Charge,
     *,
     grant_id: UUID | None,
+    thresholds: bool,
     at: datetime,
 ) -> Outlook:
     """Evaluate one more job with a given charge; for analysts also under the grant that its order would use.
+
+    Args:
+        thresholds: Whether generators of the dataset learn categories.
 
     Raises:
         GrantNotFound: The given grant is someone else's or belongs to another population.
@@ -108,26 +127,42 @@ def look(
     summary = ledger_queries.summary(session, population_id)
     cap = None
     if summary.cap is not None and found.after is not None:
-        cap = Bound(cap=summary.cap, standing=summary.balance.in_force, charge=charge, after=found.after)
+        cap = Bound(
+            cap=summary.cap,
+            standing=summary.balance.in_force,
+            charge=charge,
+            after=found.after,
+            thresholds=thresholds,
+        )
     return Outlook(
         # A refusal by the shared cap takes precedence over one by this analyst's grant.
         refusal=found.refusal or no_grant,
         cap=cap,
-        grant=None if grant is None else _bound(session, grant, summary.rule, charge, found.grant_after),
+        grant=None
+        if grant is None
+        else _bound(session, grant, summary, charge, found.grant_after, thresholds=thresholds),
         grant_id=None if grant is None else grant.id,
     )
 
 
 def look_at_sizes(
-    session: Session, population_id: UUID, principal: Principal, epsilons: Sequence[float], *, at: datetime
+    session: Session,
+    population_id: UUID,
+    principal: Principal,
+    epsilons: Sequence[float],
+    *,
+    thresholds: bool,
+    at: datetime,
 ) -> Sequence[tuple[float, Outlook]]:
-    """Evaluate one more job of each size with the default delta, as `look` does, at the statements of one."""
+    """Evaluate one more generator of each size with the default delta, as `look` does, at the statements of one."""
     summary = ledger_queries.summary(session, population_id)
     if summary.cap is None:
         return []
     usable = ledger_queries.open_grants(session, population_id, holder=principal.id, at=at)
     drawn = ledger_queries.drawn_on(session, usable)
-    return [(epsilon, _of_size(epsilon, summary, usable, drawn)) for epsilon in epsilons]
+    return [
+        (epsilon, _of_size(epsilon, summary, usable, drawn, thresholds=thresholds)) for epsilon in epsilons
+    ]
 
 
 def _of_size(
@@ -135,21 +170,36 @@ def _of_size(
     summary: Summary,
     usable: Sequence[Grant],
     drawn: Mapping[UUID, Balance],
+    *,
+    thresholds: bool,
 ) -> Outlook:
     assert summary.cap is not None, "sizes are looked at under a cap"
-    charge = gaussian_charge(epsilon, summary.cap.default_job_delta())
-    standing = summary.balance.in_force
-    under_cap = Bound(
-        cap=summary.cap, standing=standing, charge=charge, after=admit(summary.cap, [standing, charge])
-    )
     under_grants = {}
     for grant in usable:
         cap = Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(summary.rule))
         standing_of_grant = drawn[grant.id].in_force
-        after = admit(cap, [standing_of_grant, charge])
-        under_grants[grant.id] = Bound(cap=cap, standing=standing_of_grant, charge=charge, after=after)
+        fitted = default_delta(summary.cap, cap, [standing_of_grant], epsilon=epsilon, thresholds=thresholds)
+        charge = typical_charge(epsilon, fitted, thresholds=thresholds)
+        under_grants[grant.id] = Bound(
+            cap=cap,
+            standing=standing_of_grant,
+            charge=charge,
+            after=admit(cap, [standing_of_grant, charge]),
+            thresholds=thresholds,
+            within=summary.cap,
+        )
     fitting = [grant for grant in usable if under_grants[grant.id].after.admitted]
     chosen = grant_without_name(usable, fitting) if usable else None
+    usual = typical_charge(epsilon, summary.cap.default_job_delta(), thresholds=thresholds)
+    charge = usual if chosen is None else under_grants[chosen.id].charge
+    standing = summary.balance.in_force
+    under_cap = Bound(
+        cap=summary.cap,
+        standing=standing,
+        charge=charge,
+        after=admit(summary.cap, [standing, charge]),
+        thresholds=thresholds,
+    )
     refusal = None
     if summary.frozen_at is not None:
         refusal = PopulationFrozen.code
@@ -168,13 +218,21 @@ def _of_size(
 
 
 def _bound(
-    session: Session, grant: Grant, rule: str, charge: Charge, after: Admission | None
+    session: Session,
+    grant: Grant,
+    summary: Summary,
+    charge: Charge,
+    after: Admission | None,
+    *,
+    thresholds: bool,
 ) -> Bound | None:
     if after is None:
         return None
     return Bound(
-        cap=Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(rule)),
+        cap=Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(summary.rule)),
         standing=repository.grant_balance(session, grant.id).in_force,
         charge=charge,
         after=after,
+        thresholds=thresholds,
+        within=summary.cap,
     )

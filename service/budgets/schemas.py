@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.dp.remaining import remaining_epsilon
 from core.ledger.ledger_queries import Summary
-from service.wire import Delta, Epsilon, Prose
+from service.wire import DEFAULT_DELTA, Delta, Epsilon, Prose
 
 
 class BudgetOrder(BaseModel):
@@ -52,15 +52,22 @@ class BudgetView(BaseModel):
         description="The state of each filter; one that admits a job is enough."
     )
     remaining_epsilon: float | None = Field(
-        description="The largest epsilon that one more job at the default delta may have under the cap."
+        description="The largest epsilon that one more generator of the dataset at the default delta may have under the cap. Where "
+        "its categories are learnt, basic composition alone counts."
     )
 
     @classmethod
-    def of(cls, summary: Summary) -> Self:
-        """Convert the totals of a budget, without its entries."""
+    def of(cls, summary: Summary, *, thresholds: bool) -> Self:
+        """Convert the totals of a budget, without its entries.
+
+        Args:
+            thresholds: Whether generators of the dataset learn categories.
+        """
         document = summary.to_json()
         shown = {name: document[name] for name in cls.model_fields if name in document}
-        left = None if summary.cap is None else remaining_epsilon(summary.cap, [summary.balance.in_force])
+        left = None
+        if summary.cap is not None:
+            left = remaining_epsilon(summary.cap, [summary.balance.in_force], thresholds=thresholds)
         return cls(**shown, remaining_epsilon=left)
 
 
@@ -72,7 +79,7 @@ class WhatIf(BaseModel):
     )
 
     epsilon: Epsilon
-    delta: Delta | None = Field(None, description="Default: one sixteenth of the delta of the dataset's cap.")
+    delta: Delta | None = Field(None, description=DEFAULT_DELTA)
     grant_id: UUID | None = Field(
         None, description="The analyst's grant to charge. Default: the only open one."
     )
@@ -91,9 +98,12 @@ class BoundView(BaseModel):
         description="The delta that basic composition has left for jobs. Under the rule filters it has half of the whole delta."
     )
     remaining_epsilon: float = Field(
-        description="The largest epsilon that one more job at the default delta can have now."
+        description="The largest epsilon that one more generator at the default delta can have now."
     )
     remaining_epsilon_after: float = Field(description="The same after this job is reserved.")
+    short_of: list[str] = Field(
+        description="What is too little for the job: epsilon, delta or both; empty if it fits."
+    )
 
 
 class GrantBoundView(BoundView):

@@ -34,6 +34,7 @@ from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.deleting import delete_dataset
 from service.datasets.endpoints import accept_rows, read_dataset, read_intake_report, upload_rows
+from service.datasets.repository import with_thresholds
 from service.datasets.schemas import DatasetView
 from service.dossier.endpoints import export_dossier
 from service.grants.endpoints import list_grants, revoke_grant
@@ -106,7 +107,14 @@ def _typical_orders(visit: Visit, dataset: DatasetView) -> Sequence[tuple[float,
         return []
     now = visit.context.clock.now()
     found = visit.read(
-        lambda session: look_at_sizes(session, dataset.population_id, visit.principal, TYPICAL, at=now)
+        lambda session: look_at_sizes(
+            session,
+            dataset.population_id,
+            visit.principal,
+            TYPICAL,
+            thresholds=bool(with_thresholds(session, [dataset.id])),
+            at=now,
+        )
     )
     return [(epsilon, outlook.to_json()) for epsilon, outlook in found]
 
@@ -208,6 +216,7 @@ def facts_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         "facts.html",
         dataset=dataset,
         tabs=tabs(visit, dataset),
+        budget=visit.ask(read_budget, dataset_id=dataset_id) if visit.may(read_budget) else None,
         report=_report(visit, dataset_id),
         may_accept=visit.may(accept_rows),
         may_delete=dataset.deleted_at is None and visit.may(delete_dataset),

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from core.data import waiting
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
+from core.plan.domain.document import LEARN
 from core.platform.access import visibility
 from core.platform.access.roles import Principal
 from core.platform.access.visibility import seen_by
@@ -104,6 +105,13 @@ def rules_of(session: Session, rows: Sequence[Dataset]) -> dict[UUID, str]:
     populations = {row.population_id for row in rows}
     query = select(Budget.population_id, Budget.rule).where(Budget.population_id.in_(populations))
     return dict(session.execute(query).all())
+
+
+def with_thresholds(session: Session, dataset_ids: Collection[UUID]) -> set[UUID]:
+    """Those of several datasets whose generators learn categories, so that only basic composition covers them; without tombstones."""
+    learns = Dataset.domain["columns"].contains([{"categories": LEARN}])
+    query = select(Dataset.id).where(Dataset.id.in_(dataset_ids), Dataset.deleted_at.is_(None), learns)
+    return set(session.scalars(query))
 
 
 def names_of(session: Session, dataset_ids: Collection[UUID], principal: Principal) -> dict[UUID, str]:

@@ -58,7 +58,8 @@ def _collected(
     session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime
 ) -> dict[str, Any]:
     statement = ledger_queries.statement(session, row.population_id)
-    budget = BudgetView.of(statement.summary).model_dump(mode="json")
+    thresholds = bool(datasets.with_thresholds(session, [row.id]))
+    budget = BudgetView.of(statement.summary, thresholds=thresholds).model_dump(mode="json")
     dataset = DatasetView.of(row, rule=datasets.rules_of(session, [row])[row.population_id])
     return {
         "schema": SCHEMA,

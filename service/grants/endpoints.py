@@ -16,7 +16,7 @@ from core.ledger.ledger_queries import GrantBalance
 from core.platform.access.roles import Principal
 from service.audit import record
 from service.datasets.errors import DatasetNotFound
-from service.datasets.repository import visible
+from service.datasets.repository import visible, with_thresholds
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.grants import repository
 from service.grants.repository import GrantFilter
@@ -64,9 +64,7 @@ def list_all_grants(
     with context.database.read_only() as session:
         rows, next_before = repository.page(session, principal, wanted, at=now, limit=limit, before=before)
         read = _read(session, rows, principal, at=now)
-    return StandingGrantPage(
-        items=[StandingGrant.with_balance(*one) for one in read], next_before=next_before
-    )
+    return StandingGrantPage(items=[_standing(one) for one in read], next_before=next_before)
 
 
 @router.get("/grants/{grant_id}", summary="Read a grant", responses=problems(GrantNotFound))
@@ -75,7 +73,7 @@ def read_grant(grant_id: UUID, principal: CurrentPrincipal, context: InjectedCon
     with context.database.read_only() as session:
         row = repository.visible(session, grant_id, principal)
         (read,) = _read(session, [row], principal, at=context.clock.now())
-    return StandingGrant.with_balance(*read)
+    return _standing(read)
 
 
 @router.delete("/grants/{grant_id}", summary="Revoke a grant", responses=problems(GrantNotFound))
@@ -98,8 +96,22 @@ def revoke_grant(
 
 def _read(
     session: Session, rows: Sequence[Grant], principal: Principal, *, at: datetime
-) -> list[tuple[GrantView, GrantBalance, list[UUID]]]:
+) -> list[tuple[GrantView, GrantBalance, list[UUID], bool]]:
     """The database facts of grants. The remaining epsilon is searched for afterwards, without a connection."""
     balances = ledger_queries.grant_balances(session, rows)
     datasets = repository.datasets_of(session, rows, principal)
-    return [(GrantView.of(row, at=at), balances[row.id], datasets[row.population_id]) for row in rows]
+    learning = with_thresholds(session, [one for several in datasets.values() for one in several])
+    return [
+        (
+            GrantView.of(row, at=at),
+            balances[row.id],
+            datasets[row.population_id],
+            not learning.isdisjoint(datasets[row.population_id]),
+        )
+        for row in rows
+    ]
+
+
+def _standing(read: tuple[GrantView, GrantBalance, list[UUID], bool]) -> StandingGrant:
+    view, standing, dataset_ids, thresholds = read
+    return StandingGrant.with_balance(view, standing, dataset_ids, thresholds=thresholds)

@@ -58,16 +58,25 @@ class StandingGrant(GrantView):
     reserved: dict[str, str] = Field(description="Sums of epsilon and delta of queued jobs.")
     remaining_epsilon: float | None = Field(
         description=(
-            "The largest epsilon of one more job at the default delta under this grant; the cap may leave less. "
-            "Null once the grant is closed."
+            "The largest epsilon of one more generator at the default delta under this grant; the cap may leave less. Where the "
+            "categories of one of the datasets are learnt, basic composition alone counts. Null once the grant is closed."
         )
     )
 
     @classmethod
-    def with_balance(cls, grant: GrantView, standing: GrantBalance, dataset_ids: list[UUID]) -> Self:
-        """A grant with its totals."""
-        is_open = grant.state == GrantState.OPEN
-        left = remaining_epsilon(standing.cap, [standing.balance.in_force]) if is_open else None
+    def with_balance(
+        cls, grant: GrantView, standing: GrantBalance, dataset_ids: list[UUID], *, thresholds: bool
+    ) -> Self:
+        """A grant with its totals.
+
+        Args:
+            thresholds: Whether generators of one of the datasets learn categories.
+        """
+        left = None
+        if grant.state == GrantState.OPEN:
+            left = remaining_epsilon(
+                standing.cap, [standing.balance.in_force], thresholds=thresholds, within=standing.within
+            )
         return cls(
             **grant.model_dump(),
             dataset_ids=dataset_ids,

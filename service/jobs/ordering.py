@@ -14,7 +14,6 @@ from core.data.sealing import seal_bytes
 from core.db.tables.dataset import Dataset
 from core.dp.charge import charge_of
 from core.jobs.orders import place_order
-from core.ledger import ledger_queries
 from core.plan.devices import device_of
 from core.plan.domain.images import SCHEMA as IMAGES
 from core.plan.selection import OrderedPlan
@@ -30,6 +29,7 @@ from service.idempotency import Answer
 from service.jobs.schemas import JobView
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
+from service.quotes.default_delta import default_delta
 from service.quotes.federated import board_of, federated, require_shared
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.together import Together, in_plans_order, named_grants
@@ -96,17 +96,17 @@ class Ordering:
         with self._context.database.read_only() as session:
             row = repository.visible(session, self._order.dataset_id, self._principal)
             facts = federated(self._order, DatasetFacts.of(row))
-            cap = ledger_queries.cap_of(session, facts.population_id)
+            delta = default_delta(session, self._order, facts, self._principal, at=self._context.clock.now())
             report = report_of(session, self._order, self._principal)
             stored = stored_counts(session, facts, self._principal) if self._order.reuse else ()
         self._context.witness.require_once(facts.population_id)
-        plan = self._context.planner.plan(self._order, facts, cap, report=report)
+        plan = self._context.planner.plan(self._order, facts, delta, report=report)
         require_shared(self._order, plan)
         return reusing(plan, stored, self._order, facts, self._context.store)
 
     def _plan_together(self) -> OrderedPlan:
         with self._context.database.read_only() as session:
-            together = Together.of(session, self._order, self._principal)
+            together = Together.of(session, self._order, self._principal, at=self._context.clock.now())
         for facts in together.facts:
             self._context.witness.require_once(facts.population_id)
         return together.plan(self._context.planner, self._order)

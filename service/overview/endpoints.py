@@ -17,6 +17,7 @@ from service.auditing.endpoints import list_audit_events
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
 from service.datasets.endpoints import list_datasets
+from service.datasets.repository import with_thresholds
 from service.dependencies import CurrentPrincipal, InjectedContext, require_access
 from service.grants.endpoints import list_all_grants
 from service.grants.repository import datasets_of
@@ -98,6 +99,8 @@ def read_overview(
         )
         drawn = ledger_queries.grant_balances(session, grants)
         granted_on = datasets_of(session, grants, principal)
+        named = {row.id for row in datasets or ()} | {row.dataset_id for row, _, _ in requests or ()}
+        learning = with_thresholds(session, named.union(*granted_on.values()))
         # The rows outlive the transaction: the remaining epsilon is searched for below, without a connection.
         session.expunge_all()
 
@@ -107,16 +110,20 @@ def read_overview(
             drawn=drawn[grant.id],
             budget=budgets[grant.population_id],
             dataset_ids=granted_on[grant.population_id],
+            thresholds=not learning.isdisjoint(granted_on[grant.population_id]),
             at=now,
         )
 
-    views = {population_id: BudgetView.of(budgets[population_id]) for population_id in shown}
     return Overview(
         datasets=None
         if datasets is None
         else [
             DatasetBudget.of(
-                row, budget=views.get(row.population_id), course=courses.get(row.population_id, ())
+                row,
+                budget=BudgetView.of(budgets[row.population_id], thresholds=row.id in learning)
+                if row.population_id in shown
+                else None,
+                course=courses.get(row.population_id, ()),
             )
             for row in datasets
         ],
@@ -124,7 +131,12 @@ def read_overview(
         requests=None
         if requests is None
         else [
-            WaitingRequest.of(row, dataset_name=name, budget=budgets[population_id])
+            WaitingRequest.of(
+                row,
+                dataset_name=name,
+                budget=budgets[population_id],
+                thresholds=row.dataset_id in learning,
+            )
             for row, population_id, name in requests
         ],
         own_grants=None if own is None else [usable(grant) for grant in own],

@@ -13,7 +13,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.dp.charge import MICRO
 from core.dp.filters import admit
-from core.dp.remaining import gaussian_charge, job_delta, remaining_epsilon
+from core.dp.remaining import job_delta, remaining_epsilon, typical_charge
 from core.ledger.admission import decimal_text
 from core.ledger.ledger_queries import GrantBalance, Summary
 from core.ledger.repository import CoursePoint
@@ -94,17 +94,21 @@ class WaitingRequest(BaseModel):
     )
 
     @classmethod
-    def of(cls, row: BudgetRequest, *, dataset_name: str, budget: Summary) -> Self:
-        """Convert a row; the request is modelled as one job, a Gaussian release, as in the preview of a job."""
+    def of(cls, row: BudgetRequest, *, dataset_name: str, budget: Summary, thresholds: bool) -> Self:
+        """Convert a row; the request is modelled as one generator of the dataset, as in the preview of a job.
+
+        Args:
+            thresholds: Whether that generator learns categories.
+        """
         now = after = None
         if budget.cap is not None:
             standing = budget.balance.in_force
-            now = remaining_epsilon(budget.cap, [standing])
+            now = remaining_epsilon(budget.cap, [standing], thresholds=thresholds)
             # The cap binds jobs, not grants: a job with the whole delta of its grant would be refused by the grant itself.
             delta = job_delta(row.delta)
-            charge = None if delta is None else gaussian_charge(row.epsilon, delta)
+            charge = None if delta is None else typical_charge(row.epsilon, delta, thresholds=thresholds)
             if charge is not None and admit(budget.cap, [standing, charge]).admitted:
-                after = remaining_epsilon(budget.cap, [standing, charge])
+                after = remaining_epsilon(budget.cap, [standing, charge], thresholds=thresholds)
         return cls(
             id=row.id,
             dataset_id=row.dataset_id,
@@ -130,14 +134,27 @@ class UsableGrant(StandingGrant):
 
     @classmethod
     def of_balance(
-        cls, row: Grant, *, drawn: GrantBalance, budget: Summary, dataset_ids: list[UUID], at: datetime
+        cls,
+        row: Grant,
+        *,
+        drawn: GrantBalance,
+        budget: Summary,
+        dataset_ids: list[UUID],
+        thresholds: bool,
+        at: datetime,
     ) -> Self:
-        """Convert a row, with its usage and the budget of its population."""
-        standing = StandingGrant.with_balance(GrantView.of(row, at=at), drawn, dataset_ids)
+        """Convert a row, with its usage and the budget of its population.
+
+        Args:
+            thresholds: Whether generators of one of the datasets learn categories.
+        """
+        standing = StandingGrant.with_balance(
+            GrantView.of(row, at=at), drawn, dataset_ids, thresholds=thresholds
+        )
         is_closed = budget.cap is None or budget.frozen_at is not None
         left = 0.0
         if budget.cap is not None and not is_closed:
-            left = remaining_epsilon(budget.cap, [budget.balance.in_force])
+            left = remaining_epsilon(budget.cap, [budget.balance.in_force], thresholds=thresholds)
         return cls(**standing.model_dump(), orderable_epsilon=min(left, standing.remaining_epsilon or 0.0))
 
 

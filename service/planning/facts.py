@@ -8,6 +8,7 @@ from core.db.tables.dataset import Dataset
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.federation import Federation
+from core.plan.learning import learning_of
 from core.plan.owners import DataOwner
 
 
@@ -35,6 +36,11 @@ class DatasetFacts:
     ready: bool
     owners: tuple[DataOwner, ...] = ()
     federation: Federation | None = None
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether a generator of the dataset learns categories, so that only basic composition covers it."""
+        return learning_of(self.domain).has_thresholds
 
     @classmethod
     def of(cls, row: Dataset) -> Self:

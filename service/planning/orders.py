@@ -15,7 +15,7 @@ from core.plan.report_plan import MOST_COLUMNS
 from core.plan.selection import SelectionSpec
 from core.plan.spec import GRAPHICAL, PROFILES, SYNTHESIZERS, SynthesisSpec
 from core.values import Digest
-from service.wire import Delta, Document, Epsilon, Name
+from service.wire import DEFAULT_DELTA, Delta, Document, Epsilon, Name
 
 _EXAMPLE: dict[str, JsonValue] = {
     "dataset_id": "6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10",
@@ -156,7 +156,7 @@ class GeneratorOrder(BaseModel):
 
     dataset_id: UUID
     epsilon: Epsilon
-    delta: Delta | None = Field(None, description="Default: one sixteenth of the delta of the dataset's cap.")
+    delta: Delta | None = Field(None, description=DEFAULT_DELTA)
     synthesizer: Name = Field("idpgan", description="Synthesizer: idpgan, aim or mst.")
     options: Document = Field(
         default_factory=dict,

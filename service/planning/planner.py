@@ -53,14 +53,19 @@ class Planner:
         self._known: OrderedDict[str, OrderedPlan] = OrderedDict()
 
     def plan(
-        self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None, *, report: ReportSpec | None = None
+        self,
+        order: GeneratorOrder,
+        facts: DatasetFacts,
+        default_delta: float | None,
+        *,
+        report: ReportSpec | None = None,
     ) -> OrderedPlan:
         """The plan of an order.
 
         Args:
             order: The order.
             facts: The facts of its dataset.
-            cap: The cap of its population; None if none is set.
+            default_delta: The delta if the order names none; None if no cap is set to derive one from.
             report: The report to make, for an order of a report (`service.quotes.charged`).
 
         Raises:
@@ -74,7 +79,7 @@ class Planner:
             TargetOutOfReach: No amount of noise meets the guarantee with these options.
             ServiceBusy: Too many plans are being made.
         """
-        guarantee = PrivacyGuarantee(epsilon=order.epsilon, delta=_delta(order, cap))
+        guarantee = PrivacyGuarantee(epsilon=order.epsilon, delta=_delta(order, default_delta))
         spec = report or _spec(order)
         self._require_installed(spec)
         address = _address(spec, guarantee, facts)
@@ -98,7 +103,7 @@ class Planner:
             if isinstance(plan, SelectionPlan):
                 return make_selection_quote(plan, cap, charges)
             if isinstance(plan, ReportPlan):
-                return make_report_quote(plan, cap, charges)
+                return make_report_quote(plan, cap, charges, thresholds=facts.has_thresholds)
             if isinstance(plan, ModelPlan):
                 return make_model_quote(plan, cap, charges)
             return make_quote(plan, cap, charges, domain=facts.domain)
@@ -131,15 +136,15 @@ class Planner:
             return self._known.get(address)
 
 
-def _delta(order: GeneratorOrder, cap: Cap | None) -> float:
+def _delta(order: GeneratorOrder, default: float | None) -> float:
     if order.delta is not None:
         return order.delta
-    if cap is None:
+    if default is None:
         raise BudgetNotSet(
             "The order has no delta, and no budget is set to derive one from.",
             remedy="Specify a delta, or ask an admin to set the dataset's budget.",
         )
-    return cap.default_job_delta()
+    return default
 
 
 def _spec(order: GeneratorOrder) -> SynthesisSpec | SelectionSpec | ModelSpec:

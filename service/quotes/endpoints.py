@@ -26,6 +26,7 @@ from service.edge.concurrency import ServiceBusy
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.problem import problems
+from service.quotes.default_delta import default_delta
 from service.quotes.federated import FederationDiffers, federated, require_shared
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.together import Together, ledgers_outlook
@@ -86,9 +87,10 @@ def create_quote(
         row = repository.visible(session, order.dataset_id, principal)
         facts = federated(order, DatasetFacts.of(row))
         cap = ledger_queries.cap_of(session, facts.population_id)
+        delta = default_delta(session, order, facts, principal, at=context.clock.now())
         report = report_of(session, order, principal)
         stored = stored_counts(session, facts, principal) if order.reuse else ()
-    plan = context.planner.plan(order, facts, cap, report=report)
+    plan = context.planner.plan(order, facts, delta, report=report)
     require_shared(order, plan)
     plan = reusing(plan, stored, order, facts, context.store)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
@@ -99,21 +101,22 @@ def create_quote(
             principal,
             charge,
             grant_id=order.grant_id,
+            thresholds=facts.has_thresholds,
             at=context.clock.now(),
         )
         charges = ledger_queries.charges_in_force(session, facts.population_id)
     result = outlook.to_json()
     return context.planner.quote(plan, facts, cap, charges).to_json() | {
-        name: result[name] for name in ("fits", "refusal", "grant")
+        name: result[name] for name in ("fits", "refusal", "cap", "grant")
     }
 
 
 def _quote_together(
     order: GeneratorOrder, principal: CurrentPrincipal, context: InjectedContext
 ) -> dict[str, Any]:
-    """A quote over the datasets of several owners; `grant` and the remaining budget are those of the order's own dataset."""
+    """A quote over the datasets of several owners; `cap`, `grant` and the remaining budget are those of the order's own dataset."""
     with context.database.read_only() as session:
-        together = Together.of(session, order, principal)
+        together = Together.of(session, order, principal, at=context.clock.now())
     plan = together.plan(context.planner, order)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with context.database.read_only() as session:

@@ -19,6 +19,7 @@ from service.datasets import repository
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.planning.planner import Planner
+from service.quotes.default_delta import default_delta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +29,15 @@ class Together:
     Args:
         facts: Of each dataset.
         caps: Of the population of each; None where none is set.
+        default_deltas: Of the order in each ledger, if it names no delta; None where no cap is set.
     """
 
     facts: tuple[DatasetFacts, ...]
     caps: tuple[Cap | None, ...]
+    default_deltas: tuple[float | None, ...]
 
     @classmethod
-    def of(cls, session: Session, order: GeneratorOrder, principal: Principal) -> "Together":
+    def of(cls, session: Session, order: GeneratorOrder, principal: Principal, *, at: datetime) -> "Together":
         """Read the facts.
 
         Raises:
@@ -43,7 +46,9 @@ class Together:
         wanted = [order.dataset_id, *(one.dataset_id for one in order.further_datasets)]
         facts = tuple(DatasetFacts.of(repository.visible(session, each, principal)) for each in wanted)
         return cls(
-            facts=facts, caps=tuple(ledger_queries.cap_of(session, one.population_id) for one in facts)
+            facts=facts,
+            caps=tuple(ledger_queries.cap_of(session, one.population_id) for one in facts),
+            default_deltas=tuple(default_delta(session, order, one, principal, at=at) for one in facts),
         )
 
     def plan(self, planner: Planner, order: GeneratorOrder) -> OrderedPlan:
@@ -64,10 +69,10 @@ class Together:
             ],
             [one.domain for one in self.facts],
         )
-        known = [cap for cap in self.caps if cap is not None]
-        tightest = min(known, key=Cap.default_job_delta) if len(known) == len(self.caps) else None
+        known = [delta for delta in self.default_deltas if delta is not None]
+        smallest = min(known) if len(known) == len(self.default_deltas) else None
         size = sum(one.declared_size for one in self.facts)
-        return planner.plan(order, replace(self.facts[0], declared_size=size, owners=owners), tightest)
+        return planner.plan(order, replace(self.facts[0], declared_size=size, owners=owners), smallest)
 
 
 def ledgers_outlook(
@@ -79,7 +84,7 @@ def ledgers_outlook(
     *,
     at: datetime,
 ) -> dict[str, Any]:
-    """The members `fits`, `refusal`, `grant` and `ledgers` of a quote: the order fits only if it fits in every ledger.
+    """The members `fits`, `refusal`, `cap`, `grant` and `ledgers` of a quote: the order fits only if it fits in every ledger.
 
     Raises:
         GrantNotFound: A given grant is someone else's or belongs to another population.
@@ -87,12 +92,20 @@ def ledgers_outlook(
     grants = [order.grant_id, *(one.grant_id for one in order.further_datasets)]
     ledgers = []
     for facts, grant_id in zip(together.facts, grants, strict=True):
-        found = look(session, facts.population_id, principal, charge, grant_id=grant_id, at=at).to_json()
+        found = look(
+            session,
+            facts.population_id,
+            principal,
+            charge,
+            grant_id=grant_id,
+            thresholds=facts.has_thresholds,
+            at=at,
+        ).to_json()
         named = {"dataset_id": str(facts.id), "population_id": str(facts.population_id)}
         ledgers.append(named | {name: found[name] for name in ("fits", "refusal", "cap", "grant")})
     refusals = [one["refusal"] for one in ledgers if one["refusal"] is not None]
-    first = ledgers[0]["grant"]
-    return {"fits": not refusals, "refusal": next(iter(refusals), None), "grant": first, "ledgers": ledgers}
+    own = {name: ledgers[0][name] for name in ("cap", "grant")}
+    return {"fits": not refusals, "refusal": next(iter(refusals), None), **own, "ledgers": ledgers}
 
 
 def named_grants(order: GeneratorOrder) -> dict[UUID, UUID | None]:

@@ -145,6 +145,7 @@ def test_one_more_job_is_told_under_the_cap_and_under_the_grant(world: World) ->
         "remaining_delta": 1e-5,
         "remaining_epsilon": 2.0,
         "remaining_epsilon_after": 1.5,
+        "short_of": [],
     }
     assert told["grant"] == {
         "id": grant,
@@ -155,6 +156,7 @@ def test_one_more_job_is_told_under_the_cap_and_under_the_grant(world: World) ->
         "remaining_delta": 1e-5,
         "remaining_epsilon": 0.75,
         "remaining_epsilon_after": 0.25,
+        "short_of": [],
     }
     above_grant = what_if(world, dataset_id, epsilon=1.0, delta=1e-6).json()
     assert (above_grant["fits"], above_grant["refusal"]) == (False, "grant-refused")

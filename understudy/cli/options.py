@@ -62,7 +62,9 @@ Delta = Annotated[
 ]
 DefaultDelta = Annotated[
     float | None,
-    delta_option("Delta of the job. Default: a sixteenth of the cap's, of several caps the smallest."),
+    delta_option(
+        "Delta of the job. Default: a sixteenth of the cap's, of several caps the smallest; less where the grant has less left."
+    ),
 ]
 DeclaredSize = Annotated[
     int | None,

@@ -24,7 +24,9 @@ app = Commands(
 ReleaseId = Annotated[str, typer.Argument(help="Id of the release.")]
 Delta = Annotated[
     float | None,
-    delta_option("Delta of the report. Default: a sixteenth of the cap's."),
+    delta_option(
+        "Delta of the report. Default: a sixteenth of the cap's; less where the grant has less left."
+    ),
 ]
 Target = Annotated[
     str | None,

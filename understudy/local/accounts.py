@@ -42,7 +42,8 @@ class Account:
         spent: epsilon and delta spent, as exact decimals.
         reserved: epsilon and delta of trainings that never began; they count.
         carried_by: the filter that holds with the most room, or None.
-        remaining_epsilon: the largest epsilon that one more training may have, roughly; None before a cap is set.
+        remaining_epsilon: the largest epsilon that one more training may have, roughly; None before a cap is set. Where no training
+            has learnt categories so far, one that does may have less: of the cap, what the plain sums of epsilon and delta leave.
         jobs: state of every training, by its id.
     """
 
@@ -305,7 +306,9 @@ def _account(ledger: OpenLedger) -> Account:
         spent=_decimals(balance.spent),
         reserved=_decimals(balance.reserved),
         carried_by=None if cap is None else admit(cap, [balance.in_force]).carried_by,
-        remaining_epsilon=None if cap is None else remaining_epsilon(cap, [balance.in_force]),
+        remaining_epsilon=None
+        if cap is None
+        else remaining_epsilon(cap, [balance.in_force], thresholds=balance.in_force.basic_alone),
         jobs={str(job_id): found.state.value for job_id, found in state.reservations.items()},
     )
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dp.charge import ORDERS, Charge, charge_of
+from core.dp.charge import ORDERS, Charge, charge_of, total
 from core.dp.errors import InvalidGuarantee
 from core.dp.filters import AdmissionRule, Cap, Room, admit, rdp_capacity
 from core.dp.gaussian import largest_mu
 from core.dp.guarantee import PrivacyGuarantee
-from core.dp.remaining import remaining_epsilon
+from core.dp.remaining import default_delta, remaining_epsilon, typical_charge
 from tests.core.dp.builders import gaussian
 from tests.core.dp.test_charge import charges
 
@@ -155,7 +155,7 @@ def test_what_remains_is_the_largest_job_that_still_fits():
     budget = cap(3.0)
     spent = [gaussian_job(1.0, budget.default_job_delta())]
 
-    left = remaining_epsilon(budget, spent)
+    left = remaining_epsilon(budget, spent, thresholds=False)
 
     assert 2.0 < left < 3.0  # more than basic composition leaves
     assert admit(budget, [*spent, gaussian_job(left - 1e-4, budget.default_job_delta())]).admitted
@@ -165,6 +165,37 @@ def test_what_remains_is_the_largest_job_that_still_fits():
 def test_nothing_remains_when_all_is_spent():
     spent = [gaussian_job(1.0, 1e-7)]
 
-    assert remaining_epsilon(cap(1.0, 1e-6), spent) == pytest.approx(0.0, abs=1e-3)
-    assert remaining_epsilon(cap(1.0, 1e-6), spent * 3) == 0.0
-    assert remaining_epsilon(cap(1.0, 1e-12, AdmissionRule.BASIC), []) == 1.0
+    assert remaining_epsilon(cap(1.0, 1e-6), spent, thresholds=False) == pytest.approx(0.0, abs=1e-3)
+    assert remaining_epsilon(cap(1.0, 1e-6), spent * 3, thresholds=False) == 0.0
+    assert remaining_epsilon(cap(1.0, 1e-12, AdmissionRule.BASIC), [], thresholds=False) == 1.0
+
+
+def test_with_a_threshold_only_basic_composition_leaves_something():
+    budget, first = cap(1.5), typical_charge(1.0, 1e-5 / 16, thresholds=True)
+    assert remaining_epsilon(budget, [first], thresholds=False) == 0.5
+    assert remaining_epsilon(budget, [first], thresholds=True) == 0.5
+    gaussian = typical_charge(1.0, 1e-5 / 16, thresholds=False)
+    assert remaining_epsilon(budget, [gaussian], thresholds=True) == 0.5
+    assert remaining_epsilon(budget, [gaussian], thresholds=False) > 0.9
+    assert (first.basic_alone, gaussian.basic_alone, total([first, gaussian]).basic_alone) == (
+        True,
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize("thresholds", [False, True])
+@pytest.mark.parametrize("granted", [1e-5, 1e-6, 1e-9, 1e-11, 4e-12, 2e-12])
+def test_a_default_delta_fits_whatever_epsilon_is_left_of_a_grant(granted: float, *, thresholds: bool):
+    budget, grant = cap(3.0), cap(1.0, granted)
+    spent: list[Charge] = []
+    for epsilon in (0.3, 0.001, 0.2, 0.499):
+        left = remaining_epsilon(grant, spent, thresholds=thresholds, within=budget)
+        delta = default_delta(budget, grant, spent, epsilon=epsilon, thresholds=thresholds)
+        charge = typical_charge(epsilon, delta, thresholds=thresholds)
+        fits = admit(grant, [*spent, charge]).admitted
+        assert fits is (epsilon <= left)
+        assert delta <= budget.default_job_delta()
+        if granted >= 1e-9:
+            assert fits, "delta does not run out before epsilon"
+        spent += [charge] if fits else []
