@@ -120,7 +120,7 @@ class RecordTooLong(InvalidInput):
 
 
 class DamagedUpload(InvalidInput):
-    """A compressed or columnar file is truncated or corrupted."""
+    """A file is truncated or corrupted."""
 
     code = "damaged-upload"
     title = "The file is damaged"

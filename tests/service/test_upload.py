@@ -119,11 +119,15 @@ def test_of_uploads_racing_each_other_one_is_stored(world: World) -> None:
         (b"ward,age,sick,seen\nQ,1,yes,2020-01-02\n", "text/csv", 422, "no-acceptable-rows"),
         (parquet()[:-20], "application/vnd.apache.parquet", 422, "damaged-upload"),
         (gzip.compress(CSV)[:-9], "application/gzip", 422, "damaged-upload"),
+        (CSV[:-13], "text/csv", 422, "damaged-upload"),
+        (gzip.compress(CSV[:-15]), "application/gzip", 422, "damaged-upload"),
+        (CSV.replace(b",", b";"), "text/csv", 422, "wrong-header"),
         (CSV, "application/json", 415, "unsupported-upload"),
         (CSV, "", 415, "unsupported-upload"),
     ],
     ids=[
         "no bytes", "no rows", "other columns", "not utf-8", "only unknown categories", "cut parquet", "cut gzip",
+        "cut csv", "gzip of a cut csv", "another delimiter",
         "another type", "no type",
     ],
 )  # fmt: skip

@@ -201,9 +201,10 @@ def test_a_digest_announced_at_the_start_binds(small_parts: World) -> None:
         (b"ward,age\nA,1\n", "text/csv", 422, "wrong-header"),
         (b"ward,age,sick,seen\nQ,1,yes,2020-01-02\n", "text/csv", 422, "no-acceptable-rows"),
         (gzip.compress(CSV, mtime=0)[:-9], "application/gzip", 422, "damaged-upload"),
+        (CSV[:-13], "text/csv", 422, "damaged-upload"),
         (b"PAR1\x00\x00", "application/vnd.apache.parquet", 422, "damaged-upload"),
     ],
-    ids=["header", "no row", "cut gzip", "cut parquet"],
+    ids=["header", "no row", "cut gzip", "cut csv", "cut parquet"],
 )
 def test_the_intake_says_the_same_as_of_one_body(
     small_parts: World, settings, content: bytes, kind: str, status: int, code: str

@@ -6,18 +6,20 @@ number rather than guessed, because a wrong guess shifts every later field. Ever
 that hold a quotation mark cost more than a byte scan.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.errors import BareCarriageReturn, NotUtf8, NulByte, RecordTooLong, StrayQuote
+from core.data.errors import BareCarriageReturn, DamagedUpload, NotUtf8, NulByte, RecordTooLong, StrayQuote
 
 BLOCK_BYTES: Final = 4 << 20
 _LF: Final = 10
 _CR: Final = 13
+_LONGEST_CHARACTER: Final = 4
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -32,11 +34,13 @@ class Block:
         data: Their bytes, ending with a line feed.
         first_line: Line of the file on which the block begins; the first is 1.
         quoted: Whether a quotation mark occurs.
+        open_ended: Whether the last record has no line end in the file.
     """
 
     data: bytes
     first_line: int
     quoted: bool
+    open_ended: bool = False
 
 
 def blocks_of(pieces: Iterable[bytes], *, quote: str | None, max_record_bytes: int) -> Iterator[Block]:
@@ -45,6 +49,7 @@ def blocks_of(pieces: Iterable[bytes], *, quote: str | None, max_record_bytes: i
     Raises:
         RecordTooLong: a record exceeds the limit.
         StrayQuote: a quoted field is never closed.
+        DamagedUpload: the stream ends inside a quoted field or a character.
         NotUtf8: the stream begins with the byte order mark of another encoding.
     """
     mark = -1 if quote is None else ord(quote)
@@ -76,14 +81,41 @@ def blocks_of(pieces: Iterable[bytes], *, quote: str | None, max_record_bytes: i
 def _final(pending: bytearray, line: int, mark: int, max_record_bytes: int) -> Iterator[Block]:
     if not pending:
         return
-    if pending[-1] != _LF:
+    open_ended = pending[-1] != _LF
+    if open_ended:
+        if _ends_inside_character(pending):
+            raise cut_off(line + pending.count(b"\n"), "character")
         pending += b"\n"
     end = _last_record_end(pending, mark)
     if end < len(pending):
         if len(pending) - end > max_record_bytes:
             raise _too_long(line + pending.count(b"\n", 0, end), max_record_bytes)
+        if open_ended:
+            raise cut_off(line + pending.count(b"\n", 0, end), "quoted field")
         raise _stray(line + pending.count(b"\n", 0, end), "A quoted field is never closed.")
-    yield _block(bytes(pending), line, mark)
+    yield replace(_block(bytes(pending), line, mark), open_ended=open_ended)
+
+
+def cut_off(line: int, inside: str) -> DamagedUpload:
+    """Return the error for a file that ends in the middle of its last record, which has no line end.
+
+    Args:
+        line: On which that record begins.
+        inside: What the file ends in.
+    """
+    closed = " If it is, a quotation mark is out of place." if inside == "quoted field" else ""
+    return DamagedUpload(
+        f"The file ends inside a {inside}: it looks cut off.", line=line,
+        remedy=f"Check that the file is whole, and send it again; nothing was kept.{closed} A last line that is no record, such as a "
+        "footer, has to go.",
+    )  # fmt: skip
+
+
+def _ends_inside_character(pending: bytearray) -> bool:
+    """Whether the bytes end in a character of UTF-8 of which some are missing."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="ignore")
+    decoder.decode(bytes(pending[-_LONGEST_CHARACTER:]))
+    return bool(decoder.getstate()[0])
 
 
 def _drop_mark(pending: bytearray) -> None:
@@ -122,7 +154,7 @@ def split_first(block: Block, quote: str | None) -> tuple[bytes, Block]:
     mark = ord(quote) if block.quoted and quote is not None else -1
     end = int(record_ends(np.frombuffer(block.data, dtype=np.uint8), mark)[0]) + 1
     head, rest = block.data[:end], block.data[end:]
-    others = Block(data=rest, first_line=block.first_line + head.count(b"\n"), quoted=block.quoted)
+    others = replace(block, data=rest, first_line=block.first_line + head.count(b"\n"))
     return head[:-1].removesuffix(b"\r"), others
 
 

@@ -15,7 +15,7 @@ from pyarrow import csv
 
 from core.data.errors import DamagedUpload
 from core.data.intake.clean_rows import LISTED_PER_BLOCK, CleanBlock, clean_rows
-from core.data.intake.csv_records import Block, blank_records, check_text, record_lines
+from core.data.intake.csv_records import Block, blank_records, check_text, cut_off, record_lines
 from core.data.intake.header import used_names
 from core.plan.domain.columns import LabelColumn
 from core.plan.domain.table import TableDomain
@@ -56,11 +56,15 @@ class CsvTable:
 
         Raises:
             InvalidInput: the text as a whole cannot be read (see ``core.data.intake.csv_records``).
+            DamagedUpload: the last record has neither a line end nor all fields.
         """
         dialect = self._domain.csv
         check_text(block, quote=dialect.quote, delimiter=dialect.delimiter)
         broken: list[int] = []
-        table = self._parse(block, broken)
+        short: set[int] = set()
+        table = self._parse(block, broken, short)
+        if block.open_ended and table.num_rows + len(broken) in short:
+            raise cut_off(int(record_lines(block, dialect.quote)[-1]), "record with too few fields")
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         # A blank line parses as a row of nulls; in a table of one column it may mean just that.
         blank = blank_records(block, dialect.quote) if len(self._names) > 1 else _NONE
@@ -77,9 +81,11 @@ class CsvTable:
         found = clean_rows(self._domain, columns, len(records), self._rules)
         return self._with_lines(found, block, records, [number - 1 for number in broken])
 
-    def _parse(self, block: Block, broken: list[int]) -> pa.Table:
+    def _parse(self, block: Block, broken: list[int], short: set[int]) -> pa.Table:
         def skip(row: csv.InvalidRow) -> str:
             broken.append(row.number)
+            if row.actual_columns < row.expected_columns:
+                short.add(row.number)
             return "skip"
 
         dialect = self._domain.csv

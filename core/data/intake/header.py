@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from core.data.errors import WrongHeader
 from core.plan.domain.columns import IgnoredColumn
@@ -50,22 +51,53 @@ def check_names(declared: Sequence[str], names: Sequence[str]) -> None:
     )
 
 
+_SIGNS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def require_declared_delimiter(domain: TableDomain, text: bytes) -> None:
+    """Check that the first line does not name the declared columns under another delimiter than the declared one.
+
+    Other errors of a file that is read with a wrong delimiter mislead: quotation marks are out of place then.
+
+    Raises:
+        WrongHeader: it does.
+    """
+    declared = [column.name for column in domain.columns]
+    line = text.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+    for sign, name in _SIGNS.items():
+        if sign == domain.csv.delimiter or sorted(_split(domain, line, sign)) != sorted(declared):
+            continue
+        wanted = _SIGNS.get(domain.csv.delimiter, "another sign")
+        raise WrongHeader(
+            f"The first line has {name} between its fields; the domain declares {wanted}.",
+            remedy=f"Set csv.delimiter of the domain to {sign!r}, or send the file with {wanted}.",
+            missing=declared,
+            repeated=[],
+            undeclared_positions=[],
+            delimiter=sign,
+        )
+
+
 def csv_header(domain: TableDomain, line: bytes) -> list[str]:
     """The column names of a CSV header record, checked.
 
     Raises:
         WrongHeader: see ``check_header``.
     """
+    names = _split(domain, line.decode(), domain.csv.delimiter)
+    check_header(domain, names)
+    return names
+
+
+def _split(domain: TableDomain, line: str, delimiter: str) -> list[str]:
     dialect = domain.csv
     rows = csv.reader(
-        [line.decode()],
-        delimiter=dialect.delimiter,
+        [line],
+        delimiter=delimiter,
         quotechar=dialect.quote,
         quoting=csv.QUOTE_MINIMAL if dialect.quote is not None else csv.QUOTE_NONE,
     )
-    names = [name.strip() if dialect.strip_spaces else name for name in next(rows, [])]
-    check_header(domain, names)
-    return names
+    return [name.strip() if dialect.strip_spaces else name for name in next(rows, [])]
 
 
 def used_names(domain: TableDomain) -> list[str]:

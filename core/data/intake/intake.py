@@ -25,7 +25,7 @@ from core.data.errors import EmptyUpload, NoAcceptableRows
 from core.data.intake.clean_rows import CleanBlock
 from core.data.intake.csv_records import Block, blocks_of, check_text, split_first
 from core.data.intake.csv_table import CsvTable
-from core.data.intake.header import csv_header
+from core.data.intake.header import csv_header, require_declared_delimiter
 from core.data.intake.image_archive import ImageArchive
 from core.data.intake.image_arrays import idx_blocks, is_idx, npz_blocks
 from core.data.intake.intake_report import IntakeReport, Problem, ReportBuilder
@@ -187,6 +187,8 @@ def _csv_work(
         raise EmptyUpload("The file has no lines.")
     names = [column.name for column in domain.columns]
     if dialect.header:
+        if len(names) > 1:
+            require_declared_delimiter(domain, first.data)
         check_text(first, quote=dialect.quote, delimiter=dialect.delimiter)
         header, first = split_first(first, dialect.quote)
         names = csv_header(domain, header)

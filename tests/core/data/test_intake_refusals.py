@@ -26,6 +26,11 @@ WRONG_FILES: dict[str, tuple[bytes, str]] = {
     "quote in field": (f'age,work,note\n1,P,5"{CANARY}\n2,P,6"\n'.encode(), "stray-quote"),
     "text after quote": (b'age,work,note\n1,P,"a"b\n', "stray-quote"),
     "open quote": (f'age,work,note\n1,P,"{CANARY}\n'.encode(), "stray-quote"),
+    "cut in a record": (f"age,work,note\n1,P,x\n2,{CANARY}".encode(), "damaged-upload"),
+    "cut in the only record": (b"age,work,note\n1,P", "damaged-upload"),
+    "cut in a quoted field": (f'age,work,note\n1,P,"{CANARY}'.encode(), "damaged-upload"),
+    "cut in a character": ("age,work,note\n1,P,caf\u00e9".encode()[:-1], "damaged-upload"),
+    "cut in a long character": ("age,work,note\n1,P,\U0001f600".encode()[:-1], "damaged-upload"),
     "old mac line ends": (b"age,work,note\n1,P,x\r2,P,x\n", "bare-carriage-return"),
     "gzip as csv": (gzip.compress(b"age,work,note\n1,P,x\n"), "content-disagrees"),
     "zip": (b"PK\x03\x04 and so on", "content-disagrees"),
@@ -48,6 +53,22 @@ def test_errors_say_the_line(desk: Desk):
 def test_a_wrong_header_names_declared_columns_and_positions_only(desk: Desk):
     error = desk.refuse(f"age,{CANARY},note\n".encode(), people())
     assert error.facts == {"missing": ["work"], "repeated": [], "undeclared_positions": [2]}
+
+
+@pytest.mark.parametrize(("sign", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_another_delimiter_than_the_declared_one_is_named(desk: Desk, sign: str, name: str):
+    rows = ["note,work,age", f'"{CANARY}, and ""more""",P,1', '"x",P,2']
+    lines = [rows[0].replace(",", sign), *(line.replace(",P,", f"{sign}P{sign}") for line in rows[1:])]
+    for end in ("\n", "\r\n"):
+        error = desk.refuse(b"\xef\xbb\xbf" + end.join([*lines, ""]).encode(), people())
+        assert error.code == "wrong-header"
+        assert error.detail == f"The first line has {name} between its fields; the domain declares commas."
+        assert error.facts["delimiter"] == sign
+        assert repr(sign) in error.remedy
+    declared = people(delimiter=sign)
+    assert desk.refuse(b"age,work,note\n1,P,x\n", declared).facts["delimiter"] == ","
+    other = desk.refuse(f"age{sign}work\n1{sign}P\n".encode(), people())
+    assert "delimiter" not in other.facts, "the names are not the declared ones either way"
 
 
 def test_a_report_comes_with_the_error_when_nothing_is_acceptable(desk: Desk):
@@ -87,6 +108,27 @@ def test_an_upload_that_breaks_off_leaves_nothing(desk: Desk):
 def test_unknown_content_types(desk: Desk):
     assert desk.refuse(b"x", people(), "application/json").code == "unsupported-upload"
     desk.take(b"age,work,note\n1,P,x\n", people(), "Text/CSV; charset=utf-8")
+
+
+# A cut without compression
+
+
+@pytest.mark.parametrize("records", [1, 40_000, 400_000])
+def test_a_file_that_was_cut_says_where_and_keeps_nothing(desk: Desk, records: int):
+    whole = b"age,work,note\r\n" + b'1,P,"a\nb"\r\n' * records
+    error = desk.refuse(whole + b"2,P", people())
+    assert (error.code, error.facts) == ("damaged-upload", {"line": 2 + 2 * records})
+    assert "it looks cut off" in error.detail
+    assert "send it again" in error.remedy
+
+
+@pytest.mark.parametrize(
+    "end", ["1,P,x", "1,P,", '1,P,"x"', "1,P,x\r", "1,P,caf\u00e9", "1,P,\U0001f600", "1,P\n", "1,P,x,y"]
+)
+def test_a_last_record_without_a_line_end_is_ordinary(desk: Desk, end: str):
+    report = desk.take(b"age,work,note\n1,P,x\n" + end.encode(), people())
+    refused = end in {"1,P\n", "1,P,x,y"}
+    assert (report.rows_accepted, report.rows_refused) == (1 if refused else 2, int(refused))
 
 
 # gzip
