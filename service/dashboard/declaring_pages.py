@@ -7,19 +7,21 @@ this service shows nothing derived from rows before a mechanism has paid for it 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Response
 from fastapi.exceptions import RequestValidationError
 
+from core.errors import InvalidInput
 from core.plan.domain.confirmation import MARK
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.spreadsheet import formula_places
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.rendering import page, sent_on
-from service.dashboard.visit import CurrentVisit
+from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import create_dataset, read_dataset, upload_rows
 from service.datasets.schemas import DatasetOrder
 from service.edge.json_body import read_json
@@ -47,6 +49,7 @@ _KIND_OF: Final = {
 _NOTE: Final = "_note"
 SIZE: Final = "declared_size"
 """A field of the form and of a drafted file, but not of a domain."""
+ENTERED: Final = ("name", SIZE, "domain")
 
 router = APIRouter(include_in_schema=False)
 
@@ -74,13 +77,30 @@ class Marked:
 def declare_page(visit: CurrentVisit) -> Response:
     """Show the form for name, size and domain."""
     visit.require(create_dataset)
-    return page(visit, "declare.html")
+    return page(visit, "declare.html", given=dict.fromkeys(ENTERED, ""), problem=None)
+
+
+@router.post("/datasets/new")
+def declare_again(visit: CurrentVisit) -> Response:
+    """Show the form with what was entered: the way back from the review."""
+    visit.require(create_dataset)
+    return _entered(visit, None)
 
 
 @router.post("/datasets/review")
 def review(visit: CurrentVisit) -> Response:
-    """Show the declared columns and ask to confirm every value that came from the data."""
+    """Show the declared columns and ask to confirm every value that came from the data.
+
+    What is invalid is said on the form, which keeps what was entered.
+    """
     visit.require(create_dataset)
+    try:
+        return _review(visit, None)
+    except InvalidInput as refusal:
+        return _entered(visit, refusal)
+
+
+def _review(visit: Visit, refusal: InvalidInput | None) -> Response:
     drafted = _document(visit.form)
     declared = domain_from_json(_confirmed(drafted))
     domain = declared.to_json()
@@ -88,11 +108,14 @@ def review(visit: CurrentVisit) -> Response:
     return page(
         visit,
         "review.html",
+        status=HTTPStatus.OK if refusal is None else refusal.status,
+        problem=refusal,
         wanted=wanted,
         domain=domain,
         drafted=json.dumps(drafted, ensure_ascii=False),
         marked=_by_kind(_marked(drafted)),
         all_of=ALL,
+        ticked=set(visit.form.all("confirmed")),
         formulas=formula_places(declared),
     )
 
@@ -103,10 +126,11 @@ def declare(visit: CurrentVisit) -> Response:
     drafted = _document(visit.form)
     ticked = set(visit.form.all("confirmed"))
     if any(not {found.place, ALL + found.kind} & ticked for found in _marked(drafted)):
-        raise FormInvalid(
+        unconfirmed = FormInvalid(
             "Some values taken from the data were not confirmed.",
-            remedy="Go back, review each highlighted value, and tick its box or edit the document.",
+            remedy="Review each highlighted value, and tick its box or go back to the declaration and edit the document.",
         )
+        return _review(visit, unconfirmed)
     made = visit.ask(create_dataset, order=_order(visit.form, _confirmed(drafted)))
     return sent_on(f"/datasets/{made.id}/upload?done=declared")
 
@@ -123,6 +147,17 @@ def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         declared=json.dumps(domain_text.previewed(dataset.domain)),
         is_of_images="columns" not in dataset.domain,
         hours=f"{visit.context.settings.upload_hours:g}",
+    )
+
+
+def _entered(visit: Visit, refusal: InvalidInput | None) -> Response:
+    """The form for name, size and domain with what was entered, and what is wrong with it."""
+    return page(
+        visit,
+        "declare.html",
+        status=HTTPStatus.OK if refusal is None else refusal.status,
+        problem=refusal,
+        given={name: "".join(visit.form.all(name)[:1]) for name in ENTERED},
     )
 
 

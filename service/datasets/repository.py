@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
 from core.data import waiting
@@ -109,9 +109,13 @@ def rules_of(session: Session, rows: Sequence[Dataset]) -> dict[UUID, str]:
 
 def with_thresholds(session: Session, dataset_ids: Collection[UUID]) -> set[UUID]:
     """Those of several datasets whose generators learn categories, so that only basic composition covers them; without tombstones."""
-    learns = Dataset.domain["columns"].contains([{"categories": LEARN}])
-    query = select(Dataset.id).where(Dataset.id.in_(dataset_ids), Dataset.deleted_at.is_(None), learns)
-    return set(session.scalars(query))
+    return set(session.scalars(select(Dataset.id).where(Dataset.id.in_(dataset_ids), has_thresholds())))
+
+
+def has_thresholds() -> ColumnElement[bool]:
+    """The condition for datasets, not deleted, whose generators learn categories."""
+    learns: ColumnElement[bool] = Dataset.domain["columns"].contains([{"categories": LEARN}])
+    return and_(Dataset.deleted_at.is_(None), learns)
 
 
 def names_of(session: Session, dataset_ids: Collection[UUID], principal: Principal) -> dict[UUID, str]:

@@ -16,7 +16,7 @@ from core.ledger.ledger_queries import GrantBalance
 from core.platform.access.roles import Principal
 from service.audit import record
 from service.datasets.errors import DatasetNotFound
-from service.datasets.repository import visible, with_thresholds
+from service.datasets.repository import visible
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.grants import repository
 from service.grants.repository import GrantFilter
@@ -99,8 +99,7 @@ def _read(
 ) -> list[tuple[GrantView, GrantBalance, list[UUID], bool]]:
     """The database facts of grants. The remaining epsilon is searched for afterwards, without a connection."""
     balances = ledger_queries.grant_balances(session, rows)
-    datasets = repository.datasets_of(session, rows, principal)
-    learning = with_thresholds(session, [one for several in datasets.values() for one in several])
+    datasets, learning = repository.datasets_of(session, rows, principal)
     return [
         (
             GrantView.of(row, at=at),

@@ -1,6 +1,6 @@
 """All SQL that reads grants, and their visibility. Only core.ledger creates and closes grants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -14,7 +14,7 @@ from core.ledger import ledger_queries
 from core.ledger.entries import GrantState
 from core.ledger.errors import GrantNotFound
 from core.platform.access.roles import Principal
-from service.datasets.repository import governed_by, overseen_by, visible_to
+from service.datasets.repository import governed_by, has_thresholds, overseen_by, visible_to
 from service.paging import page_of
 
 
@@ -87,18 +87,28 @@ def page(
     return page_of(session, query, Grant, limit=limit, before=before)
 
 
-def datasets_of(session: Session, grants: Sequence[Grant], principal: Principal) -> Mapping[UUID, list[UUID]]:
-    """Visible datasets of the grants' populations, by population, oldest first."""
+def datasets_of(
+    session: Session, grants: Sequence[Grant], principal: Principal, *, further: Collection[UUID] = ()
+) -> tuple[Mapping[UUID, list[UUID]], set[UUID]]:
+    """Visible datasets of the grants' populations, by population, oldest first; and the ids of those that learn categories.
+
+    Args:
+        further: Ids of further datasets, of which only the latter is told.
+    """
     wanted = {grant.population_id for grant in grants}
     query = (
-        select(Dataset.population_id, Dataset.id)
-        .where(Dataset.population_id.in_(wanted), visible_to(principal))
+        select(Dataset.population_id, Dataset.id, has_thresholds())
+        .where(or_(Dataset.population_id.in_(wanted), Dataset.id.in_(further)), visible_to(principal))
         .order_by(Dataset.created_at, Dataset.id)
     )
     found: dict[UUID, list[UUID]] = {population_id: [] for population_id in wanted}
-    for population_id, dataset_id in session.execute(query):
-        found[population_id].append(dataset_id)
-    return found
+    learning = set()
+    for population_id, dataset_id, learns in session.execute(query):
+        if population_id in wanted:
+            found[population_id].append(dataset_id)
+        if learns:
+            learning.add(dataset_id)
+    return found, learning
 
 
 def granted_datasets(session: Session, principal: Principal, *, limit: int) -> Sequence[tuple[UUID, str]]:

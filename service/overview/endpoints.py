@@ -17,7 +17,6 @@ from service.auditing.endpoints import list_audit_events
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
 from service.datasets.endpoints import list_datasets
-from service.datasets.repository import with_thresholds
 from service.dependencies import CurrentPrincipal, InjectedContext, require_access
 from service.grants.endpoints import list_all_grants
 from service.grants.repository import datasets_of
@@ -98,9 +97,8 @@ def read_overview(
             | {population_id for _, population_id, _ in requests or ()},
         )
         drawn = ledger_queries.grant_balances(session, grants)
-        granted_on = datasets_of(session, grants, principal)
         named = {row.id for row in datasets or ()} | {row.dataset_id for row, _, _ in requests or ()}
-        learning = with_thresholds(session, named.union(*granted_on.values()))
+        granted_on, learning = datasets_of(session, grants, principal, further=named)
         # The rows outlive the transaction: the remaining epsilon is searched for below, without a connection.
         session.expunge_all()
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from tests.core.data.pictures import images, noise, npz
 from tests.dashboard.visitor import Visitor
-from tests.service.world import CSV, World
+from tests.service.world import CSV, DOMAIN, World
 from understudy.drafts.images import draft_images
 from understudy.drafts.tables import draft_domain
 
@@ -114,3 +115,57 @@ def test_a_dataset_that_has_its_rows_has_all_steps_behind_it(
 ) -> None:
     ready = world.ready(name="Admissions")
     assert steps(sign_in("owner").page(f"/datasets/{ready}/upload")) == ["done"] * 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"declared_size": "12.5"}, "The field “declared size” is not a whole number."),
+        ({"name": ""}, "check “name”"),
+        ({"domain": "{not json"}, "The domain is not a JSON document."),
+        ({"domain": '{"schema": "understudy.domain/1", "columns": []}'}, "domain-invalid"),
+    ],
+)
+def test_an_invalid_declaration_keeps_what_was_entered(
+    sign_in: Callable[..., Visitor], wrong: dict[str, str], said: str
+) -> None:
+    entered = {"name": "<wards> & more", "declared_size": "2 500", "domain": json.dumps(DOMAIN)} | wrong
+    answer = sign_in("owner").send("/datasets/review", **entered)
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert f'name="name" type="text" value="{escape(entered["name"])}"' in answer.text
+    assert f'name="declared_size" type="text" value="{entered["declared_size"]}"' in answer.text
+    assert f'aria-describedby="domain-help">\n{escape(entered["domain"])}</textarea>' in answer.text
+    assert "Back button" not in answer.text
+
+
+def test_the_review_leads_back_to_the_form_with_what_was_entered(sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    entered = {"name": "wards", "declared_size": "2500", "domain": json.dumps(DOMAIN)}
+    assert 'formaction="/datasets/new" formnovalidate' in owner.send("/datasets/review", **entered).text
+    back = owner.send("/datasets/new", **entered)
+    assert back.status_code == 200
+    assert escape(entered["domain"]) in back.text
+    assert 'value="2500"' in back.text
+    assert sign_in("analyst").send("/datasets/new", **entered).status_code == 403
+
+
+def test_a_refused_form_does_not_promise_that_it_is_kept(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    dataset_id = world.declare()
+    refused = sign_in("admin").send(f"/datasets/{dataset_id}/budget", epsilon="much", delta="1e-6")
+    assert refused.status_code == 422
+    assert "with what you entered" not in refused.text
+    assert "pages are kept nowhere" in refused.text
+
+
+def test_a_declaration_that_is_not_confirmed_keeps_its_ticks(sign_in: Callable[..., Visitor]) -> None:
+    ward, age, *others = DOMAIN["columns"]  # type: ignore[misc]
+    marked = [{**ward, "_from_data": ["categories"]}, {**age, "_from_data": ["upper"]}, *others]
+    facts = {"name": "wards", "declared_size": "1000", "domain": json.dumps({**DOMAIN, "columns": marked})}
+    again = sign_in("owner").send("/datasets", **facts, confirmed="1")
+    assert again.status_code == 422
+    assert "Some values taken from the data were not confirmed." in again.text
+    boxes = re.findall(r'name="confirmed" value="(\w+)"[^>]*?( checked)?>', again.text)
+    assert dict(boxes) == {"0": "", "1": " checked"}

@@ -26,6 +26,7 @@ from understudy.connection import default_data_folder
 from understudy.documents import Json
 from understudy.errors import Conflict, InputUnusable, VerificationFailed, refusal
 from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
+from understudy.local.paths import AnyPath, path_of
 from understudy.near_names import suggestion
 
 OWNER = "the owner of the file"
@@ -76,7 +77,19 @@ def default_ledgers() -> Path:
     return default_data_folder() / "ledgers"
 
 
-def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None = None) -> Account:
+def folder_of(ledgers: AnyPath | None) -> Path:
+    """Return the folder of ledgers that a caller means.
+
+    Args:
+        ledgers: the folder, or None for the default one.
+
+    Raises:
+        InputUnusable: it is no path.
+    """
+    return default_ledgers() if ledgers is None else path_of(ledgers, "ledgers")
+
+
+def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: AnyPath | None = None) -> Account:
     """Set the cap on everything ever released about a dataset; once, before the first training.
 
     Under the rule of the filters a cap of its epsilon and twice its delta is enough for one training.
@@ -85,14 +98,14 @@ def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None 
         dataset: what the dataset is called; the same people must always be called the same.
         epsilon: of the cap.
         delta: of the cap.
-        ledgers: folder of the ledgers; else one that all programs of this user share.
+        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
 
     Raises:
         Conflict: there is a cap already.
         InvalidInput: it is out of range.
         VerificationFailed: the ledger is not what was written.
     """
-    path = ledger_path(ledgers or default_ledgers(), dataset)
+    path = ledger_path(folder_of(ledgers), dataset)
     with answered(), opened_ledger(path, dataset) as ledger:
         cap = Cap(epsilon=epsilon, delta=delta, rule=ledger.state.rule)
         if ledger.state.cap is not None:
@@ -161,17 +174,17 @@ def _finite(given: object, name: str) -> float:
     return float(given)
 
 
-def read_account(dataset: str, *, ledgers: Path | None = None) -> Account:
+def read_account(dataset: str, *, ledgers: AnyPath | None = None) -> Account:
     """Verify a dataset's ledger from its first line and return its state.
 
     Args:
         dataset: what the dataset is called.
-        ledgers: folder of the ledgers.
+        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
 
     Raises:
         VerificationFailed: it is not what was written.
     """
-    path = ledger_path(ledgers or default_ledgers(), dataset)
+    path = ledger_path(folder_of(ledgers), dataset)
     with answered(), opened_ledger(path, dataset) as ledger:
         return _account(ledger)
 

@@ -11,21 +11,22 @@ from typing import Any
 from core.artifacts.asking.answer import OpenedCounts
 from core.errors import UnderstudyError as EngineError
 from understudy.errors import InputUnusable, refusal
+from understudy.local.paths import AnyPath
 
 
-def answered_from(bundle: Path | str | bytes, question: str) -> dict[str, Any]:
+def answered_from(bundle: AnyPath | bytes, question: str) -> dict[str, Any]:
     """Answer a question from a bundle's counts; see `understudy.offline.ask`."""
     with opened_counts(bundle) as counts:
         return counts.answer(question).to_json()
 
 
-def checked_rules(bundle: Path | str | bytes) -> dict[str, Any]:
+def checked_rules(bundle: AnyPath | bytes) -> dict[str, Any]:
     """Compare a bundle's rules with its counts; see `understudy.offline.check_rules`."""
     with opened_counts(bundle) as counts:
         return counts.rules_check.to_json()
 
 
-def _opened(bundle: Path | str | bytes) -> OpenedCounts:
+def _opened(bundle: AnyPath | bytes) -> OpenedCounts:
     if isinstance(bundle, bytes):
         return OpenedCounts.open(bundle)
     if not Path(bundle).is_file():
@@ -36,7 +37,7 @@ def _opened(bundle: Path | str | bytes) -> OpenedCounts:
 
 
 @contextmanager
-def opened_counts(bundle: Path | str | bytes) -> Iterator[OpenedCounts]:
+def opened_counts(bundle: AnyPath | bytes) -> Iterator[OpenedCounts]:
     """Open the counts of a bundle, and raise the engine's refusals as the errors of the client."""
     try:
         yield _opened(bundle)

@@ -41,11 +41,12 @@ from models.classifier.registered import require_registered
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.software import software_of
 from understudy.documents import Json
-from understudy.local.accounts import answered, default_ledgers, pay, settle
+from understudy.local.accounts import answered, folder_of, pay, settle
 from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitting import LocalHost, Watch, cleaned, declaration_of, guarantee_of, require_share
 from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
+from understudy.local.paths import AnyPath
 from understudy.local.predicting import feature_codes
 from understudy.verifying.local_form import localised
 
@@ -54,7 +55,7 @@ _CHUNK = 256
 
 def fit_classifier(
     frame: object,
-    domain: Json | Path | str,
+    domain: Json | AnyPath,
     guarantee: PrivacyGuarantee | tuple[float, float],
     *,
     dataset: str,
@@ -63,7 +64,7 @@ def fit_classifier(
     declared_size: int | None = None,
     options: Json | None = None,
     max_refused: float = MAX_REFUSED,
-    ledgers: Path | None = None,
+    ledgers: AnyPath | None = None,
     watch: Watch | None = None,
 ) -> "FittedClassifier":
     """Train a classifier of a table's target or of image labels, and charge the dataset's ledger for it.
@@ -78,7 +79,7 @@ def fit_classifier(
         declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
         options: what to choose instead of the public rules, such as `{"network": "mlp", "accuracy_share": 0.05}`.
         max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1.
-        ledgers: folder of the ledgers; else one that all programs of this user share.
+        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
         watch: called with stage, step and number of steps.
 
     Raises:
@@ -91,7 +92,7 @@ def fit_classifier(
     require_plain_torch()
     require_share(max_refused)
     document, size = declaration_of(domain, declared_size)
-    path = ledger_path(ledgers or default_ledgers(), dataset)
+    path = ledger_path(folder_of(ledgers), dataset)
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
         known = domain_from_json(document)
@@ -203,7 +204,7 @@ class FittedClassifier:
         names = self.classes
         return [names[code] for code in self.probabilities(frame).argmax(axis=1)]
 
-    def save(self, target: Path | str) -> Path:
+    def save(self, target: AnyPath) -> Path:
         """Write the bundle to a file, for `predict.py` in it and for `understudy verify`.
 
         Args:

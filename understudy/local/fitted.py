@@ -19,6 +19,7 @@ from understudy.errors import Conflict, InputUnusable, library_missing
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
 from understudy.local.conditions import drawn_where, read_conditions
+from understudy.local.paths import AnyPath
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
 from understudy.tables import Form, drawn, in_form, require_form
@@ -162,7 +163,7 @@ class Fitted:
     def report(
         self,
         frame: object,
-        target_file: Path | str,
+        target_file: AnyPath,
         *,
         target: str | None = None,
         labels: object | None = None,
@@ -229,7 +230,7 @@ class Fitted:
             raise library_missing("plotting", error.name) from None
         return plots_of(self.bundle, real)
 
-    def save(self, target: Path | str) -> Path:
+    def save(self, target: AnyPath) -> Path:
         """Write the bundle to a file, for `understudy sample --bundle` and `understudy verify`.
 
         Args:

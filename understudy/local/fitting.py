@@ -53,7 +53,7 @@ from understudy.errors import DegenerateGenerator, InputUnusable
 from understudy.local.accounts import (
     Payment,
     answered,
-    default_ledgers,
+    folder_of,
     pair_of_numbers,
     pay,
     set_first_cap,
@@ -64,6 +64,7 @@ from understudy.local.fitted import Fitted
 from understudy.local.frames import clean_frame
 from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
+from understudy.local.paths import AnyPath
 from understudy.local.pictures import clean_images
 from understudy.table_files import DECLARED_SIZE, MARK, marked, place_in, read_domain
 from understudy.verifying.local_form import localised
@@ -73,7 +74,7 @@ Watch = Callable[[str, int, int], None]
 
 def fit(
     frame: object,
-    domain: Json | Path | str,
+    domain: Json | AnyPath,
     guarantee: PrivacyGuarantee | tuple[float, float],
     *,
     dataset: str,
@@ -84,7 +85,7 @@ def fit(
     options: Json | None = None,
     max_refused: float = MAX_REFUSED,
     cap: tuple[float, float] | None = None,
-    ledgers: Path | None = None,
+    ledgers: AnyPath | None = None,
     watch: Watch | None = None,
 ) -> Fitted:
     """Train a generator on private rows or images and charge the dataset's ledger for it.
@@ -106,7 +107,7 @@ def fit(
             and nothing trained; below it `RowsRefused` warns, and the result holds the counts.
         cap: epsilon and delta of the cap to set where none is set yet; else `understudy.local.set_cap` sets it. It is set
             immediately before the payment, if it admits the training.
-        ledgers: folder of the ledgers; else one that all programs of this user share.
+        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
         watch: called with stage, step and number of steps.
 
     Warns:
@@ -124,7 +125,7 @@ def fit(
     require_plain_torch()
     require_share(max_refused)
     document, size = declaration_of(domain, declared_size)
-    path = ledger_path(ledgers or default_ledgers(), dataset)
+    path = ledger_path(folder_of(ledgers), dataset)
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
         declared = read_declared(document)
@@ -225,7 +226,7 @@ def cleaned(frame: object, labels: object, units: object, domain: Domain) -> Ite
     return [clean_frame(frame, domain)]
 
 
-def declaration_of(domain: Json | Path | str, declared_size: int | None) -> tuple[Mapping[str, Any], int]:
+def declaration_of(domain: Json | AnyPath, declared_size: int | None) -> tuple[Mapping[str, Any], int]:
     """Read a domain document and the declared size.
 
     Raises:

@@ -3,8 +3,6 @@
 Every row of a frame has an answer, in its order, so a value that the domain refuses does not leave its row out.
 """
 
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +13,7 @@ from core.plan.domain.table import TableDomain
 from understudy.local.accounts import answered
 from understudy.local.asking import opened_counts
 from understudy.local.frames import clean_features
+from understudy.local.paths import AnyPath
 
 
 class Predictor:
@@ -77,7 +76,7 @@ def _sources(domain: TableDomain, place: int) -> tuple[str, ...]:
     return (modelled[place].name, *starts)
 
 
-def predictor_from(bundle: Path | str | bytes) -> Predictor:
+def predictor_from(bundle: AnyPath | bytes) -> Predictor:
     """Read the predictor of a bundle; see `understudy.offline.predictor`."""
     with opened_counts(bundle) as counts:
         return Predictor(counts.domain, counts.predictor)

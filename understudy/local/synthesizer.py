@@ -11,6 +11,7 @@ It adds nothing to `understudy.local.fit`, which plans, pays, trains and certifi
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, overload
 
@@ -30,6 +31,7 @@ from understudy.local.fitted import Fitted, Where, html_table
 from understudy.local.fitting import Watch, declaration_of, fit, read_declared
 from understudy.local.frame_dtypes import FrameDtypes, where_of_clocks
 from understudy.local.frames import dense
+from understudy.local.paths import AnyPath
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck
@@ -60,7 +62,7 @@ class Synthesizer:
         synthesizer: "idpgan"; or "aim" or "mst", which need the extra `graphical`.
         options: what to choose instead of the public rules.
         max_refused: the largest share of rows that the domain may refuse.
-        ledgers: folder of the ledgers; else one that all programs of this user share.
+        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
         progress: whether a terminal or a notebook shows a bar.
 
     Attributes:
@@ -77,12 +79,12 @@ class Synthesizer:
         delta: float = 1e-6,
         dataset: str | None = None,
         cap: tuple[float, float] | None = None,
-        domain: Json | Path | str = DRAFT,
+        domain: Json | AnyPath = DRAFT,
         declared_size: int | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
         max_refused: float = MAX_REFUSED,
-        ledgers: Path | None = None,
+        ledgers: AnyPath | None = None,
         progress: bool = True,
     ) -> None:
         self.epsilon = epsilon
@@ -270,7 +272,7 @@ class Synthesizer:
     def report(
         self,
         frame: object,
-        target_file: Path | str,
+        target_file: AnyPath,
         *,
         target: str | None = None,
         labels: object = None,
@@ -287,7 +289,7 @@ class Synthesizer:
         """
         return self._trained().report(frame, target_file, target=target, labels=labels, units=units)
 
-    def save(self, target: Path | str) -> Path:
+    def save(self, target: AnyPath) -> Path:
         """Write the bundle: generator, counts and certificate, which may be passed on."""
         return self._trained().save(target)
 
@@ -312,7 +314,7 @@ class Synthesizer:
 
     def _facts_of_next(self) -> list[tuple[str, ...]]:
         """What the parameters say, of a synthesizer that is not fitted."""
-        domain = getattr(self, "domain_", None if isinstance(self.domain, str | Path) else self.domain)
+        domain = getattr(self, "domain_", None if isinstance(self.domain, str | PathLike) else self.domain)
         size = self.declared_size or (domain or {}).get(DECLARED_SIZE)
         return [
             ("dataset", str(self.dataset)),
@@ -323,7 +325,7 @@ class Synthesizer:
     def _facts_of(self, fitted: Fitted) -> list[tuple[str, ...]]:
         """What the certificate and the ledger say of a fitted generator, and which parameters were changed since."""
         given, promised = self._fitted_with, fitted.certificate["privacy_parameters"]
-        domain = fitted.domain if isinstance(given["domain"], str | Path) else given["domain"]
+        domain = fitted.domain if isinstance(given["domain"], str | PathLike) else given["domain"]
         facts: list[tuple[str, ...]] = [
             ("dataset", str(given["dataset"])),
             ("guarantee", f"epsilon {_shown(promised['epsilon'])}, delta {_shown(promised['delta'])}"),
@@ -357,7 +359,7 @@ class Synthesizer:
             raise InputUnusable(message)
         return fitted
 
-    def _domain(self, frame: object) -> Json | Path | str:
+    def _domain(self, frame: object) -> Json | AnyPath:
         if self.domain != DRAFT:
             return self.domain
         if not hasattr(self, "domain_"):

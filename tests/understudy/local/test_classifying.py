@@ -75,7 +75,7 @@ def fitted_images(ledgers: Path, **options: Any) -> FittedClassifier:
         labels=[IMAGES.labels[code] for code in private.labels],
         declared_size=300,
         options={"steps": 6} | options,
-        ledgers=ledgers,
+        ledgers=str(ledgers),
     )
 
 

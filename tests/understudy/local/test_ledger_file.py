@@ -263,3 +263,26 @@ def test_the_file_holds_public_facts_alone(ledgers: Path, plan: Plan) -> None:
 def test_a_name_that_is_nearly_another_ones_is_asked_about(ledgers: Path, plan: Plan) -> None:
     with pytest.raises(Conflict, match="No cap is set for 'ward'; did you mean 'wards'"):
         pay(ledger_path(ledgers, "ward"), "ward", plan, job_id=uuid4(), clock=CLOCK)
+
+
+class Somewhere:
+    """A path of another library."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return str(self._path)
+
+
+@pytest.mark.parametrize("kind", [str, Path, Somewhere])
+def test_a_folder_is_text_or_a_path(tmp_path: Path, kind: type) -> None:
+    folder = kind(tmp_path)
+    assert set_cap("wards", epsilon=1.0, delta=1e-6, ledgers=folder).path == tmp_path / "wards.jsonl"
+    assert read_account("wards", ledgers=folder).cap == {"epsilon": 1.0, "delta": 1e-6}
+
+
+@pytest.mark.parametrize("wrong", [5, b"there", ["a"]])
+def test_a_folder_that_is_no_path_is_told(wrong: object) -> None:
+    with pytest.raises(InputUnusable, match="ledgers must be a path: text or os.PathLike"):
+        read_account("wards", ledgers=wrong)  # type: ignore[arg-type]
