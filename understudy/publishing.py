@@ -16,7 +16,6 @@ from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
 from understudy.grant_requests import introduce, obtain_grant, require_admissible, settle_pending
 from understudy.intake import upload
-from understudy.near_names import suggestion
 from understudy.publication import (
     Order,
     Published,
@@ -30,6 +29,7 @@ from understudy.quote_labels import quote_lines
 from understudy.results.budgets import Statement
 from understudy.results.datasets import Dataset
 from understudy.results.jobs import Quote
+from understudy.same_people import second_budgets
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploads import UploadNote
 
@@ -208,15 +208,10 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
         declared_size=order.table.declared_size,
         parent_dataset_id=None if same is None else same.id,
     )
-    near = (
-        ""
-        if same is not None
-        else suggestion(order.name, [other.name for other in owner.list_datasets() if other.id != dataset.id])
-    )
-    if near:
-        screen.say(
-            f"This is the first dataset named {order.name!r}{near} Under a new name the same people get a second budget."
-        )
+    if same is None:
+        others = [other for other in owner.list_datasets() if other.id != dataset.id]
+        for line in second_budgets(dataset, others):
+            screen.say(line)
     screen.say(f"Dataset {dataset.id}: {declared(order.table.domain)} declared.")
     for warning in dataset.document.get("warnings", ()):
         screen.say(f"{warning['pointer']} of the domain: {warning['detail']}")

@@ -213,3 +213,15 @@ def test_a_new_name_that_is_nearly_an_old_one_is_pointed_out(world: World, order
     assert said[-1].startswith(
         "This is the first dataset named 'wards2'; did you mean 'wards'? Under a new name"
     )
+
+
+def test_a_new_name_with_the_declaration_of_an_old_one_is_pointed_out(world: World, order: Order) -> None:
+    one = world.caller(Role.OWNER, Role.ANALYST, Role.ADMIN)
+    connection, screen = wired(world, owner=one, analyst=one, admin=one), Silent()
+    larger = replace(order.table, declared_size=order.table.declared_size + 1)
+    for named in ({"name": "pupils"}, {"name": "schools", "table": larger}, {"name": "year-2026"}):
+        with pytest.raises(ApprovalPending):
+            publish(connection, replace(order, **named), screen)  # type: ignore[arg-type]
+    (said,) = [line for line in screen.lines if "same domain and declared size" in line]
+    assert said.startswith("Dataset 'pupils' has the same domain and declared size.")
+    assert "stop now and publish as --name pupils: each name has a budget of its own" in said

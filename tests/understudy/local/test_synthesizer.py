@@ -54,7 +54,13 @@ def table(rows: int = ROWS) -> pa.Table:
 
 def made(ledgers: Path, **more: Any) -> Synthesizer:
     return Synthesizer(
-        epsilon=1.0, dataset="wards", cap=(2.0, 4e-6), options=SMALL, ledgers=str(ledgers), progress=False, **more
+        epsilon=1.0,
+        dataset="wards",
+        cap=(2.0, 4e-6),
+        options=SMALL,
+        ledgers=str(ledgers),
+        progress=False,
+        **more,
     )
 
 
