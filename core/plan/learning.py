@@ -7,8 +7,9 @@ planned with the remainder.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 from scipy.special import ndtri
@@ -17,6 +18,7 @@ from core.dp.calibration import gaussian_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, Threshold
 from core.plan.domain.columns import Learnt, NumericColumn
+from core.plan.domain.document import LEARN
 from core.plan.domain.table import TableDomain
 from core.values import CountOrNone, Positive
 
@@ -156,6 +158,11 @@ def learning_of(domain: object) -> LearningQuestion:
             for place, what in domain.learnt
         )
     )
+
+
+def learns_categories(document: Mapping[str, Any]) -> bool:
+    """Return whether a domain's document leaves categories to be learnt, as `LearningQuestion.has_thresholds` says of the domain."""
+    return any(column.get("categories") == LEARN for column in document.get("columns", ()))
 
 
 def learns_records(domain: object) -> bool:

@@ -6,10 +6,12 @@ from uuid import UUID
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
+from core.db.tables.dataset import Dataset
 from core.dp.errors import InvalidGuarantee
 from core.dp.remaining import typical_charge
 from core.ledger import governance, ledger_queries
 from core.ledger.errors import BudgetNotSet, CapBelowSpent, GrantNotFound, LedgerBroken, ReasonRequired
+from core.plan.learning import learns_categories
 from service.audit import record
 from service.budgets.outlook import look
 from service.budgets.schemas import BudgetOrder, BudgetView, Reason, WhatIf, WhatIfView
@@ -50,7 +52,7 @@ def set_budget(
         clock=context.clock,
     )
     record(session, principal, action="budget.set", object_id=dataset.population_id, clock=context.clock)
-    return _view(session, dataset_id, dataset.population_id)
+    return _view(session, dataset)
 
 
 @router.get("/budget", summary="Read the budget", responses=problems(DatasetNotFound))
@@ -59,7 +61,7 @@ def read_budget(dataset_id: UUID, principal: CurrentPrincipal, context: Injected
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
         summary = ledger_queries.summary(session, dataset.population_id)
-        thresholds = bool(repository.with_thresholds(session, [dataset_id]))
+        thresholds = learns_categories(dataset.domain)
     return BudgetView.of(summary, thresholds=thresholds)
 
 
@@ -79,7 +81,7 @@ def ask_what_if(
     """
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
-        thresholds = bool(repository.with_thresholds(session, [dataset_id]))
+        thresholds = learns_categories(dataset.domain)
         delta = order.delta or default_delta_of(
             session,
             dataset.population_id,
@@ -118,13 +120,14 @@ def freeze_dataset(
 
     Running jobs continue, queued jobs wait, and releases stay available. Freezing again changes nothing.
     """
-    population_id = repository.governed(session, dataset_id, principal).population_id
+    dataset = repository.governed(session, dataset_id, principal)
+    population_id = dataset.population_id
     frozen = governance.freeze(
         session, population_id, by=str(principal.id), reason=order.reason, clock=context.clock
     )
     if frozen:
         record(session, principal, action="budget.freeze", object_id=population_id, clock=context.clock)
-    return _view(session, dataset_id, population_id)
+    return _view(session, dataset)
 
 
 @router.post("/unfreeze", summary="Unfreeze a dataset", responses=problems(DatasetNotFound, LedgerBroken))
@@ -136,13 +139,14 @@ def unfreeze_dataset(
     session: OpenSession,
 ) -> BudgetView:
     """Allow orders again. For admins only: the right to stop everything does not include the right to resume."""
-    population_id = repository.visible(session, dataset_id, principal).population_id
+    dataset = repository.visible(session, dataset_id, principal)
+    population_id = dataset.population_id
     unfrozen = governance.unfreeze(
         session, population_id, by=str(principal.id), reason=order.reason, clock=context.clock
     )
     if unfrozen:
         record(session, principal, action="budget.unfreeze", object_id=population_id, clock=context.clock)
-    return _view(session, dataset_id, population_id)
+    return _view(session, dataset)
 
 
 @router.get("/ledger", summary="Read the ledger statement", responses=problems(DatasetNotFound))
@@ -156,6 +160,6 @@ def read_ledger(dataset_id: UUID, principal: CurrentPrincipal, context: Injected
         return ledger_queries.statement(session, dataset.population_id).to_json()
 
 
-def _view(session: Session, dataset_id: UUID, population_id: UUID) -> BudgetView:
-    thresholds = bool(repository.with_thresholds(session, [dataset_id]))
-    return BudgetView.of(ledger_queries.summary(session, population_id), thresholds=thresholds)
+def _view(session: Session, dataset: Dataset) -> BudgetView:
+    summary = ledger_queries.summary(session, dataset.population_id)
+    return BudgetView.of(summary, thresholds=learns_categories(dataset.domain))

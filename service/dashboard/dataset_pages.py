@@ -13,6 +13,7 @@ from core.errors import NotFound
 from core.ledger import ledger_queries, repository
 from core.ledger.entries import GrantState
 from core.ledger.ledger_queries import entry_json
+from core.plan.learning import learns_categories
 from core.platform.budget_requests.states import RequestState
 from service.auditing.dataset_trail import list_dataset_audit_events
 from service.auditing.endpoints import BeforeSequence, list_audit_events
@@ -34,7 +35,6 @@ from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.deleting import delete_dataset
 from service.datasets.endpoints import accept_rows, read_dataset, read_intake_report, upload_rows
-from service.datasets.repository import with_thresholds
 from service.datasets.schemas import DatasetView
 from service.dossier.endpoints import export_dossier
 from service.grants.endpoints import list_grants, revoke_grant
@@ -112,7 +112,7 @@ def _typical_orders(visit: Visit, dataset: DatasetView) -> Sequence[tuple[float,
             dataset.population_id,
             visit.principal,
             TYPICAL,
-            thresholds=bool(with_thresholds(session, [dataset.id])),
+            thresholds=learns_categories(dataset.domain),
             at=now,
         )
     )

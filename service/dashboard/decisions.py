@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Query, Response
 
 from core.dp.remaining import job_delta
+from core.plan.learning import learns_categories
 from core.platform.budget_requests.states import RequestState
 from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset
 from service.budgets.schemas import BudgetOrder, Reason, WhatIf
@@ -135,6 +136,7 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
     if looks and delta is not None:
         thought = WhatIf(epsilon=asked.epsilon, delta=delta, grant_id=None)
         outlook = visit.ask(ask_what_if, dataset_id=asked.dataset_id, order=thought)
+    dataset = visit.ask(read_dataset, dataset_id=asked.dataset_id)
     is_mine = asked.requested_by == visit.principal.id
     is_alone = is_only_person(visit.context, visit.principal)
     return page(
@@ -142,7 +144,8 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
         "request.html",
         asked=asked,
         people=visit.names_of([asked.requested_by, asked.decided_by]),
-        dataset=visit.ask(read_dataset, dataset_id=asked.dataset_id),
+        dataset=dataset,
+        learns=learns_categories(dataset.domain),
         budget=budget,
         outlook=outlook,
         once=uuid4(),

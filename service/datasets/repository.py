@@ -107,13 +107,8 @@ def rules_of(session: Session, rows: Sequence[Dataset]) -> dict[UUID, str]:
     return dict(session.execute(query).all())
 
 
-def with_thresholds(session: Session, dataset_ids: Collection[UUID]) -> set[UUID]:
-    """Those of several datasets whose generators learn categories, so that only basic composition covers them; without tombstones."""
-    return set(session.scalars(select(Dataset.id).where(Dataset.id.in_(dataset_ids), has_thresholds())))
-
-
 def has_thresholds() -> ColumnElement[bool]:
-    """The condition for datasets, not deleted, whose generators learn categories."""
+    """The condition for datasets, not deleted, whose generators learn categories, so that only basic composition covers them."""
     learns: ColumnElement[bool] = Dataset.domain["columns"].contains([{"categories": LEARN}])
     return and_(Dataset.deleted_at.is_(None), learns)
 

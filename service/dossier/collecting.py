@@ -15,6 +15,7 @@ from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.repository import reads_one_of
 from core.ledger import ledger_queries
+from core.plan.learning import learns_categories
 from core.platform.access import repository as access
 from core.platform.budget_requests import members
 from core.platform.witness.verification import LedgerCheck
@@ -58,7 +59,7 @@ def _collected(
     session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime
 ) -> dict[str, Any]:
     statement = ledger_queries.statement(session, row.population_id)
-    thresholds = bool(datasets.with_thresholds(session, [row.id]))
+    thresholds = learns_categories(row.domain)
     budget = BudgetView.of(statement.summary, thresholds=thresholds).model_dump(mode="json")
     dataset = DatasetView.of(row, rule=datasets.rules_of(session, [row])[row.population_id])
     return {

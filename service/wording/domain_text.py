@@ -10,11 +10,6 @@ LONGEST: Final = 12
 """Categories, or columns of a rule, listed by name; the rest is only counted."""
 
 
-def learns_categories(domain: Mapping[str, Any]) -> bool:
-    """Whether categories of a column are learnt, which basic composition alone covers."""
-    return any(column.get("categories") == LEARN for column in domain.get("columns", ()))
-
-
 def kind(column: Mapping[str, Any]) -> str:
     """The kind of a column."""
     parts = {

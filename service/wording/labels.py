@@ -9,6 +9,7 @@ from uuid import UUID
 
 from core.dp.charge import MICRO, UNBOUNDED_MICROS
 from core.ledger.admission import BASIC
+from core.plan.learning import learns_categories
 from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
 from core.plan.split import Split
 from service.federations.schemas import FederationView, MemberCertificate
@@ -409,12 +410,12 @@ def refusal(code: str) -> str:
     return REFUSALS.get(code, f"It would be refused ({code}).")
 
 
-def composition(rule: str, filters: Sequence[Mapping[str, Any]], *, learns: bool) -> str:
+def composition(rule: str, filters: Sequence[Mapping[str, Any]], domain: Mapping[str, Any]) -> str:
     """The rule by which charges add up, and which of its filters still applies.
 
     Args:
         filters: Their states, as in the view of a budget; empty before a cap is set.
-        learns: Whether generators of the dataset learn categories.
+        domain: The document of the dataset's domain.
     """
     if rule != "filters":
         return "basic (sum of epsilons)"
@@ -431,7 +432,7 @@ def composition(rule: str, filters: Sequence[Mapping[str, Any]], *, learns: bool
     both = "Rényi and basic privacy filters; the one with more budget left applies"
     return (
         f"{both}, and only the basic one (sum of epsilons) once a job has learned categories"
-        if learns
+        if learns_categories(domain)
         else both
     )
 

@@ -66,19 +66,16 @@ def test_a_refusal_names_the_delta_that_is_short(world: World, sign_in: Callable
 
 def test_the_composition_is_told_as_it_is_now() -> None:
     holds, over = {"holds": True, "used": "0"}, {"holds": False, "used": "3"}
-    assert labels.composition("basic", [], learns=True) == "basic (sum of epsilons)"
-    assert labels.composition("filters", [], learns=False) == BOTH
+    assert labels.composition("basic", [], DOMAIN) == "basic (sum of epsilons)"
+    assert labels.composition("filters", [], {}) == BOTH
     assert (
-        labels.composition(
-            "filters", [{"filter": "basic"} | holds, {"filter": "rdp-4"} | holds], learns=False
-        )
-        == BOTH
+        labels.composition("filters", [{"filter": "basic"} | holds, {"filter": "rdp-4"} | holds], {}) == BOTH
     )
     assert labels.composition(
-        "filters", [{"filter": "basic"} | holds, {"filter": "rdp-4"} | over], learns=False
+        "filters", [{"filter": "basic"} | holds, {"filter": "rdp-4"} | over], {}
     ).endswith("the Rényi filters have no budget left")
     assert labels.composition(
-        "filters", [{"filter": "basic"} | over, {"filter": "rdp-4"} | holds], learns=True
+        "filters", [{"filter": "basic"} | over, {"filter": "rdp-4"} | holds], DOMAIN
     ).startswith("Rényi privacy filters now")
     unbounded = {"filter": "rdp-4", "holds": False, "used": "1000000000"}
-    assert labels.composition("filters", [{"filter": "basic"} | holds, unbounded], learns=True) == BASIC_ONLY
+    assert labels.composition("filters", [{"filter": "basic"} | holds, unbounded], DOMAIN) == BASIC_ONLY
