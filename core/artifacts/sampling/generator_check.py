@@ -18,9 +18,12 @@ MEMBER: Final = "generator_check"
 """Name of the member in certificates and in a training's report."""
 CODE: Final = "degenerate-generator"
 _NAMED: Final = 5
+_REPEATS: Final = 10
+"""A number of different records is evidence where it is below this part of the draws."""
 REMEDY: Final = (
-    "Do not use it as it is. What was spent stays spent; a new order is a new charge. Order with the anchor "
-    '(leave out "anchor": false and ablations), with more steps, with a larger epsilon, or declare fewer columns and codes.'
+    "Do not use these rows; what was spent stays spent, and a new order is a new charge. The usual cause is noise larger than the counts of "
+    "so few records: order with a larger epsilon, or declare fewer columns and codes (wider bins, rare categories joined), or a table of more "
+    'records. If the options of this order have "anchor": false, "ablations" or few steps, leave those out: they take the noisy counts away.'
 )
 
 
@@ -55,9 +58,14 @@ class GeneratorCheck(Value):
         return " ".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
-        yield f"The generator is degenerate: {self.draws:,} draws hold {self.distinct_records:,} different records."
+        yield "The generator is degenerate."
+        if self.few_records or self.distinct_records * _REPEATS < self.draws:
+            yield f"Its {self.draws:,} draws hold {self.distinct_records:,} different records."
         if self.constant_columns:
-            yield f"Columns with nearly always the same value: {_listed(self.constant_columns)}."
+            yield (
+                f"Columns with nearly always the same value in its {self.draws:,} draws, where the noisy counts have several values or"
+                f" cannot tell: {_listed(self.constant_columns)}."
+            )
         if self.repeated_labels:
             yield f"Labels with nearly always the same record: {_listed(self.repeated_labels)}."
 

@@ -33,9 +33,11 @@ def test_any_finding_makes_it_degenerate_and_none_does_not():
 
 def test_the_words_name_columns_and_labels():
     assert COLLAPSED.detail == (
-        "The generator is degenerate: 5,000 draws hold 3 different records. Columns with nearly always the same value: "
-        "'ward', 'age'. Labels with nearly always the same record: 'yes'."
+        "The generator is degenerate. Its 5,000 draws hold 3 different records. Columns with nearly always the same value in its 5,000 "
+        "draws, where the noisy counts have several values or cannot tell: 'ward', 'age'. Labels with nearly always the same record: 'yes'."
     )
+    varied = replace(COLLAPSED, distinct_records=5000, few_records=False)
+    assert "different records" not in varied.detail, "all draws differ: that is no evidence"
     many = replace(COLLAPSED, constant_columns=tuple("abcdefgh"))
     assert "'e' and 3 more" in many.detail
 
