@@ -42,6 +42,12 @@ _MOST_NUMBERS: Final = 12
 _LONGEST_WORD: Final = 22
 _ACROSS: Final = 3
 _SYNTHETIC, _REAL, _WARNING = "#2b6cb0", "#a0aec0", "#c53030"
+_COLOURS: Final = {"synthetic": _SYNTHETIC, "real": _REAL}
+_GAP, _SPECIAL = 0.06, 0.045
+"""Between a scale and its special values, and the width of one, as parts of the scale."""
+_TIMES: Final = ("date", "time")
+_EQUAL: Final = 0.5
+"""Bins whose widths differ by less than this part of their mean, as by rounding to whole numbers, count as equal."""
 
 
 class Plot(Figure):
@@ -204,12 +210,16 @@ class _Groups:
         group: (codes,) the group of each code.
         ticks: groups whose labels are written.
         upright: whether the groups are bins of a scale.
+        spans: (groups, 2) where each lies on the axis of its scale; special values lie apart behind it.
+        end: label of the upper end of the scale, in the place of the last tick's; empty where that stays.
     """
 
     labels: list[str]
     group: NDArray[np.int64]
     ticks: list[int]
     upright: bool
+    spans: NDArray[np.float64]
+    end: str = ""
 
 
 def _groups(plots: Plots, position: int) -> _Groups:
@@ -224,10 +234,17 @@ def _groups(plots: Plots, position: int) -> _Groups:
         labels = [column.words[code].partition(" to ")[0] for code in placed[::joined]]
         bins = len(labels)
         group[others] = bins + np.arange(len(others))
-        ticks = sorted({int(at) for at in np.linspace(0, bins - 1, 4)[: 3 if len(others) else 4]})
+        spans = _spans(column, joined, len(others))
+        wanted = np.linspace(0, 1, 4)[: 3 if len(others) else 4]
+        ticks = sorted({int(np.abs(spans[:bins, 0] - at).argmin()) for at in wanted})
         labels += [f"= {_short(column.words[code])}".replace("= (", "(") for code in others]
         return _Groups(
-            labels=labels, group=group, ticks=[*ticks, *range(bins, bins + len(others))], upright=True
+            labels=labels,
+            group=group,
+            ticks=[*ticks, *range(bins, bins + len(others))],
+            upright=True,
+            spans=spans,
+            end="" if len(others) else column.words[placed[-1]].partition(" to ")[2],
         )
     order = np.arange(column.codes)
     if not column.keeps_order or column.codes > SHOWN_VALUES:
@@ -236,24 +253,44 @@ def _groups(plots: Plots, position: int) -> _Groups:
     labels = [_short(column.words[code]) for code in order[:SHOWN_VALUES]]
     if column.codes > SHOWN_VALUES:
         labels.append(f"{column.codes - SHOWN_VALUES} more")
-    return _Groups(labels=labels, group=group, ticks=[*range(len(labels))], upright=False)
+    places = np.arange(len(labels), dtype=np.float64)
+    spans = np.stack([places, places + 1], axis=1)
+    return _Groups(labels=labels, group=group, ticks=[*range(len(labels))], upright=False, spans=spans)
+
+
+def _spans(column: ReportColumn, joined: int, others: int) -> NDArray[np.float64]:
+    """Where groups of so many neighbouring bins lie on the axis, and the special values behind it, after a gap."""
+    spans = column.spans
+    if spans is None:  # levels are equally wide
+        edges = np.linspace(0, 1, int(np.isfinite(column.places).sum()) + 1)
+        spans = np.stack([edges[:-1], edges[1:]], axis=1)
+    last = np.minimum(np.arange(joined - 1, len(spans) + joined - 1, joined), len(spans) - 1)
+    bins = np.stack([spans[::joined, 0], spans[last, 1]], axis=1)
+    begins = 1 + _GAP + 2 * _SPECIAL * np.arange(others)
+    return np.concatenate([bins, np.stack([begins, begins + _SPECIAL], axis=1)])
 
 
 def _draw_marginal(axes: Any, plots: Plots, position: int) -> None:  # noqa: ANN401 - matplotlib has no types here
     groups = _groups(plots, position)
-    places = np.arange(len(groups.labels))
-    width = 0.86 / len(plots.tables)
-    bars = axes.bar if groups.upright else axes.barh
-    for number, (name, codes) in enumerate(plots.tables.items()):
-        law = shares(groups.group[codes[:, position]], len(places))
-        moved = places + (number - (len(plots.tables) - 1) / 2) * width
-        bars(moved, law, width, label=name, color=_SYNTHETIC if name == "synthetic" else _REAL)
-    labels = [groups.labels[at] for at in groups.ticks]
     share = PercentFormatter(1, decimals=None)
+    labels = [groups.labels[at] for at in groups.ticks]
     if groups.upright:
-        axes.set_xticks(groups.ticks, labels, rotation=30, ha="right")
+        _draw_scale(axes, plots, position, groups)
+        spans = groups.spans[groups.ticks]
+        bins = spans[:, 1] <= 1 + _GAP / 2
+        # The label of a bin is its lower edge; that of a special value stands below its bar.
+        at = np.where(bins, spans[:, 0], spans.mean(axis=1))
+        if groups.end:
+            at[-1], labels[-1] = 1.0, groups.end
+        axes.set_xticks(at, labels, rotation=30, ha="right")
         axes.yaxis.set_major_formatter(share)
     else:
+        places = np.arange(len(groups.labels))
+        width = 0.86 / len(plots.tables)
+        for number, (name, codes) in enumerate(plots.tables.items()):
+            law = shares(groups.group[codes[:, position]], len(places))
+            moved = places + (number - (len(plots.tables) - 1) / 2) * width
+            axes.barh(moved, law, width, label=name, color=_COLOURS[name])
         axes.set_yticks(groups.ticks, labels)
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(share)
@@ -261,6 +298,30 @@ def _draw_marginal(axes: Any, plots: Plots, position: int) -> None:  # noqa: ANN
     axes.set_title(_short(plots.columns[position].name), fontsize=9, loc="left")
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_scale(axes: Any, plots: Plots, position: int, groups: _Groups) -> None:  # noqa: ANN401 - matplotlib has no types here
+    """Bars as wide as their bins, whose areas are the shares; real rows filled, synthetic ones before them as an outline."""
+    column, spans = plots.columns[position], groups.spans
+    bins = spans[:, 0] < 1
+    widths = spans[:, 1] - spans[:, 0]
+    for name, codes in plots.tables.items():
+        law = shares(groups.group[codes[:, position]], len(spans))
+        heights = np.append(column.heights(law[bins], spans[bins]), law[~bins])
+        if name == "synthetic" and len(plots.tables) > 1:
+            edges = np.append(spans[bins, 0], spans[bins][-1:, 1])
+            axes.stairs(heights[bins], edges, label=name, color=_SYNTHETIC, linewidth=1.1)
+            apart, look = ~bins, {"fill": False, "edgecolor": _SYNTHETIC, "linewidth": 1.1}
+        else:
+            apart, look = np.ones(len(spans), dtype=bool), {"color": _COLOURS[name], "label": name}
+        axes.bar(spans[apart, 0], heights[apart], widths[apart], align="edge", **look)
+    if not bins.all():
+        axes.axvline(1 + _GAP / 2, color="#718096", linewidth=0.7, linestyle=":")
+    if column.length and np.ptp(widths[bins]) > _EQUAL * widths[bins].mean():
+        days = " days" if column.kind in _TIMES else ""
+        axes.set_ylabel(f"share per {column.length * widths[bins].mean():.3g}{days}", fontsize=7)
+    if column.is_logarithmic:
+        axes.set_xlabel("logarithmic scale", fontsize=7)
 
 
 def _figure(plots: Plots, width: float, height: float) -> Plot:

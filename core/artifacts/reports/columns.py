@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.artifacts.reports.errors import ReportTargetUnknown
 from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import Codes, codes_type, encode
-from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import LABEL, PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain
@@ -21,6 +21,8 @@ MISSING = "(missing)"
 FEWEST_VALUES = 2
 """Values or bins of a column that can be predicted."""
 _WHOLE_FROM = 1000.0
+_NARROWEST = 1e-9
+_DAY = 86400.0
 _KINDS = {
     "numeric": "number",
     "categorical": "category",
@@ -41,6 +43,9 @@ class ReportColumn:
         places: (codes,) position of each code on a scale from 0 to 1, NaN for a code without one (a category, a
             special or missing value).
         other: the code of all values that the domain does not list; None where it has none.
+        spans: (bins, 2) where each bin begins and ends on the axis of a plot, from 0 to 1; None for words. The axis is that of the declared
+            spacing: where bins are spaced by logarithms, so is it.
+        length: of that axis in the column's own units, of dates and times in days; 0 where it is not linear.
     """
 
     name: str
@@ -48,6 +53,8 @@ class ReportColumn:
     words: tuple[str, ...]
     places: NDArray[np.float64] = field(repr=False, compare=False)
     other: int | None = None
+    spans: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    length: float = 0.0
 
     @property
     def codes(self) -> int:
@@ -60,9 +67,27 @@ class ReportColumn:
         return int(np.isfinite(self.places).sum()) > 1
 
     @property
+    def is_logarithmic(self) -> bool:
+        """Whether its bins are spaced by logarithms, and drawn so."""
+        return self.spans is not None and not self.length
+
+    @property
     def keeps_order(self) -> bool:
         """Whether its values are listed in their order: those of a scale, and few numbers, each with a code of its own."""
         return self.is_ordered or self.kind == _KINDS["numeric"]
+
+    def heights(self, law: NDArray[np.float64], spans: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Heights of bars whose areas are the shares, so that bins of other widths do not look like other densities.
+
+        A bar of the mean width is as high as its share.
+
+        Args:
+            law: (bars,) shares.
+            spans: (bars, 2) where each bar begins and ends.
+        """
+        widths = np.maximum(spans[:, 1] - spans[:, 0], _NARROWEST)
+        scaled: NDArray[np.float64] = law * widths.mean() / widths
+        return scaled
 
     @cached_property
     def distances(self) -> NDArray[np.float32]:
@@ -142,6 +167,7 @@ def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[
 
 def _column(column: Modelled) -> ReportColumn:
     kind = _KINDS[column.kind]
+    spans, length = None, 0.0
     if isinstance(column, LabelColumn):
         words = list(column.words)
         places = _scale(len(column.labels) if column.kind == "ordinal" else 0)
@@ -149,12 +175,33 @@ def _column(column: Modelled) -> ReportColumn:
         assert isinstance(column, OrderedColumn), "a column has labels or bins"
         words = [*(f"{special:g}" for special in column.specials), *_bins(column)]
         places = np.append(np.full(len(column.specials), np.nan), _scale(column.bins.count))
+        spans, length = _spans(column)
     if column.null_code is not None:
         words.append(MISSING)
     whole = np.full(column.cardinality, np.nan)
     whole[: len(places)] = places
     other = column.other_code if isinstance(column, LabelColumn) else None
-    return ReportColumn(name=column.name, kind=kind, words=tuple(words), places=whole, other=other)
+    return ReportColumn(
+        name=column.name, kind=kind, words=tuple(words), places=whole, other=other, spans=spans, length=length
+    )
+
+
+def _spans(column: OrderedColumn) -> tuple[NDArray[np.float64], float]:
+    """Where the bins lie on the axis of a plot, and how long it is; 0 if it is not linear."""
+    bins = column.bins
+    grid = bins.grid
+    # The last value of a grid is as wide as the others: a bin that holds it alone would have no width.
+    ticks = 0 if grid is None else int(bins.tick_counts.sum())
+    step = (bins.highs[-1] - bins.lows[0]) / max(1, ticks - 1) if ticks else 0.0
+    highs = np.append(bins.highs[:-1], bins.highs[-1] + step)
+    edges = np.stack([bins.lows, highs], axis=1) - bins.lows[0]
+    length = max(float(edges[-1, 1]), _NARROWEST)
+    if isinstance(column, NumericColumn) and column.spacing == "log":
+        unit = length / 1000 if grid is None else 1 / grid.scale
+        return np.log1p(edges / unit) / np.log1p(length / unit), 0.0
+    return edges / length, length / (
+        _DAY if isinstance(column, TimeColumn) and column.kind == "datetime" else 1
+    )
 
 
 def _scale(codes: int) -> NDArray[np.float64]:

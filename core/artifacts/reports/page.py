@@ -96,23 +96,30 @@ def plot(column: ReportColumn, first: Shares, second: Shares | None) -> Plot:
         return _bars(column.words, first, second, in_order=in_order)
     placed = np.flatnonzero(np.isfinite(column.places))
     others = np.flatnonzero(~np.isfinite(column.places))
+    spans = column.spans
+    if spans is None:  # levels are equally wide
+        edges = np.arange(len(placed) + 1) / len(placed)
+        spans = np.stack([edges[:-1], edges[1:]], axis=1)
     histogram = _histogram(
-        first[placed],
-        None if second is None else second[placed],
-        (column.words[placed[0]], column.words[placed[-1]]),
+        column.heights(first[placed], spans),
+        None if second is None else column.heights(second[placed], spans),
+        spans,
+        (
+            column.words[placed[0]],
+            column.words[placed[-1]] + (" (logarithmic scale)" if column.is_logarithmic else ""),
+        ),
     )
     words = [column.words[code] for code in others]
     return _bars(words, first[others], None if second is None else second[others], histogram=histogram)
 
 
-def _histogram(first: Shares, second: Shares | None, ends: tuple[str, str]) -> Histogram:
+def _histogram(first: Shares, second: Shares | None, spans: Shares, ends: tuple[str, str]) -> Histogram:
     tallest = max(float(first.max()), 0.0 if second is None else float(second.max()), 1e-9)
-    width = 100 / len(first)
 
-    def path(shares: Shares) -> str:
+    def path(heights: Shares) -> str:
         return "".join(
-            f"V{100 - 96 * share / tallest:.1f}H{width * (index + 1):.2f}"
-            for index, share in enumerate(shares)
+            f"V{100 - 96 * height / tallest:.1f}H{100 * end:.2f}"
+            for height, (_, end) in zip(heights, spans, strict=True)
         )
 
     return Histogram(
