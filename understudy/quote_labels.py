@@ -13,6 +13,8 @@ NEARLY = 0.999
 """What is left is rounded down, and a price in millionths rounded up."""
 FEMTO, FEMTO_PLACES = 10**15, 15
 """Charges of delta are whole multiples of 1e-15."""
+NOISE = 0.25
+"""Expected share of rows in a wrong cell from which counts say little (docs/choosing-epsilon.md)."""
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, and train nothing."""
 NO_EXPECTATION = {
@@ -39,11 +41,19 @@ def quote_lines(quote: Quote) -> list[str]:
         ]
     chosen = document.get(SELECTION) is not None
     return [
-        *(_selection(document) if chosen else _training(document)),
-        *_groups(document),
+        *([*_selection(document), *_groups(document)] if chosen else training_lines(document)),
         *room_lines(quote),
         *_report(document),
     ]
+
+
+def training_lines(document: Json) -> list[str]:
+    """Format what a generator's training would do, measure and cost, without what a budget has left.
+
+    Args:
+        document: of the quote.
+    """
+    return [*_training(document), *_groups(document)]
 
 
 def _model(document: Json) -> list[str]:
@@ -135,6 +145,7 @@ def expected_error_lines(document: Json) -> list[str]:
         f"  expected error of counts (rows in a wrong cell), about: {errors_in_words(found)}",
         f"  if columns were independent: {errors_in_words(alone)}; dependence finer than groups of codes adds to the error",
         counted,
+        *([] if (noise := noise_line(found)) is None else [f"  WARNING: {noise}"]),
         *(
             [
                 "  errors are those of the rows that count: what the bound leaves out of a unit's rows adds to them"
@@ -143,6 +154,28 @@ def expected_error_lines(document: Json) -> list[str]:
             else []
         ),
     ]
+
+
+def noise_line(found: Mapping[str, Any] | None) -> str | None:
+    """Say that counts of the rows would be so far off that they say little; None if they would not.
+
+    Args:
+        found: the expected errors, as shares; None where they are not known in advance.
+    """
+    if found is None:
+        return None
+    remedy = "order with a larger epsilon, or declare fewer columns and codes"
+    if found["one_way"] is not None and found["one_way"] >= NOISE:
+        return (
+            f"the rows would be mostly noise: even in single columns {_percent(found['one_way'])} of the rows are expected in a wrong"
+            f" cell; {remedy}"
+        )
+    if found["two_way"] is not None and found["two_way"] >= NOISE:
+        return (
+            f"few pairs of columns could be trusted: {_percent(found['two_way'])} of the rows are expected in a wrong cell of a pair;"
+            f" {remedy}"
+        )
+    return None
 
 
 def _is_bounded(document: Json) -> bool:
@@ -160,10 +193,12 @@ def errors_in_words(found: Mapping[str, Any]) -> str:
     """
     kinds = {"one_way": "columns", "two_way": "pairs", "three_way": "triples"}
     return ", ".join(
-        f"{kind} {float(f'{100 * found[name]:.2g}'):g} %"
-        for name, kind in kinds.items()
-        if found[name] is not None
+        f"{kind} {_percent(found[name])}" for name, kind in kinds.items() if found[name] is not None
     )
+
+
+def _percent(share: float) -> str:
+    return f"{float(f'{100 * share:.2g}'):g} %"
 
 
 def _learning(learning: Mapping[str, Any] | None) -> list[str]:

@@ -141,6 +141,10 @@ def test_lines_say_what_a_person_needs() -> None:
         "spent": {"epsilon": "1.5", "delta": "0.000001"},
     }
     assert "compose to no more than the cap" in budget_lines(Budget.from_json(beyond))[3]
+    many = BUDGET | {"spent": {"epsilon": "1.5", "delta": "0.0000116"}}
+    assert "own epsilons and deltas" in budget_lines(Budget.from_json(many))[3], (
+        "a sum of deltas above the cap's"
+    )
     assert budget_lines(Budget.from_json(BUDGET))[-1] == "takes orders"
     frozen = budget_lines(Budget.from_json(BUDGET | {"cap": None, "frozen_at": "2026-03-01T12:00:00Z"}))
     assert (frozen[0], frozen[-1]) == ("cap       not set", "FROZEN since 2026-03-01T12:00:00Z")

@@ -22,14 +22,16 @@ def total_lines(found: Budget | Statement) -> list[str]:
     Args:
         found: the budget, or the ledger.
     """
-    in_force = float(found.spent["epsilon"]) + float(found.reserved["epsilon"])
-    composes = found.cap is not None and in_force > found.cap["epsilon"]
+    composes = found.cap is not None and any(
+        float(found.spent[name]) + float(found.reserved[name]) > found.cap[name]
+        for name in ("epsilon", "delta")
+    )
     return [
         "cap       not set" if found.cap is None else f"cap       {amounts(found.cap)}",
         f"spent     {amounts(found.spent)}",
         f"reserved  {amounts(found.reserved)}",
         *(
-            ["          sums of the jobs' epsilons, which compose to no more than the cap"]
+            ["          sums of the jobs' own epsilons and deltas, which compose to no more than the cap"]
             if composes
             else []
         ),

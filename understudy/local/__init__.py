@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from understudy.local.fitted import Fitted
     from understudy.local.fitting import fit
     from understudy.local.intake import RowsRefused, ValuesClamped
+    from understudy.local.quoted import LargeExpectedError, TrainingQuote
     from understudy.local.synthesizer import Synthesizer
 
 __all__ = [
     "Fitted",
     "FittedClassifier",
+    "LargeExpectedError",
     "RowsRefused",
     "Synthesizer",
+    "TrainingQuote",
     "ValuesClamped",
     "fit",
     "fit_classifier",
@@ -37,8 +40,10 @@ __all__ = [
 _HOMES = {
     "Fitted": "fitted",
     "FittedClassifier": "classifying",
+    "LargeExpectedError": "quoted",
     "RowsRefused": "intake",
     "Synthesizer": "synthesizer",
+    "TrainingQuote": "quoted",
     "ValuesClamped": "intake",
     "fit": "fitting",
     "fit_classifier": "classifying",

@@ -9,12 +9,12 @@ from pathlib import Path
 from uuid import UUID
 
 from core.clock import Clock, SystemClock
-from core.dp.charge import FEMTO, MICRO, Charge, charge_of
+from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Cap, admit
 from core.dp.mechanism import to_json
-from core.dp.remaining import remaining_epsilon
+from core.dp.room import ChargeAt, composed_epsilon
 from core.errors import UnderstudyError as EngineError
-from core.ledger.admission import decimal_text, require_cap_above, require_room
+from core.ledger.admission import decimal_text, require_cap_above
 from core.ledger.entries import cap_set
 from core.ledger.errors import BudgetNotSet
 from core.ledger.hash_chain import Head
@@ -22,29 +22,35 @@ from core.ledger.reservation import EntryKind, Movement
 from core.plan.domain.declared import domain_from_json
 from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
+from core.plan.quote import plan_charge
 from understudy.connection import default_data_folder
 from understudy.documents import Json
 from understudy.errors import Conflict, InputUnusable, VerificationFailed, refusal
+from understudy.local.html_tables import html_table
 from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
 from understudy.local.paths import AnyPath, path_of
+from understudy.local.room import left_for, left_in_words, require_room, spent_in_words
 from understudy.near_names import suggestion
 
 OWNER = "the owner of the file"
 _PAIR = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Account:
     """The state of a dataset's ledger.
 
     Attributes:
         path: the file.
         cap: epsilon and delta that bind everything ever released, or None before they are set.
-        spent: epsilon and delta spent, as exact decimals.
-        reserved: epsilon and delta of trainings that never began; they count.
+        spent: sum of the trainings' own epsilons and sum of their own deltas, as exact decimals. Not what they cost together: each
+            sum may exceed the cap.
+        reserved: the same of trainings that never began; they count.
+        composed_epsilon: what all of them cost together, as the ledger decides: the smallest epsilon of a cap with this cap's delta that
+            would have admitted them; None before a cap is set.
         carried_by: the filter that holds with the most room, or None.
-        remaining_epsilon: the largest epsilon that one more training may have, roughly; None before a cap is set. Where no training
-            has learnt categories so far, one that does may have less: of the cap, what the plain sums of epsilon and delta leave.
+        remaining_epsilon: the largest epsilon that one more training may have at `remaining_delta`; None before a cap is set.
+        remaining_delta: the delta that was asked about; a smaller one where nothing is left at that.
         jobs: state of every training, by its id.
     """
 
@@ -52,9 +58,29 @@ class Account:
     cap: Json | None
     spent: Json
     reserved: Json
+    composed_epsilon: float | None
     carried_by: str | None
     remaining_epsilon: float | None
+    remaining_delta: float | None
     jobs: Json
+
+    def __repr__(self) -> str:
+        """What is spent and left, as the ledger decides it."""
+        return f"Account({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return html_table(("Account", ""), self._facts())
+
+    def _facts(self) -> list[tuple[str, ...]]:
+        if self.cap is None:
+            return [("cap", "not set"), ("ledger", str(self.path))]
+        return [
+            ("cap", f"epsilon {self.cap['epsilon']:g}, delta {self.cap['delta']:g}"),
+            ("spent", spent_in_words(self.composed_epsilon, self.cap, self.spent, len(self.jobs))),
+            ("left for one more training", left_in_words(self.remaining_epsilon, self.remaining_delta)),
+            ("trainings", str(len(self.jobs))),
+            ("ledger", str(self.path)),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +143,14 @@ def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: AnyPath | No
         return _account(ledger)
 
 
-def set_first_cap(path: Path, dataset: str, cap: tuple[float, float], plan: Plan | ModelPlan) -> None:
+def set_first_cap(
+    path: Path,
+    dataset: str,
+    cap: tuple[float, float],
+    plan: Plan | ModelPlan,
+    *,
+    charge_at: ChargeAt | None = None,
+) -> None:
     """Set the cap of a dataset that has none, if it admits a plan. Does nothing where the same cap is set.
 
     A cap is set once, so it is not set for a training that cannot be.
@@ -127,6 +160,7 @@ def set_first_cap(path: Path, dataset: str, cap: tuple[float, float], plan: Plan
         dataset: what the dataset is called.
         cap: epsilon and delta.
         plan: what will run.
+        charge_at: what it is charged at other guarantees, for what a refusal offers.
 
     Raises:
         BudgetRefused: the cap does not admit the plan; no cap was set.
@@ -145,8 +179,9 @@ def set_first_cap(path: Path, dataset: str, cap: tuple[float, float], plan: Plan
         require_room(
             wanted,
             ledger.state.balance.in_force,
-            charge_of(plan.mechanism, delta=plan.guarantee.delta),
+            plan,
             remedy="No cap was set: give one that admits this training. It is set once.",
+            charge_at=charge_at,
         )
         ledger.append(cap_set(epsilon=epsilon, delta=delta, by=OWNER, reason=None), clock=SystemClock())
 
@@ -174,38 +209,38 @@ def _finite(given: object, name: str) -> float:
     return float(given)
 
 
-def read_account(dataset: str, *, ledgers: AnyPath | None = None) -> Account:
+def read_account(
+    dataset: str,
+    *,
+    ledgers: AnyPath | None = None,
+    delta: float | None = None,
+    charge_at: ChargeAt | None = None,
+) -> Account:
     """Verify a dataset's ledger from its first line and return its state.
 
     Args:
         dataset: what the dataset is called.
         ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
+        delta: of the next training, for what is left; else a sixteenth of the cap's.
+        charge_at: what that very training is charged at a guarantee; else a typical one.
 
     Raises:
         VerificationFailed: it is not what was written.
     """
     path = ledger_path(folder_of(ledgers), dataset)
     with answered(), opened_ledger(path, dataset) as ledger:
-        return _account(ledger)
+        return _account(ledger, delta=delta, charge_at=charge_at)
 
 
-def spent_in_words(account: Account) -> str:
-    """What was spent beside the cap, so that a sum of epsilons above a cap that is accounted jointly reads as no overspending.
-
-    Args:
-        account: with a cap.
-    """
-    spent, cap, trainings = (
-        float(account.spent["epsilon"]),
-        float((account.cap or {})["epsilon"]),
-        len(account.jobs),
-    )
-    if trainings == 1:
-        return f"epsilon {spent:.4g} of {cap:g}"
-    return f"epsilon {spent:.4g} as the sum of {trainings} trainings, which compose to no more than the cap of epsilon {cap:g}"
-
-
-def pay(path: Path, dataset: str, plan: Plan | ModelPlan, *, job_id: UUID, clock: Clock) -> Payment:
+def pay(
+    path: Path,
+    dataset: str,
+    plan: Plan | ModelPlan,
+    *,
+    job_id: UUID,
+    clock: Clock,
+    charge_at: ChargeAt | None = None,
+) -> Payment:
     """Reserve and spend the cost of a plan. It is on the disk when this returns, whatever happens to the training.
 
     Args:
@@ -214,13 +249,14 @@ def pay(path: Path, dataset: str, plan: Plan | ModelPlan, *, job_id: UUID, clock
         plan: what will run.
         job_id: its training.
         clock: dates the entries.
+        charge_at: what it is charged at other guarantees, for what a refusal offers.
 
     Raises:
         BudgetRefused: no filter holds with it; nothing was written.
         Conflict: no cap is set.
         VerificationFailed: the ledger is not what was written.
     """
-    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
+    charge = plan_charge(plan)
     with answered(), opened_ledger(path, dataset) as ledger:
         cap = ledger.state.cap
         if cap is None:
@@ -232,8 +268,9 @@ def pay(path: Path, dataset: str, plan: Plan | ModelPlan, *, job_id: UUID, clock
         require_room(
             cap,
             ledger.state.balance.in_force,
-            charge,
-            remedy="Order with a smaller epsilon or delta; the cap of a dataset is set once.",
+            plan,
+            remedy="The cap of a dataset is set once.",
+            charge_at=charge_at,
         )
         reserved, spent = ledger.append(
             _moved(EntryKind.RESERVED, job_id, charge),
@@ -260,7 +297,7 @@ def settle(
     Raises:
         VerificationFailed: the ledger is not what was written, or does not say any more that it was paid.
     """
-    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
+    charge = plan_charge(plan)
     with answered(), opened_ledger(path, dataset) as ledger:
         if payment.spent not in {entry.head for entry in ledger.entries}:
             message = (
@@ -310,18 +347,19 @@ def _moved(kind: EntryKind, job_id: UUID, charge: Charge) -> Movement:
     return Movement(kind=kind, job_id=job_id, charge=charge)
 
 
-def _account(ledger: OpenLedger) -> Account:
+def _account(ledger: OpenLedger, *, delta: float | None = None, charge_at: ChargeAt | None = None) -> Account:
     state = ledger.state
     balance, cap = state.balance, state.cap
+    left = None if cap is None else left_for(cap, balance.in_force, delta=delta, charge_at=charge_at)
     return Account(
         path=ledger.path,
         cap=None if cap is None else {"epsilon": cap.epsilon, "delta": cap.delta},
         spent=_decimals(balance.spent),
         reserved=_decimals(balance.reserved),
+        composed_epsilon=None if cap is None else composed_epsilon(cap, [balance.in_force]),
         carried_by=None if cap is None else admit(cap, [balance.in_force]).carried_by,
-        remaining_epsilon=None
-        if cap is None
-        else remaining_epsilon(cap, [balance.in_force], thresholds=balance.in_force.basic_alone),
+        remaining_epsilon=None if left is None else left[0],
+        remaining_delta=None if left is None else left[1],
         jobs={str(job_id): found.state.value for job_id, found in state.reservations.items()},
     )
 

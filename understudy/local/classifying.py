@@ -33,7 +33,9 @@ from core.plan.domain.columns import Modelled
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.images import ImageDomain
+from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.quote import plan_charge
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import train_classifier
 from models.classifier.recorder import ModelRecorder, model_grids
@@ -43,10 +45,11 @@ from models.software import software_of
 from understudy.documents import Json
 from understudy.local.accounts import answered, folder_of, pay, settle
 from understudy.local.arithmetic import repeatable_torch, require_plain_torch
-from understudy.local.fitting import LocalHost, Watch, cleaned, declaration_of, guarantee_of, require_share
+from understudy.local.fitting import LocalHost, Watch, cleaned, require_share
 from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
 from understudy.local.paths import AnyPath
+from understudy.local.planning import declaration_of, guarantee_of
 from understudy.local.predicting import feature_codes
 from understudy.verifying.local_form import localised
 
@@ -96,20 +99,27 @@ def fit_classifier(
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
         known = domain_from_json(document)
-        plan = make_model_plan(
-            model=ModelSpec(options=options or {}),
-            guarantee=guarantee_of(guarantee),
-            declared_size=size,
-            domain=known,
-            adjacency=Adjacency.ADD_OR_REMOVE,
-            privacy_unit=PrivacyUnit(column=known.privacy_unit, records=known.records_per_unit),
-        )
+        spec = ModelSpec(options=options or {})
+
+        def planned(guarantee: PrivacyGuarantee) -> ModelPlan:
+            return make_model_plan(
+                model=spec,
+                guarantee=guarantee,
+                declared_size=size,
+                domain=known,
+                adjacency=Adjacency.ADD_OR_REMOVE,
+                privacy_unit=PrivacyUnit(column=known.privacy_unit, records=known.records_per_unit),
+            )
+
+        plan = planned(guarantee_of(guarantee))
         require_registered(plan.options.module)
         intake = taken_in(cleaned(frame, labels, units, known), known, declared_size=size)
     intake.require_few_refused(max_refused)
     intake.warn()
     records = intake.records
-    payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
+    payment = pay(
+        path, dataset, plan, job_id=job_id, clock=clock, charge_at=lambda other: plan_charge(planned(other))
+    )
     record = ModelRecorder(plan)
     streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
     with repeatable_torch(), answered():

@@ -13,7 +13,7 @@ from understudy.drafts.display import column_rows, rule_lines, table_lines, text
 from understudy.drafts.hints import order_of_times, rules_of, warnings_of
 from understudy.drafts.marked_values import Mark, accept_kinds
 from understudy.errors import InputUnusable
-from understudy.local.fitted import html_table
+from understudy.local.html_tables import html_table
 from understudy.near_names import suggestion
 from understudy.table_files import DECLARED_SIZE, MARK, without_notes
 

@@ -1,9 +1,8 @@
 """The result of a training on this machine: a generator to draw from, save and share, with its certificate."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -19,6 +18,7 @@ from understudy.errors import Conflict, InputUnusable, library_missing
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
 from understudy.local.conditions import drawn_where, read_conditions
+from understudy.local.html_tables import html_table
 from understudy.local.paths import AnyPath
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
@@ -262,17 +262,3 @@ def _whole(rows: object) -> int:
     raise InputUnusable(
         f"the number of rows is a whole number, such as sample(1000), and no {type(rows).__name__}"
     )
-
-
-def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = "") -> str:
-    """Return a table for a notebook, with a note above it.
-
-    Args:
-        head: titles of the columns.
-        rows: cells, as plain text.
-        note: a sentence; none where it is empty.
-    """
-    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    above = f"<p>{escape(note)}</p>" if note else ""
-    return f"{above}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"

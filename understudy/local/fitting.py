@@ -7,10 +7,9 @@ training bear the moment it was asked for: how long anything took may depend on 
 
 import secrets
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -27,17 +26,13 @@ from core.artifacts.sampling.generator_check import REMEDY, GeneratorCheck
 from core.clock import FixedClock, SystemClock
 from core.data.intake.clean_rows import CleanBlock
 from core.data.intake.intake_report import MAX_REFUSED
-from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain.declared import Domain, domain_from_json
-from core.plan.domain.errors import DomainInvalid
+from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.expected_error import ExpectedError
-from core.plan.installed import require_installed
-from core.plan.plan import Plan, make_plan
+from core.plan.plan import Plan
 from core.plan.quote import expected_error_in
-from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.counting.units import UNIT_KEY_BYTES
 from models.generator_check import check_generator
@@ -54,7 +49,6 @@ from understudy.local.accounts import (
     Payment,
     answered,
     folder_of,
-    pair_of_numbers,
     pay,
     set_first_cap,
     settle,
@@ -66,7 +60,7 @@ from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
 from understudy.local.paths import AnyPath
 from understudy.local.pictures import clean_images
-from understudy.table_files import DECLARED_SIZE, MARK, marked, place_in, read_domain
+from understudy.local.planning import Order, guarantee_of
 from understudy.verifying.local_form import localised
 
 Watch = Callable[[str, int, int], None]
@@ -124,30 +118,22 @@ def fit(
     """
     require_plain_torch()
     require_share(max_refused)
-    document, size = declaration_of(domain, declared_size)
+    order = Order.read(domain, declared_size=declared_size, synthesizer=synthesizer, options=options)
     path = ledger_path(folder_of(ledgers), dataset)
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
+    declared = order.domain
     with answered():
-        declared = read_declared(document)
-        plan = make_plan(
-            spec=SynthesisSpec(synthesizer=synthesizer, options=options or {}),
-            guarantee=guarantee_of(guarantee),
-            declared_size=size,
-            domain=declared,
-            adjacency=Adjacency.ADD_OR_REMOVE,
-            privacy_unit=PrivacyUnit(column=declared.privacy_unit, records=declared.records_per_unit),
-        )
-        require_installed(plan.synthesizer)
+        plan = order.plan(guarantee_of(guarantee))
         expected = expected_error_in(plan, declared)
         blocks = cleaned(frame, labels, units, declared)
-        intake = taken_in(blocks, declared, declared_size=size)
+        intake = taken_in(blocks, declared, declared_size=order.declared_size)
     intake.require_few_refused(max_refused)
     intake.warn()
     # What can go wrong with rows goes wrong before they are paid for, as far as nothing is learnt from them.
     declared_records = None if plan.learning else intake.records
     if cap is not None:
-        set_first_cap(path, dataset, cap, plan)
-    payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
+        set_first_cap(path, dataset, cap, plan, charge_at=order.charge_at)
+    payment = pay(path, dataset, plan, job_id=job_id, clock=clock, charge_at=order.charge_at)
     record = CertificateRecorder(plan)
     streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
     with repeatable_torch():
@@ -226,44 +212,6 @@ def cleaned(frame: object, labels: object, units: object, domain: Domain) -> Ite
     return [clean_frame(frame, domain)]
 
 
-def declaration_of(domain: Json | AnyPath, declared_size: int | None) -> tuple[Mapping[str, Any], int]:
-    """Read a domain document and the declared size.
-
-    Raises:
-        InputUnusable: the domain is a draft, or there is no size.
-    """
-    document = dict(domain) if isinstance(domain, Mapping) else read_domain(Path(domain))
-    if marked(document):
-        message = f"the domain is a draft: it still lists values that come from the rows under {MARK!r}"
-        raise InputUnusable(message)
-    size = document.pop(DECLARED_SIZE, None)
-    size = size if declared_size is None else declared_size
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        message = (
-            "no declared size: give declared_size=N, a round number near the truth that you are willing to make public; "
-            "the exact number of rows is private and is never counted"
-        )
-        raise InputUnusable(message)
-    return document, size
-
-
-def read_declared(document: Mapping[str, Any]) -> Domain:
-    """Read a domain document; a refusal names the column.
-
-    Raises:
-        DomainInvalid: it breaks a rule.
-    """
-    try:
-        return domain_from_json(document)
-    except DomainInvalid as error:
-        raise DomainInvalid(
-            f"{place_in(dict(document), error.pointer)}: {error.detail}",
-            pointer=error.pointer,
-            problem=error.problem,
-            remedy=error.remedy,
-        ) from None
-
-
 def require_share(max_refused: float) -> None:
     """Refuse what is no share of the records.
 
@@ -272,23 +220,6 @@ def require_share(max_refused: float) -> None:
     """
     if isinstance(max_refused, bool) or not 0 <= max_refused <= 1:
         raise InputUnusable("max_refused is a share of the records, from 0 to 1, such as 0.02")
-
-
-def guarantee_of(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuarantee:
-    """Read a guarantee, or a pair of epsilon and delta.
-
-    Raises:
-        InputUnusable: it is no pair of numbers.
-    """
-    if isinstance(asked, PrivacyGuarantee):
-        return asked
-    epsilon, delta = pair_of_numbers(asked, "the guarantee")
-    try:
-        return PrivacyGuarantee(epsilon=epsilon, delta=delta)
-    except (TypeError, ValueError):
-        raise InputUnusable(
-            "the guarantee is a pair of numbers, epsilon and delta, such as (1.0, 1e-6)"
-        ) from None
 
 
 def _certified(

@@ -10,7 +10,6 @@ It adds nothing to `understudy.local.fit`, which plans, pays, trains and certifi
 
 import inspect
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, overload
@@ -25,13 +24,18 @@ from understudy.drafts.facts import require_different
 from understudy.drafts.frame_words import words_of
 from understudy.drafts.tables import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
-from understudy.local.accounts import Account, answered, read_account, spent_in_words
+from understudy.local.accounts import Account, answered, read_account
 from understudy.local.drafted import Draft, combined
-from understudy.local.fitted import Fitted, Where, html_table
-from understudy.local.fitting import Watch, declaration_of, fit, read_declared
+from understudy.local.fitted import Fitted, Where
+from understudy.local.fitting import fit
 from understudy.local.frame_dtypes import FrameDtypes, where_of_clocks
 from understudy.local.frames import dense
+from understudy.local.html_tables import html_table
 from understudy.local.paths import AnyPath
+from understudy.local.planning import Order, declaration_of, guarantee_of, read_declared
+from understudy.local.progress import progress_bar
+from understudy.local.quoted import TrainingQuote, quote_of
+from understudy.local.room import left_in_words, spent_in_words
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck
@@ -69,7 +73,17 @@ class Synthesizer:
         draft_: the draft, once there is one.
         domain_: the accepted domain document.
         fitted_: the trained generator (`understudy.local.Fitted`).
-        account_: the state of the dataset's ledger after the training.
+        account_: the state of the dataset's ledger after the training, and what it has left for another one like it.
+
+    Example:
+        >>> domain = {
+        ...     "schema": "understudy.domain/1",
+        ...     "columns": [{"name": "ward", "kind": "categorical", "categories": ["a", "b"]}],
+        ...     "declared_size": 5000,
+        ... }
+        >>> synthesizer = Synthesizer(epsilon=1.0, dataset="wards", cap=(4.0, 1e-5), domain=domain)
+        >>> synthesizer.quote().fits  # print(synthesizer.quote()) says what is measured, how well, and at what price
+        True
     """
 
     def __init__(
@@ -158,6 +172,33 @@ class Synthesizer:
         self.domain_: Json = accepted
         return self
 
+    def quote(self) -> TrainingQuote:
+        """Say what `fit` would measure, how far off counts of its rows would be, and what it would cost; no row is read, nothing is charged.
+
+        It is for the domain given, or for the draft that was accepted, and for the parameters as they are.
+
+        Returns:
+            The quote: `print` it, or let a notebook show it.
+
+        Warns:
+            LargeExpectedError: counts of the rows are expected to be so far off that they would say little.
+
+        Raises:
+            DraftNotAccepted: the domain is to be drafted, and no draft was accepted.
+            InvalidInput: the domain, the guarantee or an option breaks a rule, or what the synthesizer needs is not installed.
+            InputUnusable: there is no declared size.
+        """
+        if self.domain == DRAFT and not hasattr(self, "domain_"):
+            message = "there is no domain to quote for: give domain=, or call draft(frame), read it and call accept_draft()"
+            raise DraftNotAccepted(message)
+        return quote_of(
+            self._order(self.domain_ if self.domain == DRAFT else self.domain),
+            guarantee_of((self.epsilon, self.delta)),
+            dataset=self.dataset,
+            cap=self.cap,
+            ledgers=self.ledgers,
+        )
+
     def fit(self, frame: object, y: None = None, *, labels: object = None, units: object = None) -> Self:
         """Train on private rows (or images) and charge the dataset's ledger.
 
@@ -201,7 +242,13 @@ class Synthesizer:
                 ledgers=self.ledgers,
                 watch=watch,
             )
-        self.account_: Account = read_account(self.dataset, ledgers=self.ledgers)
+        # What is left is said for a training like this one: at its delta, of its domain.
+        self.account_: Account = read_account(
+            self.dataset,
+            ledgers=self.ledgers,
+            delta=self.delta,
+            charge_at=self._order(domain).charge_at,
+        )
         # What is shown of a fitted generator stays that of its training when parameters are changed.
         self._fitted_with = self.get_params() | {"domain": domain}
         self._kinds = FrameDtypes.of(frame, _modelled(self.fitted_.domain))
@@ -334,8 +381,12 @@ class Synthesizer:
         if fitted.expected_error is not None:
             facts.append(("expected error of counts, about", errors_in_words(fitted.expected_error)))
         if (account := self.account_).cap is not None:
-            facts.append(("spent", spent_in_words(account)))
-            facts.append(("left for one more training", f"epsilon {account.remaining_epsilon:.3g}"))
+            trainings = len(account.jobs)
+            facts.append(
+                ("spent", spent_in_words(account.composed_epsilon, account.cap, account.spent, trainings))
+            )
+            left = left_in_words(account.remaining_epsilon, account.remaining_delta)
+            facts.append(("left for one more training", left))
             facts.append(("ledger", str(account.path)))
         changed = [
             f"{name} {_shown(value)}"
@@ -358,6 +409,14 @@ class Synthesizer:
             message = "nothing is fitted yet: call fit(frame) first"
             raise InputUnusable(message)
         return fitted
+
+    def _order(self, domain: Json | AnyPath) -> Order:
+        return Order.read(
+            domain,
+            declared_size=self.declared_size,
+            synthesizer=self.synthesizer,
+            options=self.options,
+        )
 
     def _domain(self, frame: object) -> Json | AnyPath:
         if self.domain != DRAFT:
@@ -414,34 +473,3 @@ def _arrow(frame: object) -> pa.Table:
         raise InputUnusable(message) from None
     except (TypeError, ValueError):
         raise InputUnusable(message) from None
-
-
-@contextmanager
-def progress_bar(*, wanted: bool) -> Iterator[Watch | None]:
-    """Show stage and steps in a terminal or a notebook; nothing in a pipe.
-
-    Yields:
-        What `understudy.local.fit` calls with stage, step and number of steps; None where nothing is shown.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from understudy.training_bar import shows_bars
-
-    console = Console(stderr=True)
-    if not (wanted and shows_bars(console)):
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("preparing", total=None)
-
-        def watch(stage: str, step: int, total: int) -> None:
-            progress.update(task, description=stage, completed=step, total=total)
-
-        yield watch
