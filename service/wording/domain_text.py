@@ -3,11 +3,41 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from core.dp.charge import MICRO, UNBOUNDED_MICROS
+from core.ledger.admission import BASIC
+from core.plan.learning import learns_categories
 from service.wording.labels import delta, epsilon
 
 LEARN: Final = "learn"
 LONGEST: Final = 12
 """Categories, or columns of a rule, listed by name; the rest is only counted."""
+
+
+def composition(rule: str, filters: Sequence[Mapping[str, Any]], domain: Mapping[str, Any]) -> str:
+    """The rule by which charges add up, and which of its filters still applies.
+
+    Args:
+        filters: Their states, as in the view of a budget; empty before a cap is set.
+        domain: The document of the dataset's domain.
+    """
+    if rule != "filters":
+        return "basic (sum of epsilons)"
+    divergences = [one for one in filters if one["filter"] != BASIC]
+    if divergences and not any(one["holds"] for one in divergences):
+        unbounded = all(float(one["used"]) >= UNBOUNDED_MICROS / MICRO for one in divergences)
+        return "basic (sum of epsilons) now; " + (
+            "a job that learns categories has no Rényi divergence"
+            if unbounded
+            else "the Rényi filters have no budget left"
+        )
+    if any(one["filter"] == BASIC and not one["holds"] for one in filters):
+        return "Rényi privacy filters now; the basic one has no budget left"
+    both = "Rényi and basic privacy filters; the one with more budget left applies"
+    return (
+        f"{both}, and only the basic one (sum of epsilons) once a job has learned categories"
+        if learns_categories(domain)
+        else both
+    )
 
 
 def kind(column: Mapping[str, Any]) -> str:

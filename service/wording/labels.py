@@ -7,9 +7,6 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from core.dp.charge import MICRO, UNBOUNDED_MICROS
-from core.ledger.admission import BASIC
-from core.plan.learning import learns_categories
 from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
 from core.plan.split import Split
 from service.federations.schemas import FederationView, MemberCertificate
@@ -408,33 +405,6 @@ def expected_error_missing(code: str) -> str:
 def refusal(code: str) -> str:
     """The reason why an order would be refused."""
     return REFUSALS.get(code, f"It would be refused ({code}).")
-
-
-def composition(rule: str, filters: Sequence[Mapping[str, Any]], domain: Mapping[str, Any]) -> str:
-    """The rule by which charges add up, and which of its filters still applies.
-
-    Args:
-        filters: Their states, as in the view of a budget; empty before a cap is set.
-        domain: The document of the dataset's domain.
-    """
-    if rule != "filters":
-        return "basic (sum of epsilons)"
-    divergences = [one for one in filters if one["filter"] != BASIC]
-    if divergences and not any(one["holds"] for one in divergences):
-        unbounded = all(float(one["used"]) >= UNBOUNDED_MICROS / MICRO for one in divergences)
-        return "basic (sum of epsilons) now; " + (
-            "a job that learns categories has no Rényi divergence"
-            if unbounded
-            else "the Rényi filters have no budget left"
-        )
-    if any(one["filter"] == BASIC and not one["holds"] for one in filters):
-        return "Rényi privacy filters now; the basic one has no budget left"
-    both = "Rényi and basic privacy filters; the one with more budget left applies"
-    return (
-        f"{both}, and only the basic one (sum of epsilons) once a job has learned categories"
-        if learns_categories(domain)
-        else both
-    )
 
 
 def action(name: str) -> str:

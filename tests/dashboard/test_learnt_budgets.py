@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from service.wording import labels
+from service.wording import domain_text
 from tests.dashboard.visitor import Visitor
 from tests.service.test_learnt_domains import DOMAIN, ROWS
 from tests.service.world import World
@@ -66,16 +66,17 @@ def test_a_refusal_names_the_delta_that_is_short(world: World, sign_in: Callable
 
 def test_the_composition_is_told_as_it_is_now() -> None:
     holds, over = {"holds": True, "used": "0"}, {"holds": False, "used": "3"}
-    assert labels.composition("basic", [], DOMAIN) == "basic (sum of epsilons)"
-    assert labels.composition("filters", [], {}) == BOTH
+    assert domain_text.composition("basic", [], DOMAIN) == "basic (sum of epsilons)"
+    assert domain_text.composition("filters", [], {}) == BOTH
     assert (
-        labels.composition("filters", [{"filter": "basic"} | holds, {"filter": "rdp-4"} | holds], {}) == BOTH
+        domain_text.composition("filters", [{"filter": "basic"} | holds, {"filter": "rdp-4"} | holds], {})
+        == BOTH
     )
-    assert labels.composition(
+    assert domain_text.composition(
         "filters", [{"filter": "basic"} | holds, {"filter": "rdp-4"} | over], {}
     ).endswith("the Rényi filters have no budget left")
-    assert labels.composition(
+    assert domain_text.composition(
         "filters", [{"filter": "basic"} | over, {"filter": "rdp-4"} | holds], DOMAIN
     ).startswith("Rényi privacy filters now")
     unbounded = {"filter": "rdp-4", "holds": False, "used": "1000000000"}
-    assert labels.composition("filters", [{"filter": "basic"} | holds, unbounded], DOMAIN) == BASIC_ONLY
+    assert domain_text.composition("filters", [{"filter": "basic"} | holds, unbounded], DOMAIN) == BASIC_ONLY
