@@ -267,6 +267,7 @@ ATTEMPTS: Final[Mapping[str, str]] = {
     "send": "tried to upload rows",
     "sign_in": "tried to sign in",
     "sign_out": "tried to sign out",
+    "declare_again": "tried to go back to a declaration",
     "take_link": "tried to sign in with a link",
     "unfreeze": "tried to unfreeze the dataset",
     "what_if": "tried to price an order",
