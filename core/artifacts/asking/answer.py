@@ -22,7 +22,7 @@ from typing import BinaryIO, Final, Self
 
 import numpy as np
 
-from core.artifacts.asking import codes
+from core.artifacts.asking import codes, rows_of
 from core.artifacts.asking.assumed import (
     MOST_CELLS,
     Limits,
@@ -33,11 +33,12 @@ from core.artifacts.asking.assumed import (
     path_between,
 )
 from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
-from core.artifacts.asking.estimates import DEVIATIONS, ColumnPrecision, Estimates, Weights, column_precisions
+from core.artifacts.asking.estimates import ColumnPrecision, Estimates, Weights, column_precisions
 from core.artifacts.asking.predictor import LinearPredictor
 from core.artifacts.asking.question import Condition, Question, read_question
 from core.artifacts.asking.result import Answer, Basis, Row
 from core.artifacts.asking.rules_check import RulesCheck, check_rules
+from core.artifacts.asking.zeros import Zeros
 from core.artifacts.bundle import unpack_counts
 from core.artifacts.counts import MOST_COLUMNS, Groups, ReleasedCounts
 from core.artifacts.errors import BundleInvalid
@@ -49,6 +50,10 @@ from core.plan.near_names import nearest
 MOST_ROWS: Final = 10_000
 _NAMED: Final = 20
 """Number of columns that an error lists."""
+_OF_ZEROS: Final = (
+    "Combinations that the declared rules or the calendar leave empty are 0: they are not counted, and have no noise. "
+    "`understudy check-rules` compares the rules with the counts."
+)
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,12 @@ class OpenedCounts:
         Raises:
             NotCounted: there is no target, or too much or too little was counted.
         """
-        return LinearPredictor.of(self.domain, self.estimates)
+        return LinearPredictor.of(self.domain, self.estimates, self.zeros)
+
+    @cached_property
+    def zeros(self) -> Zeros:
+        """Return the combinations that the declared rules leave empty."""
+        return Zeros.of(self.domain, self.estimates, self.rules_check)
 
     @cached_property
     def rules_check(self) -> RulesCheck:
@@ -118,6 +128,7 @@ class _Asked:
 
     def __init__(self, opened: OpenedCounts, question: Question) -> None:
         self._domain, self._estimates, self._question = opened.domain, opened.estimates, question
+        self._zeros = opened.zeros
         self._notes: list[str] = []
         self._rows = [self._place(name) for name in question.columns]
         if len(set(self._rows)) < len(self._rows):
@@ -140,6 +151,7 @@ class _Asked:
             rows, drawn = self._share()
         else:
             rows, drawn = self._count()
+        self._notes += self._notes_of_zeros
         return Answer(
             measure=question.measure,
             basis=self._basis,
@@ -147,19 +159,21 @@ class _Asked:
             rows=rows,
             counted=codes.counted_by(self._domain),
             drawn_rows=drawn,
-            notes=(*self._notes, *_comparison(drawn)),
+            notes=(*self._notes, *rows_of.comparison(drawn)),
         )
 
     def _count(self) -> tuple[tuple[Row, ...], int | None]:
         self._settle()
         self._require_answerable()
         estimates = self._sums(self._kept)
+        empty = self._are_empty(self._kept)
         if self._basis == "assumed":
-            return self._within(estimates, self._limits(self._kept)), None
+            return rows_of.exact(self._within(estimates, self._limits(self._kept)), empty, 0.0), None
         error = math.sqrt(self._covariance(self._kept, self._kept))
-        rows = tuple(map(_counted, self._labels(), estimates, itertools.repeat(error)))
+        rows = tuple(map(rows_of.counted, self._labels(), estimates, itertools.repeat(error)))
+        rows = rows_of.exact(rows, empty, 0.0)
         largest, total = max(estimates, default=0.0), self._total()
-        return rows, _drawn(largest * (total - largest), error) if total > largest else None
+        return rows, rows_of.drawn(largest * (total - largest), error) if total > largest else None
 
     def _share(self) -> tuple[tuple[Row, ...], int | None]:
         condition = self._question.share
@@ -170,17 +184,25 @@ class _Asked:
         held = dict(self._kept)
         self._restrict(held, place, self._merged(place, codes_of))
         self._require_answerable()
+        rest = self._kept | {place: self._kept.get(place, np.ones(len(held[place]))) - held[place]}
         if self._basis == "assumed":
-            rest = self._kept | {place: self._kept.get(place, np.ones(len(held[place]))) - held[place]}
             parts, rests = self._limits(held), self._limits(rest)
             found = [limits_of_share(*both) for both in zip(parts, rests, strict=True)] if parts else []
-            return self._within(self._assumed_ratios(held, self._kept), found), None
+            rows = self._within(self._assumed_ratios(held, self._kept), found)
+            return self._known_shares(rows, held, rest), None
         rows, wholes = self._ratios(held, self._kept, low=0.0, high=1.0)
+        rows = self._known_shares(rows, held, rest)
         best = int(np.argmax(wholes))
         error, share = rows[best].standard_error, rows[best].estimate
         if not error or share is None:
             return rows, None
-        return rows, _drawn(share * (1 - share) * self._total() / wholes[best], error)
+        return rows, rows_of.drawn(share * (1 - share) * self._total() / wholes[best], error)
+
+    def _known_shares(self, rows: tuple[Row, ...], part: Weights, rest: Weights) -> tuple[Row, ...]:
+        """Rows of shares, with those that the declared rules say."""
+        none, full = self._are_empty(part), self._are_empty(rest)
+        rows = rows_of.exact(rows_of.exact(rows, none & ~full, 0.0), full & ~none, 1.0)
+        return rows_of.of_nothing(rows, none & full, low=0.0, high=1.0)
 
     def _mean(self, name: str) -> tuple[tuple[Row, ...], int | None]:
         place = self._place(name)
@@ -209,14 +231,16 @@ class _Asked:
         self._require_answerable()
         if self._basis == "assumed":
             return self._within(self._assumed_ratios(weighted, held), []), None
-        rows, wholes = self._ratios(weighted, held, low=float(kept.min()), high=float(kept.max()))
+        low, high = float(kept.min()), float(kept.max())
+        rows, wholes = self._ratios(weighted, held, low=low, high=high)
+        rows = rows_of.of_nothing(rows, self._are_empty(held), low=low, high=high)
         best = int(np.argmax(wholes))
         error, mean = rows[best].standard_error, rows[best].estimate
         if not error or mean is None:
             return rows, None
         squares = self._sums(held | {place: held[place] * numbers**2})[best] / wholes[best]
         spread = max(squares - mean**2, 0.0)
-        return rows, _drawn(spread * self._total() / wholes[best], error)
+        return rows, rows_of.drawn(spread * self._total() / wholes[best], error)
 
     def _ratios(
         self, above: Weights, below: Weights, *, low: float, high: float
@@ -229,7 +253,7 @@ class _Asked:
             self._covariance(below, below),
         )
         rows = tuple(
-            _ratio(values, part, whole, variances, low=low, high=high)
+            rows_of.ratio(values, part, whole, variances, low=low, high=high)
             for values, part, whole in zip(self._labels(), parts, wholes, strict=True)
         )
         return rows, wholes
@@ -259,17 +283,34 @@ class _Asked:
         for place in self._columns:
             kept = weights.get(place, self._codes(place))
             alone.append([kept] if place not in self._rows else list(np.diag(kept)[kept > 0]))
-        return limits_of_rows(self._estimates, self._columns, alone)
+        return limits_of_rows(self._estimates, self._columns, alone, zeros=self._zeros)
 
     @cached_property
     def _table(self) -> codes.Floats:
         if self._basis == "assumed":
-            return assumed_table(self._estimates, self._columns, target=self._domain.target_index)
+            target = self._domain.target_index
+            return assumed_table(self._estimates, self._columns, target=target, zeros=self._zeros)
         return self._estimates.table(self._columns)
+
+    def _are_empty(self, weights: Weights) -> codes.Mask:
+        """(rows,) which rows hold only combinations that are known to be empty."""
+        shape = [len(self._codes(place)) for place in self._columns]
+        empty = self._zeros.of_columns(self._columns)
+        possible = np.ones(shape) if empty is None else np.broadcast_to(~empty, shape).astype(np.float64)
+        found: codes.Mask = np.array(self._sums_of(possible, weights)) == 0
+        return found
+
+    @property
+    def _notes_of_zeros(self) -> list[str]:
+        """What the declared rules leave empty of the columns asked about."""
+        empty = self._zeros.of_columns(self._columns) if len(self._columns) > 1 else None
+        return [_OF_ZEROS] if empty is not None else []
 
     def _sums(self, weights: Weights) -> list[float]:
         """A weighted sum in every row of the answer."""
-        table = self._table
+        return self._sums_of(self._table, weights)
+
+    def _sums_of(self, table: codes.Floats, weights: Weights) -> list[float]:
         for axis in range(len(self._columns) - 1, -1, -1):
             place = self._columns[axis]
             if axis >= len(self._rows):
@@ -422,71 +463,3 @@ class _Asked:
         if target is not None and all(counted((target, place)) for place in columns if place != target):
             return f"any one column, any with '{self._domain.target}', and pairs that were chosen for their dependence"
         return "any one column, and pairs that were chosen for their dependence"
-
-
-def _counted(values: tuple[str, ...], estimate: float, error: float) -> Row:
-    reach, shown = DEVIATIONS * error, max(estimate, 0.0)
-    low, high = _possible(estimate - reach, estimate + reach, low=0.0, high=math.inf, error=error)
-    return Row(values=values, estimate=shown, low=low, high=high, standard_error=error, unbiased=estimate)
-
-
-def _ratio(
-    values: tuple[str, ...],
-    part: float,
-    whole: float,
-    variances: tuple[float, float, float],
-    *,
-    low: float,
-    high: float,
-) -> Row:
-    """A ratio with Fieller's interval, clipped to what is possible.
-
-    Args:
-        part: the numerator.
-        whole: the denominator.
-        variances: variance of the numerator, covariance of both, variance of the denominator.
-        low: smallest possible value.
-        high: largest possible value.
-    """
-    squared = DEVIATIONS**2
-    above, both, below = variances
-    if whole <= 0 or whole**2 <= squared * below:
-        return Row(values=values, estimate=None, low=low, high=high, standard_error=None, unbiased=None)
-    ratio = part / whole
-    # (part - t whole)^2 <= squared (above - 2 t both + t^2 below), a quadratic in t that opens upwards.
-    leading = whole**2 - squared * below
-    middle = part * whole - squared * both
-    root = math.sqrt(max(middle**2 - leading * (part**2 - squared * above), 0.0))
-    error = math.sqrt(max(above - 2 * ratio * both + ratio**2 * below, 0.0)) / whole
-    first, last = _possible(
-        (middle - root) / leading, (middle + root) / leading, low=low, high=high, error=error
-    )
-    return Row(
-        values=values,
-        estimate=min(max(ratio, low), high),
-        low=first,
-        high=last,
-        standard_error=error,
-        unbiased=ratio,
-    )
-
-
-def _possible(first: float, last: float, *, low: float, high: float, error: float) -> tuple[float, float]:
-    """The interval from `first` to `last`, clipped to what lies between `low` and `high`, but not to a point at either."""
-    return max(min(first, high - error), low), min(max(last, low + error), high)
-
-
-def _drawn(variance: float, error: float) -> int | None:
-    """Number of drawn rows whose sampling error equals a standard error, given the variance of one row."""
-    if variance <= 0 or error <= 0:
-        return None
-    return math.ceil(variance / error**2)
-
-
-def _comparison(drawn: int | None) -> tuple[str, ...]:
-    generator = "the unknown error of the generator adds to it"
-    if drawn is None:
-        return (f"Drawn rows have sampling error; {generator}.",)
-    return (
-        f"Fewer than {drawn:,} drawn rows are less accurate for the largest group by sampling error alone; {generator}.",
-    )

@@ -6,9 +6,14 @@ graphical model draws them this way, and an anchor's generator is fitted this wa
 out. Three columns are fitted to their three pairs, counted or assumed, by iterative proportional fitting
 (Deming and Stephan 1940), which gives the table of maximum entropy with these pairs.
 
+Combinations that the declared rules leave empty are 0 (`core.artifacts.asking.zeros`). The others are scaled to the counts of
+each column in turn: independence becomes quasi-independence (Bishop, Fienberg and Holland 1975, chapter 5). Where the rules make
+noisy counts of two columns contradict each other, they meet halfway by their variances.
+
 The error of the assumption was not measured, so no standard error is stated. The limits from the counts of
 each column alone hold under any dependence (Frechet 1935): two events of a and b among n records occur
-together in at least a + b - n and in at most min(a, b) records.
+together in at least a + b - n and in at most min(a, b) records. With empty combinations they are narrower: records of the first
+event can be outside the second one only in groups that some of its own groups allow.
 """
 
 import itertools
@@ -21,15 +26,20 @@ from typing import Final
 import numpy as np
 
 from core.artifacts.asking.estimates import CONFIDENCE, Estimates, Floats
+from core.artifacts.asking.zeros import NO_ZEROS, Zeros
+from core.plan.domain.rule_classes import Flags
 
 MOST_CELLS: Final = 2**20
 """Maximum number of cells of a fitted table; memory and time are linear in it."""
 _ROUNDS: Final = 50
+_LEAST: Final = 1e-6
+"""Records in place of a negative count where combinations are empty, so that every possible one can be scaled."""
 _CLOSE: Final = 1e-3
 """Convergence tolerance in records: how far the fitted pairs may differ from their targets."""
 _QUANTITIES: Final = 4
 """Quantities bounded simultaneously, by Bonferroni: the total, an event of one column, and two of the other."""
-_DEVIATIONS: Final = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2 * _QUANTITIES))
+_QUANTITIES_WITH_ZEROS: Final = 11
+"""The same where combinations are empty: five for each of two events of one column, and the event of the other."""
 
 Limits = tuple[float, float]
 """Lower and upper limit in records, which hold for all of a row's quantities at once in at least 95 of 100
@@ -58,13 +68,22 @@ def path_between(estimates: Estimates, first: int, last: int, *, target: int | N
     return tuple(reversed(path))
 
 
-def assumed_table(estimates: Estimates, columns: Sequence[int], *, target: int | None) -> Floats:
-    """Estimate the counts of every combination of groups of two or three columns; one axis per column, in the given order."""
+def assumed_table(
+    estimates: Estimates, columns: Sequence[int], *, target: int | None, zeros: Zeros = NO_ZEROS
+) -> Floats:
+    """Estimate the counts of every combination of groups of two or three columns; one axis per column, in the given order.
+
+    Args:
+        estimates: of the release.
+        columns: two or three, each counted.
+        target: index of the target, which links others preferably.
+        zeros: combinations that are known to be empty.
+    """
     if len(columns) == 2:  # noqa: PLR2004
-        return _pair(estimates, columns[0], columns[1], target)
+        return _pair(estimates, columns[0], columns[1], target, zeros)
     start = np.ones([estimates.margin(column).size for column in columns])
     pairs: dict[tuple[int, ...], Floats] = {
-        axes: _pair(estimates, columns[axes[0]], columns[axes[1]], target)
+        axes: _pair(estimates, columns[axes[0]], columns[axes[1]], target, zeros)
         for axes in itertools.combinations(range(len(columns)), 2)
     }
     return _fitted(start, pairs)
@@ -92,25 +111,56 @@ def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_int
 
 
 def limits_of_rows(
-    estimates: Estimates, columns: Sequence[int], events: Sequence[Sequence[Floats]]
+    estimates: Estimates,
+    columns: Sequence[int],
+    events: Sequence[Sequence[Floats]],
+    *,
+    zeros: Zeros = NO_ZEROS,
 ) -> list[Limits]:
     """Limits of the number of records in every combination of events of two columns.
 
     Args:
+        estimates: of the release.
+        columns: the two.
         events: for each column its events, each a (groups,) indicator of the groups it contains.
+        zeros: combinations that are known to be empty.
     """
+    empty = zeros.of_pair(columns[0], columns[1])
+    if empty is not None:
+        return [_limits_beside(estimates, columns, both, ~empty) for both in itertools.product(*events)]
     total = _limits(float(estimates.table(())), estimates.covariance((), {}, {}))
     alone = [
-        [
-            _limits(float(event @ estimates.margin(column)), estimates.margin_variance(column, event))
-            for event in of_column
-        ]
+        [_limits_of(estimates, column, event) for event in of_column]
         for column, of_column in zip(columns, events, strict=True)
     ]
     return [
         (max(first[0] + second[0] - total[1], 0.0), min(first[1], second[1]))
         for first, second in itertools.product(*alone)
     ]
+
+
+def _limits_beside(
+    estimates: Estimates, columns: Sequence[int], events: Sequence[Floats], possible: Flags
+) -> Limits:
+    """Limits of one combination of two events where some combinations of groups are empty.
+
+    Args:
+        possible: (groups of the first column, groups of the second).
+    """
+    low, high = 0.0, math.inf
+    for axis in (0, 1):
+        allowed = possible if axis == 0 else possible.T
+        own, other = events[axis] > 0, events[1 - axis] > 0
+        # Those of the own event with a partner in the other one, and the partners outside it of the own event.
+        meeting, outside = own & allowed[:, other].any(axis=1), ~other & allowed[own].any(axis=0)
+        if not meeting.any():
+            return 0.0, 0.0
+        high = min(high, _limits_of(estimates, columns[axis], meeting, _QUANTITIES_WITH_ZEROS)[1])
+        least = _limits_of(estimates, columns[axis], own, _QUANTITIES_WITH_ZEROS)[0]
+        if outside.any():
+            least -= _limits_of(estimates, columns[1 - axis], outside, _QUANTITIES_WITH_ZEROS)[1]
+        low = max(low, least)
+    return min(low, high), high
 
 
 def limits_of_share(part: Limits, rest: Limits) -> Limits:
@@ -120,30 +170,53 @@ def limits_of_share(part: Limits, rest: Limits) -> Limits:
     return low, high
 
 
-def _limits(estimate: float, variance: float) -> Limits:
-    """Limits of one quantity, wide enough to hold for all of a row's simultaneously."""
-    off = _DEVIATIONS * math.sqrt(variance)
+def _limits_of(
+    estimates: Estimates, column: int, event: Floats | Flags, quantities: int = _QUANTITIES
+) -> Limits:
+    """Limits of the number of records in an event of one column."""
+    weights = np.asarray(event, dtype=np.float64)
+    estimate = float(weights @ estimates.margin(column))
+    return _limits(estimate, estimates.margin_variance(column, weights), quantities)
+
+
+def _limits(estimate: float, variance: float, quantities: int = _QUANTITIES) -> Limits:
+    """Limits of one quantity, wide enough to hold for so many simultaneously, by Bonferroni."""
+    off = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2 * quantities)) * math.sqrt(variance)
     return max(estimate - off, 0.0), max(estimate + off, 0.0)
 
 
-def _pair(estimates: Estimates, first: int, second: int, target: int | None) -> Floats:
+def _pair(estimates: Estimates, first: int, second: int, target: int | None, zeros: Zeros) -> Floats:
     """A table of two columns with the counts of each: as counted, or assumed along the path between them."""
     if estimates.are_counted((first, second)):
         table = estimates.table((first, second))
     else:
-        table = _along(estimates, path_between(estimates, first, second, target=target), (first, second))
-    return _fitted(np.maximum(table, 0.0), {(0,): estimates.margin(first), (1,): estimates.margin(second)})
+        path = path_between(estimates, first, second, target=target)
+        table = _along(estimates, path, (first, second), zeros)
+    margins: dict[tuple[int, ...], Floats] = {(0,): estimates.margin(first), (1,): estimates.margin(second)}
+    empty = zeros.of_pair(first, second)
+    if empty is None:
+        return _fitted(np.maximum(table, 0.0), margins)
+    by_columns = _fitted(np.where(empty, 0.0, np.maximum(table, _LEAST)), margins)
+    # Where no table of the possible combinations has both margins, the fit ends at that of the second column alone.
+    margins[1,] = by_columns.sum(axis=0)
+    by_rows = _fitted(by_columns, {(0,): margins[0,]})
+    variances = [
+        estimates.margin_variance(column, np.eye(1, estimates.margin(column).size)[0])
+        for column in (first, second)
+    ]
+    trust = variances[1] / sum(variances) if sum(variances) else 0.5
+    return trust * by_rows + (1.0 - trust) * by_columns
 
 
-def _along(estimates: Estimates, path: Sequence[int], ends: tuple[int, int]) -> Floats:
+def _along(estimates: Estimates, path: Sequence[int], ends: tuple[int, int], zeros: Zeros) -> Floats:
     if not path:
         first, second = (np.maximum(estimates.margin(column), 0.0) for column in ends)
         product: Floats = np.outer(first, second) / max(float(second.sum()), 1e-9)
         return product
-    table = estimates.table(path[:2])
+    table = _step(estimates, path[0], path[1], zeros)
     for left, right in itertools.pairwise(path[1:]):
         # Not clipped before summing: clipping noise below zero would bias the sum upwards.
-        step = estimates.table((left, right))
+        step = _step(estimates, left, right, zeros)
         whole = step.sum(axis=1, keepdims=True)
         some = (
             whole > step.shape[1]
@@ -152,6 +225,12 @@ def _along(estimates: Estimates, path: Sequence[int], ends: tuple[int, int]) -> 
         share = np.where(some, step / np.where(some, whole, 1.0), alone / max(float(alone.sum()), 1e-9))
         table = table @ share
     return table
+
+
+def _step(estimates: Estimates, left: int, right: int, zeros: Zeros) -> Floats:
+    """A counted table without the noise of combinations that are known to be empty."""
+    table, empty = estimates.table((left, right)), zeros.of_pair(left, right)
+    return table if empty is None else np.where(empty, 0.0, table)
 
 
 def _fitted(table: Floats, margins: Mapping[tuple[int, ...], Floats]) -> Floats:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from core.artifacts.asking.assumed import assumed_table
 from core.artifacts.asking.errors import NotCounted
 from core.artifacts.asking.estimates import Estimates, Floats
+from core.artifacts.asking.zeros import NO_ZEROS, Zeros
 from core.plan.domain.table import TableDomain
 
 MOST_FEATURES: Final = 2048
@@ -53,8 +54,13 @@ class LinearPredictor:
     means: dict[int, Floats]
 
     @classmethod
-    def of(cls, domain: TableDomain, estimates: Estimates) -> Self:
+    def of(cls, domain: TableDomain, estimates: Estimates, zeros: Zeros = NO_ZEROS) -> Self:
         """Solve for the weights.
+
+        Args:
+            domain: declares the target.
+            estimates: of the release.
+            zeros: combinations that are known to be empty.
 
         Raises:
             NotCounted: the domain declares no target, the columns have too many groups, or pairs with the target were not counted.
@@ -77,7 +83,7 @@ class LinearPredictor:
             )
         ends = list(itertools.accumulate(sizes))
         places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-        moments, with_classes = _sums(estimates, columns, places, target)
+        moments, with_classes = _sums(estimates, columns, places, target, zeros)
         values, vectors = np.linalg.eigh(moments)
         added = _deviation(estimates, columns) * math.sqrt(ends[-1]) + 1.0
         solved = vectors @ ((vectors.T @ with_classes) / (np.maximum(values, 0.0) + added)[:, None])
@@ -114,16 +120,16 @@ def _mean(counts: Floats, weights: Floats) -> Floats:
 
 
 def _sums(
-    estimates: Estimates, columns: Sequence[int], places: Sequence[slice], target: int
+    estimates: Estimates, columns: Sequence[int], places: Sequence[slice], target: int, zeros: Zeros
 ) -> tuple[Floats, Floats]:
     """The sums over records of h h^T, (groups, groups), and of y h, (groups, classes)."""
     size = places[-1].stop
     moments, with_classes = np.zeros((size, size)), np.zeros((size, estimates.margin(target).size))
     for column, place in zip(columns, places, strict=True):
         moments[place, place] = np.diag(np.maximum(estimates.margin(column), 0.0))
-        with_classes[place] = assumed_table(estimates, (column, target), target=target)
+        with_classes[place] = assumed_table(estimates, (column, target), target=target, zeros=zeros)
     for (first, one), (second, other) in itertools.combinations(zip(columns, places, strict=True), 2):
-        table = assumed_table(estimates, (first, second), target=target)
+        table = assumed_table(estimates, (first, second), target=target, zeros=zeros)
         moments[one, other], moments[other, one] = table, table.T
     return moments, with_classes
 

@@ -41,14 +41,21 @@ def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
         forbidden. Pairs without such a cell are left out.
     """
     found: dict[Pair, Flags] = {}
-    for by_pair in (_by_calendar(domain), *forbidden_by_rule(domain)):
+    for by_pair in (forbidden_by_calendar(domain), *forbidden_by_rule(domain)):
         for pair, cells in by_pair.items():
             found[pair] = found[pair] | cells if pair in found else cells
     return dict(sorted(found.items()))
 
 
-def _by_calendar(domain: TableDomain) -> dict[Pair, Flags]:
-    """Pairs of a bin and a pattern's code that no time has; a pattern is missing exactly where its time is."""
+def forbidden_by_calendar(domain: TableDomain) -> dict[Pair, Flags]:
+    """Return the pairs of a bin and a pattern's code that no time has; a pattern is missing exactly where its time is.
+
+    Args:
+        domain: The declared domain.
+
+    Returns:
+        As `forbidden_pairs`.
+    """
     found: dict[Pair, Flags] = {}
     places = {column.name: place for place, column in enumerate(domain.coded)}
     for column in {time.name: time for time, _pattern in domain.patterns}.values():

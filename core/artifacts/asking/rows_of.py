@@ -1,0 +1,102 @@
+"""Rows of an answer from estimates and their variances: the intervals of counts and ratios."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from core.artifacts.asking.estimates import DEVIATIONS
+from core.artifacts.asking.result import Row
+
+
+def counted(values: tuple[str, ...], estimate: float, error: float) -> Row:
+    """Return the row of a count."""
+    reach, shown = DEVIATIONS * error, max(estimate, 0.0)
+    low, high = _possible(estimate - reach, estimate + reach, low=0.0, high=math.inf, error=error)
+    return Row(values=values, estimate=shown, low=low, high=high, standard_error=error, unbiased=estimate)
+
+
+def exact(rows: tuple[Row, ...], known: npt.NDArray[np.bool_], value: float) -> tuple[Row, ...]:
+    """Return rows of which the public domain says some numbers: these have no noise."""
+    return tuple(
+        replace(row, estimate=value, low=value, high=value, standard_error=0.0, unbiased=value)
+        if is_known
+        else row
+        for row, is_known in zip(rows, known.tolist(), strict=True)
+    )
+
+
+def of_nothing(
+    rows: tuple[Row, ...], known: npt.NDArray[np.bool_], *, low: float, high: float
+) -> tuple[Row, ...]:
+    """Return rows of ratios of which some are known to be of no records: these have no estimate."""
+    return tuple(
+        Row(values=row.values, estimate=None, low=low, high=high, standard_error=None, unbiased=None)
+        if is_known
+        else row
+        for row, is_known in zip(rows, known.tolist(), strict=True)
+    )
+
+
+def ratio(
+    values: tuple[str, ...],
+    part: float,
+    whole: float,
+    variances: tuple[float, float, float],
+    *,
+    low: float,
+    high: float,
+) -> Row:
+    """Return a ratio with Fieller's interval, clipped to what is possible.
+
+    Args:
+        part: the numerator.
+        whole: the denominator.
+        variances: variance of the numerator, covariance of both, variance of the denominator.
+        low: smallest possible value.
+        high: largest possible value.
+    """
+    squared = DEVIATIONS**2
+    above, both, below = variances
+    if whole <= 0 or whole**2 <= squared * below:
+        return Row(values=values, estimate=None, low=low, high=high, standard_error=None, unbiased=None)
+    ratio = part / whole
+    # (part - t whole)^2 <= squared (above - 2 t both + t^2 below), a quadratic in t that opens upwards.
+    leading = whole**2 - squared * below
+    middle = part * whole - squared * both
+    root = math.sqrt(max(middle**2 - leading * (part**2 - squared * above), 0.0))
+    error = math.sqrt(max(above - 2 * ratio * both + ratio**2 * below, 0.0)) / whole
+    first, last = _possible(
+        (middle - root) / leading, (middle + root) / leading, low=low, high=high, error=error
+    )
+    return Row(
+        values=values,
+        estimate=min(max(ratio, low), high),
+        low=first,
+        high=last,
+        standard_error=error,
+        unbiased=ratio,
+    )
+
+
+def _possible(first: float, last: float, *, low: float, high: float, error: float) -> tuple[float, float]:
+    """The interval from `first` to `last`, clipped to what lies between `low` and `high`, but not to a point at either."""
+    return max(min(first, high - error), low), min(max(last, low + error), high)
+
+
+def drawn(variance: float, error: float) -> int | None:
+    """Return the number of drawn rows whose sampling error equals a standard error, given the variance of one row."""
+    if variance <= 0 or error <= 0:
+        return None
+    return math.ceil(variance / error**2)
+
+
+def comparison(drawn_rows: int | None) -> tuple[str, ...]:
+    """Return the note that compares the answer with drawn rows."""
+    generator = "the unknown error of the generator adds to it"
+    if drawn_rows is None:
+        return (f"Drawn rows have sampling error; {generator}.",)
+    return (
+        f"Fewer than {drawn_rows:,} drawn rows are less accurate for the largest group by sampling error alone; {generator}.",
+    )
