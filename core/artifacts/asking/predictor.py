@@ -11,7 +11,10 @@ among records like h, by least squares.
 
 Noise moves the eigenvalues of the matrix by up to about its norm: `s sqrt(d)` for independent entries of standard deviation s in d
 dimensions, up to a factor of two. Small eigenvalues are noise, and inverting them would raise it, so `s sqrt(d)` is added to all.
-`benchmarks.linear_predictor` measures the result. Pairs that were not counted together are assumed, as for questions.
+The right-hand side, sum y_c h, is as noisy: in d dimensions its noise has about the same norm, and what is added bounds what it does
+to the shares of a class. So s is of the cells of all tables that enter, those with the target included. A pair that was not counted is
+assumed, as for questions: it is made of tables that were, and has no noise of its own. A small table counts pairs with the target
+alone; there its matrix is all assumed, and the noise is theirs. `benchmarks.linear_predictor` measures the result.
 """
 
 import itertools
@@ -85,7 +88,7 @@ class LinearPredictor:
         places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
         moments, with_classes = _sums(estimates, columns, places, target, zeros)
         values, vectors = np.linalg.eigh(moments)
-        added = _deviation(estimates, columns) * math.sqrt(ends[-1]) + 1.0
+        added = _deviation(estimates, [*columns, target]) * math.sqrt(ends[-1]) + 1.0
         solved = vectors @ ((vectors.T @ with_classes) / (np.maximum(values, 0.0) + added)[:, None])
         weights = {column: solved[place] for column, place in zip(columns, places, strict=True)}
         return cls(
@@ -135,11 +138,11 @@ def _sums(
 
 
 def _deviation(estimates: Estimates, columns: Sequence[int]) -> float:
-    """The typical standard deviation of a counted cell, in records; 0 if no pair was counted."""
-    variances = []
+    """The typical standard deviation of a cell of the counted pairs of some columns, in records."""
+    variances = []  # never empty: some pair with the target was counted
     for pair in itertools.combinations(columns, 2):
         if estimates.are_counted(pair):
             one_cell = np.zeros([estimates.margin(column).size for column in pair])
             one_cell[0, 0] = 1.0
             variances.append(estimates.variance(pair, one_cell))
-    return math.sqrt(float(np.mean(variances))) if variances else 0.0
+    return math.sqrt(float(np.mean(variances)))

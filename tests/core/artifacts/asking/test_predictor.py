@@ -9,8 +9,10 @@ from core.artifacts.asking import predictor
 from core.artifacts.asking.errors import NotCounted
 from core.artifacts.asking.estimates import Estimates
 from core.artifacts.asking.predictor import LinearPredictor
+from core.artifacts.counts import CountTable, ReleasedCounts, in_steps
 from core.plan.domain.table import TableDomain
 from tests.core.artifacts.asking.tabled import DOMAIN, opened, released, table
+from tests.core.plan.domain.ruled import document, words
 
 ROWS = table()
 
@@ -43,6 +45,49 @@ def test_noise_is_shrunk_instead_of_raised(monkeypatch: pytest.MonkeyPatch) -> N
     shrunk = error()
     monkeypatch.setattr(predictor, "_deviation", lambda *_: 0.0)
     assert shrunk < 0.5 * error()
+
+
+SMALL, COLUMNS, GROUPS = 400, 30, 3
+
+
+def small_rows() -> np.ndarray:
+    """(records, columns) codes of a small table: the target is place 0, and every other column depends on it."""
+    rng = np.random.default_rng(3)
+    target = rng.integers(0, 2, SMALL)
+    drawn = rng.normal(size=(SMALL, COLUMNS)) + rng.normal(size=(SMALL, 1)) + 2.0 * target[:, None]
+    return np.column_stack([target, np.digitize(drawn, [0.3, 1.7])])
+
+
+def with_the_target(codes: np.ndarray, *, std: float, number: int) -> tuple[TableDomain, Estimates]:
+    """Counts of every column and of every pair with the target, and no others."""
+    rng, step, sizes = np.random.default_rng(number), 2.0**-6, (2, *[GROUPS] * COLUMNS)
+    listed = []
+    for columns in [
+        *((place,) for place in range(COLUMNS + 1)),
+        *((0, place + 1) for place in range(COLUMNS)),
+    ]:
+        table = np.zeros([sizes[place] for place in columns])
+        np.add.at(table, tuple(codes[:, place] for place in columns), 1.0)
+        cells = in_steps(table + rng.normal(0, std, table.shape), step)
+        listed.append(CountTable(columns=columns, noise_std=std, cells=cells))
+    named = [words(f"column {place}", *map(str, range(size))) for place, size in enumerate(sizes)]
+    counts = ReleasedCounts(
+        cardinalities=sizes, step=step, tables=tuple(listed), groups=tuple(map(np.arange, sizes))
+    )
+    return TableDomain.from_json(document(named, [], target="column 0")), Estimates(counts)
+
+
+def test_noise_is_shrunk_where_only_pairs_with_the_target_are_counted() -> None:
+    """A small table counts no others, and its noise is as large as its counts."""
+    codes, areas, extremes = small_rows(), [], []
+    for number in range(5):
+        domain, estimates = with_the_target(codes, std=55.0, number=number)
+        found = LinearPredictor.of(domain, estimates).probabilities(codes)[:, 1]
+        above = found[codes[:, 0] == 1][:, None] > found[codes[:, 0] == 0]
+        areas.append(above.mean())
+        extremes.append(np.mean((found < 0.01) | (found > 0.99)))
+    assert min(areas) > 0.8
+    assert max(extremes) < 0.6
 
 
 def test_the_target_of_the_rows_is_not_read() -> None:
