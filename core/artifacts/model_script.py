@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts.asking.codes import labels_of_values, values_of
 from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.document import time_text
@@ -207,18 +208,37 @@ def render_predictor(document: Mapping[str, Any]) -> str:
 
 
 def class_names(domain: TableDomain | ImageDomain) -> list[str]:
-    """Names of the classes in the order of their codes: words, ranges of numbers, `missing`."""
+    """Names of the classes in the order of their codes, as `ask` names them: words, numbers, ranges; `missing`."""
     if isinstance(domain, ImageDomain):
         return list(domain.labels)
-    column = next(column for column in domain.modelled if column.name == domain.target)
+    column = _target(domain)
     if isinstance(column, LabelColumn):
         names = ["false", "true"] if is_plain_boolean(column) else list(column.words)
     else:
-        ends = zip(column.bins.lows.tolist(), column.bins.highs.tolist(), strict=True)
-        names = [f"{special:g}" for special in column.specials] + [
-            f"{low:g} to {high:g}" for low, high in ends
-        ]
+        names = labels_of_values(column)
     return names + (["missing"] if column.null_code is not None else [])
+
+
+def class_values(domain: TableDomain | ImageDomain) -> list[Any]:
+    """What a column of the target holds where a record is of a class, in the order of `class_names`.
+
+    A truth value, a word, or a number where each class is one number; else the class's name. None for missing values.
+    """
+    names: list[Any] = list(class_names(domain))
+    if isinstance(domain, ImageDomain):
+        return names
+    column = _target(domain)
+    if isinstance(column, LabelColumn) and is_plain_boolean(column):
+        names[:2] = [False, True]
+    elif isinstance(column, NumericColumn) and (numbers := values_of(column)) is not None:
+        names[: len(numbers)] = [int(number) if column.integer else number for number in numbers]
+    if column.null_code is not None:
+        names[-1] = None
+    return names
+
+
+def _target(domain: TableDomain) -> Modelled:
+    return next(column for column in domain.modelled if column.name == domain.target)
 
 
 def _coder(column: Modelled, domain: TableDomain) -> dict[str, Any]:

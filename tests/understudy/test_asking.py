@@ -47,9 +47,11 @@ def test_a_file_and_its_content_are_asked(file: Path) -> None:
 def test_a_target_is_predicted_from_the_counts_of_a_file(file: Path) -> None:
     predictor = understudy.predictor(file)
     rows = parquet.read_table(io.BytesIO(b"".join(open_samples(PACKED).write(20, "parquet", {}))))
-    shares = predictor.probabilities(rows)
+    shares = predictor.predict_proba(rows)
     assert shares.shape == (20, 2)
-    assert predictor.predict(rows) == [predictor.classes[code] for code in shares.argmax(axis=1)]
+    assert (predictor.predict(rows) == predictor.classes_[shares.argmax(axis=1)]).all()
+    assert set(predictor.classes_) == set(rows["sick"].unique().to_pylist()), "comparable with the target"
+    assert repr(predictor) == "Predictor(target: sick, classes: no, yes, from the noisy counts of 3 columns)"
     with pytest.raises(InvalidInput, match="missing: ward"):
         predictor.predict(rows.drop_columns(["ward"]))
     with pytest.raises(InvalidInput, match="repeated: age"):
@@ -59,16 +61,16 @@ def test_a_target_is_predicted_from_the_counts_of_a_file(file: Path) -> None:
 def test_every_row_has_its_answer_from_the_columns_that_are_known(file: Path) -> None:
     predictor = understudy.predictor(file)
     rows = parquet.read_table(io.BytesIO(b"".join(open_samples(PACKED).write(6, "parquet", {}))))
-    expected = predictor.probabilities(rows)
+    expected = predictor.predict_proba(rows)
     scored = rows.drop_columns(["sick"]).append_column("note", [["not declared"] * 6])
-    assert (predictor.probabilities(scored) == expected).all()
-    assert (predictor.probabilities(rows.set_column(2, "sick", pa.nulls(6))) == expected).all()
-    assert predictor.probabilities(rows.slice(0, 0)).shape == (0, 2)
+    assert (predictor.predict_proba(scored) == expected).all()
+    assert (predictor.predict_proba(rows.set_column(2, "sick", pa.nulls(6))) == expected).all()
+    assert predictor.predict_proba(rows.slice(0, 0)).shape == (0, 2)
     wards = ["unheard of", None, *rows["ward"].to_pylist()[2:]]
-    found = predictor.probabilities(rows.set_column(0, "ward", [wards]))
+    found = predictor.predict_proba(rows.set_column(0, "ward", [wards]))
     assert (found[2:] == expected[2:]).all(), "in the order of the rows"
     of_each = [
-        predictor.probabilities(rows.set_column(0, "ward", [[ward] * 6]))[:2]
+        predictor.predict_proba(rows.set_column(0, "ward", [[ward] * 6]))[:2]
         for ward in ("A", 'B, or "C"', "Ü")
     ]
     assert (found[:2] > np.min(of_each, axis=0)).all()

@@ -5,7 +5,7 @@ training.
 """
 
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+import pyarrow as pa
 
 import core
 import models
@@ -23,7 +24,6 @@ from core.artifacts.bundle import artefacts_of
 from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
 from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
 from core.artifacts.model_readme import render_model_readme
-from core.artifacts.model_script import class_names
 from core.artifacts.owners_ledgers import Place
 from core.clock import FixedClock, SystemClock
 from core.data.intake.intake_report import MAX_REFUSED
@@ -33,6 +33,7 @@ from core.plan.domain.columns import Modelled
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
 from core.plan.quote import plan_charge
@@ -46,11 +47,13 @@ from understudy.documents import Json
 from understudy.local.accounts import answered, folder_of, pay, settle
 from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitting import LocalHost, Watch, cleaned, require_share
+from understudy.local.frame_dtypes import FrameDtypes
+from understudy.local.html_tables import html_table
 from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
 from understudy.local.paths import AnyPath
 from understudy.local.planning import declaration_of, guarantee_of
-from understudy.local.predicting import feature_codes
+from understudy.local.predicting import classes_of, feature_codes, listed_classes
 from understudy.verifying.local_form import localised
 
 _CHUNK = 256
@@ -149,24 +152,29 @@ def fit_classifier(
         domain=known,
         rows_refused=intake.rows_refused,
         refusals=intake.refusals,
+        kind=None if isinstance(known, ImageDomain) else _kind_of_target(frame, known),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FittedClassifier:
     """A trained classifier. Predicting with it, saving it and sharing the bundle cost no more budget.
+
+    Its methods are called as those of scikit-learn's classifiers.
 
     Attributes:
         bundle: the model with its certificate; the only part to pass on.
         domain: the declared domain.
         rows_refused: rows that the declared rules refused. For the owner only: not differentially private.
         refusals: why, with counts. For the owner only.
+        kind: the type that the target had in the frame; None of images.
     """
 
-    bundle: bytes = field(repr=False)
-    domain: Domain = field(repr=False)
-    rows_refused: int = field(repr=False)
-    refusals: Json = field(repr=False)
+    bundle: bytes
+    domain: Domain
+    rows_refused: int
+    refusals: Json
+    kind: pa.DataType | None = None
 
     @cached_property
     def _opened(self) -> ModelBundle:
@@ -182,11 +190,31 @@ class FittedClassifier:
         return self._opened.certificate
 
     @property
-    def classes(self) -> list[str]:
-        """Names of the classes in the order of `probabilities`."""
-        return class_names(self.domain)
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes in the order of `predict_proba`, as a column of the target holds them; of images the declared labels."""
+        return classes_of(self.domain, self.kind)
 
-    def probabilities(self, frame: object) -> npt.NDArray[np.float64]:
+    def __repr__(self) -> str:
+        """The guarantee, the privacy unit, what was trained and which classes it tells apart."""
+        return f"FittedClassifier({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return html_table(("FittedClassifier", ""), self._facts())
+
+    def _facts(self) -> list[tuple[str, ...]]:
+        stated = self.certificate
+        promised, options = stated["privacy_parameters"], stated["plan"]["options"]
+        of_table = [] if isinstance(self.domain, ImageDomain) else [("target", str(self.domain.target))]
+        return [
+            ("guarantee", f"epsilon {promised['epsilon']:g}, delta {promised['delta']:g}"),
+            ("protects", stated["privacy_unit"]["description"]),
+            ("declared size", str(stated["declared_size"])),
+            ("network", f"{options['network']}, {options['steps']} noisy steps"),
+            *of_table,
+            ("classes", listed_classes(self.domain)),
+        ]
+
+    def predict_proba(self, frame: object) -> npt.NDArray[np.float64]:
         """The probability of every class, (records, classes): one answer for each row of the frame, in its order.
 
         A value that the domain refuses counts as missing.
@@ -202,17 +230,17 @@ class FittedClassifier:
         """
         name, inputs = self._inputs(frame)
         if not len(inputs):
-            return np.empty((0, len(self.classes)))
+            return np.empty((0, len(self.classes_)))
         pieces = [inputs[start : start + _CHUNK] for start in range(0, len(inputs), _CHUNK)]
         logits = np.concatenate([self._network.run(["logits"], {name: piece})[0] for piece in pieces])
         weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
         made: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
         return made
 
-    def predict(self, frame: object) -> list[str]:
-        """The most probable class of every record; see `probabilities`."""
-        names = self.classes
-        return [names[code] for code in self.probabilities(frame).argmax(axis=1)]
+    def predict(self, frame: object) -> npt.NDArray[Any]:
+        """The most probable class of every record, as a column of the target holds it; see `predict_proba`."""
+        found: npt.NDArray[Any] = self.classes_[self.predict_proba(frame).argmax(axis=1)]
+        return found
 
     def save(self, target: AnyPath) -> Path:
         """Write the bundle to a file, for `predict.py` in it and for `understudy verify`.
@@ -235,6 +263,12 @@ class FittedClassifier:
             read = [place for place in range(codes.shape[1]) if place != self.domain.target_index]
             inputs = [_with_missing(self.domain.coded[place], codes[:, place]) for place in read]
         return "codes", np.stack(inputs, axis=1)
+
+
+def _kind_of_target(frame: object, domain: TableDomain) -> pa.DataType | None:
+    columns: list[Json] = domain.to_json()["columns"]  # type: ignore[assignment]
+    modelled = [column for column in columns if column["name"] == domain.target]
+    return FrameDtypes.of(frame, modelled).kind_of(domain.target)
 
 
 def _with_missing(column: Modelled, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

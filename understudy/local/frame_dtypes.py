@@ -123,6 +123,17 @@ class FrameDtypes:
             return where
         return {str(name) if str(name) in self.labels else name: wanted for name, wanted in where.items()}
 
+    def kind_of(self, name: str | None) -> pa.DataType | None:
+        """Return the type of a column's values; None if there is no such column.
+
+        Args:
+            name: of the column.
+        """
+        if name not in self.schema.names:
+            return None
+        kind = self.schema.field(name).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
     def zones(self) -> dict[str, str]:
         """The zones of columns of times that have one."""
         return {
@@ -201,14 +212,19 @@ def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArra
     if pa.types.is_time(kind):
         times = pa.array([time.fromisoformat(word) for word in words.to_pylist()], kind)
         return pa.chunked_array([times.take(declared.indices)])
-    typed = _numbers(words, kind)
+    typed = words_as_numbers(words, kind)
     if typed is None:
         return values.cast(kind if pa.types.is_large_string(kind) else pa.string())
     return pa.chunked_array([typed.take(declared.indices)])
 
 
-def _numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Words as numbers of a type; None where not all are."""
+def words_as_numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Return words as numbers of a type; None where not all are.
+
+    Args:
+        words: texts.
+        kind: the type.
+    """
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return None
     try:

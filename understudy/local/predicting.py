@@ -3,31 +3,47 @@
 Every row of a frame has an answer, in its order, so a value that the domain refuses does not leave its row out.
 """
 
+from typing import Any, Final
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from core.artifacts.asking.predictor import UNKNOWN, LinearPredictor
-from core.artifacts.model_script import class_names
+from core.artifacts.model_script import class_names, class_values
 from core.plan.domain.codec import Codes, codes_type, encode_place
+from core.plan.domain.declared import Domain
 from core.plan.domain.table import TableDomain
 from understudy.local.accounts import answered
 from understudy.local.asking import opened_counts
+from understudy.local.frame_dtypes import words_as_numbers
 from understudy.local.frames import clean_features
 from understudy.local.paths import AnyPath
 
+_NAMED: Final = 20
+"""Number of classes that are shown."""
+
 
 class Predictor:
-    """Probabilities of the classes of a table's target, from released counts."""
+    """Probabilities of the classes of a table's target, from released counts; with the names of scikit-learn's classifiers.
 
-    def __init__(self, domain: TableDomain, linear: LinearPredictor) -> None:
-        self._domain, self._linear = domain, linear
+    Args:
+        domain: of the release.
+        linear: the predictor of its codes.
+        kind: the type that the target had in the frame that was fitted; None if it is not known.
+    """
+
+    def __init__(
+        self, domain: TableDomain, linear: LinearPredictor, *, kind: pa.DataType | None = None
+    ) -> None:
+        self._domain, self._linear, self._kind = domain, linear, kind
 
     @property
-    def classes(self) -> list[str]:
-        """Names of the classes in the order of `probabilities`."""
-        return class_names(self._domain)
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes in the order of `predict_proba`, as a column of the target holds them; see `classes_of`."""
+        return classes_of(self._domain, self._kind)
 
-    def probabilities(self, frame: object) -> npt.NDArray[np.float64]:
+    def predict_proba(self, frame: object) -> npt.NDArray[np.float64]:
         """The probability of every class, (records, classes): one answer for each row of the frame, in its order.
 
         A row with a value that the domain refuses is answered from its other columns.
@@ -43,10 +59,42 @@ class Predictor:
             codes = feature_codes(self._domain, frame)
         return self._linear.probabilities(codes)
 
-    def predict(self, frame: object) -> list[str]:
-        """The most probable class of every record; see `probabilities`."""
-        names = self.classes
-        return [names[code] for code in self.probabilities(frame).argmax(axis=1)]
+    def predict(self, frame: object) -> npt.NDArray[Any]:
+        """The most probable class of every record, as a column of the target holds it; see `predict_proba`."""
+        found: npt.NDArray[Any] = self.classes_[self.predict_proba(frame).argmax(axis=1)]
+        return found
+
+    def __repr__(self) -> str:
+        """The target, its classes, and how many columns predict it."""
+        facts = {"target": self._domain.target, "classes": listed_classes(self._domain)}
+        told = ", ".join(f"{name}: {value}" for name, value in facts.items())
+        return f"Predictor({told}, from the noisy counts of {len(self._linear.weights)} columns)"
+
+
+def classes_of(domain: Domain, kind: pa.DataType | None = None) -> npt.NDArray[Any]:
+    """Return the classes of a target, or of image labels, as a column of it holds them: one type, None for missing values.
+
+    Truth values, words, or numbers where each class is one number; else names of ranges.
+
+    Args:
+        domain: declares the target.
+        kind: the type that the target had in a frame: words that are numbers, such as "0" and "1", are given in it.
+    """
+    values = class_values(domain)
+    words = [value for value in values if value is not None]
+    if kind is not None and all(isinstance(word, str) for word in words):
+        numbers = words_as_numbers(pa.array(words, pa.string()), kind)
+        values[: len(words)] = words if numbers is None else numbers.to_pylist()
+    # Not an array of texts where None or numbers are among them.
+    same = len({type(value) for value in values}) == 1
+    return np.array(values, dtype=None if same else object)
+
+
+def listed_classes(domain: Domain) -> str:
+    """Return the names of the classes on one line, shortened if there are many."""
+    names = class_names(domain)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def feature_codes(domain: TableDomain, frame: object) -> Codes:
@@ -76,7 +124,12 @@ def _sources(domain: TableDomain, place: int) -> tuple[str, ...]:
     return (modelled[place].name, *starts)
 
 
-def predictor_from(bundle: AnyPath | bytes) -> Predictor:
-    """Read the predictor of a bundle; see `understudy.offline.predictor`."""
+def predictor_from(bundle: AnyPath | bytes, *, kind: pa.DataType | None = None) -> Predictor:
+    """Read the predictor of a bundle; see `understudy.offline.predictor`.
+
+    Args:
+        bundle: the file, or its content.
+        kind: see `Predictor`.
+    """
     with opened_counts(bundle) as counts:
-        return Predictor(counts.domain, counts.predictor)
+        return Predictor(counts.domain, counts.predictor, kind=kind)

@@ -33,6 +33,7 @@ from understudy.local.frames import dense
 from understudy.local.html_tables import html_table
 from understudy.local.paths import AnyPath
 from understudy.local.planning import Order, declaration_of, guarantee_of, read_declared
+from understudy.local.predicting import Predictor, predictor_from
 from understudy.local.progress import progress_bar
 from understudy.local.quoted import TrainingQuote, quote_of
 from understudy.local.room import left_in_words, spent_in_words
@@ -295,6 +296,14 @@ class Synthesizer:
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals; see `understudy.ask`."""
         return self._trained().ask(question)
+
+    def predictor(self) -> Predictor:
+        """Make a linear classifier of the target from the noisy counts; see `understudy.predictor`.
+
+        Its classes are of the fitted frame's type: whole numbers for words such as "0" and "1".
+        """
+        fitted = self._trained()
+        return predictor_from(fitted.bundle, kind=self._kinds.kind_of(fitted.domain.get("target")))
 
     def check_rules(self) -> RulesCheck:
         """Compare the declared rules with the noisy counts; see `understudy.check_rules`."""

@@ -47,17 +47,26 @@ def counted_by(domain: TableDomain) -> str:
 
 def labels_of(column: Modelled) -> list[str]:
     """The label of every code of a column, in code order."""
-    if isinstance(column, LabelColumn):
-        labels = list(column.words)
-    else:
-        text = _text_of(column)
-        lows, highs, is_open = _bins(column)
-        labels = [text(value) for value in column.specials]
-        labels += [
-            text(low) if low == high else f"{text(low)} to {'below ' if below else ''}{text(high)}"
-            for low, high, below in zip(lows, highs, is_open, strict=True)
-        ]
+    labels = list(column.words) if isinstance(column, LabelColumn) else labels_of_values(column)
     return labels if column.null_code is None else [*labels, MISSING]
+
+
+def labels_of_values(column: NumericColumn | TimeColumn) -> list[str]:
+    """The label of every code of a column of numbers or times but that of missing values, in code order."""
+    text = _text_of(column)
+    lows, highs, is_open = _bins(column)
+    return [text(value) for value in column.specials] + [
+        text(low) if low == high else f"{text(low)} to {'below ' if below else ''}{text(high)}"
+        for low, high, below in zip(lows, highs, is_open, strict=True)
+    ]
+
+
+def values_of(column: NumericColumn) -> list[float] | None:
+    """The one number of every code but that of missing values, in code order; None if some code has several."""
+    lows, highs, is_open = _bins(column)
+    if is_open.any() or (lows != highs).any():
+        return None
+    return [*map(float, column.specials), *lows.tolist()]
 
 
 def name_of_group(labels: Sequence[str], groups: npt.NDArray[np.int64], group: int) -> str:

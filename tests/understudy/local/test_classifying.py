@@ -105,7 +105,7 @@ def test_a_classifier_of_images_is_charged_verified_and_predicts(
     assert fitted.certificate["epsilon"]["reported"] <= 8.0
     np.savez(ledgers / "images.npz", images=images().pixels[:70])
     found = predicted(fitted, ledgers / "images.npz", ledgers)
-    assert [row["prediction"] for row in found] == fitted.predict(images().pixels[:70])
+    assert [row["prediction"] for row in found] == fitted.predict(images().pixels[:70]).tolist()
     report = verify_bundle(ledgers / "bundle.zip", allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals
     assert verify_bundle(ledgers / "bundle.zip").outcome is Outcome.SIGNER_UNKNOWN
@@ -150,13 +150,15 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
         for row in frame.to_pylist():
             writer.writerow(["?" if value is None else value for value in row.values()])
     found = predicted(fitted, source, ledgers)
-    ours = fitted.probabilities(frame)
-    stated = np.array([[float(row[name]) for name in fitted.classes] for row in found])
+    ours = fitted.predict_proba(frame)
+    stated = np.array([[float(row[name]) for name in fitted.classes_] for row in found])
     assert np.abs(stated - ours).max() < 1e-5
-    assert fitted.classes == ["x", "y", "z"]
+    assert fitted.classes_.tolist() == ["x", "y", "z"]
+    assert "target: sick, classes: x, y, z" in repr(fitted)
+    assert "epsilon 8, delta 0.0001" in repr(fitted)
     report = verify_bundle(ledgers / "bundle.zip", allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals
-    assert (fitted.probabilities(frame.drop_columns(["sick"])) == ours).all()
+    assert (fitted.predict_proba(frame.drop_columns(["sick"])) == ours).all()
     far = pa.array([10**6, None], pa.int64())
     first = frame.slice(0, 2).set_column(1, "age", far)
     assert fitted.predict(first)[0] == fitted.predict(frame.slice(0, 1).set_column(1, "age", far[1:]))[0], (
@@ -168,7 +170,7 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
     assert "perhaps" not in str(refused.value)
     with pytest.raises(InvalidInput, match="missing: ward"):
         fitted.predict(frame.drop_columns(["ward"]))
-    assert fitted.predict(frame.slice(0, 0)) == []
+    assert len(fitted.predict(frame.slice(0, 0))) == 0
     assert len(encode(TableDomain.from_json(DOMAIN), frame.to_batches()[0]).T) == 8, (
         "patterns of times are read too"
     )
