@@ -44,6 +44,10 @@ class DegenerateGenerator(UserWarning):
     """The records of a new generator vary too little; the message says how, and what to change."""
 
 
+class HiddenByNoise(UserWarning):
+    """The noise of the counts hides what is asked for, or much of a column; the message says what, and what to change."""
+
+
 class ServiceUnreachable(UnderstudyError):
     """The service gave no answer."""
 

@@ -95,13 +95,19 @@ def certify_bundle(
         staged.manifest,
         certificate=certificate,
         counted=staged.counts is not None,
-        notes=release_notes(staged),
+        notes=release_notes(staged, learnt=_learnt_words(claim)),
     )
     whole = certificate | {"artefacts": artefacts_of(files_of(staged, readme=readme))}
     sign = sign_selection_certificate if isinstance(claim.plan, SelectionPlan) else sign_certificate
     signed = sign(whole, signer).to_json()
     store.put_bytes(key, pack(replace(staged, certificate=signed), readme=readme))
     return signed
+
+
+def _learnt_words(claim: Claim) -> tuple[int, ...]:
+    """Places of the columns whose words the job learns."""
+    learning = claim.plan.learning if isinstance(claim.plan, Plan) else None
+    return () if learning is None else learning.words_of
 
 
 def certify_model(

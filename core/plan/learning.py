@@ -83,6 +83,15 @@ class LearningPlan:
         return (*noises, Threshold(delta=self.delta)) if self.delta else noises
 
     @property
+    def words_of(self) -> tuple[int, ...]:
+        """Indices of the columns whose categories are learnt."""
+        return tuple(
+            release.column
+            for release in self.releases
+            if release.learns == "categories" and release.column is not None
+        )
+
+    @property
     def threshold(self) -> float:
         """Noisy count that a category must exceed, in units; see docs/mechanisms/learning.md.
 

@@ -1,5 +1,6 @@
 import json
 import math
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
-from understudy.cli.publish import columns_left_out, what_is_free
+from understudy.cli.publish import columns_left_out, notes_of, what_is_free
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publication import Order, budget_with_report, report_part, smallest_budget
 from understudy.table_files import TableFiles
@@ -170,3 +171,14 @@ def test_columns_that_are_not_released_are_named(kinds: list[str], told: list[st
     table = TableFiles(rows=Path("rows.csv"), domain={"columns": columns}, declared_size=50)
     order = Order(table=table, name="a", epsilon=1, delta=1e-6, sample_rows=50, out=Path("out"))
     assert columns_left_out(order) == told
+
+
+def test_notes_of_the_bundle_are_shown_on_one_line_each(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(bundle, "w") as archive:
+        archive.writestr("README.md", "# A\n\n> The noise\x1b hides 'yes'.\n\n> Another.\n\nThis bundle\n")
+    assert notes_of([tmp_path / "rows.csv", bundle]) == [
+        "NOTE: The noise\\u001b hides 'yes'.",
+        "NOTE: Another.",
+    ]
+    assert notes_of([tmp_path / "rows.csv"]) == []

@@ -1,10 +1,11 @@
 """``understudy publish``: from a private table to synthetic rows, a generator and a certificate."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Final
+from zipfile import ZipFile
 
 import typer
 from rich.console import Console
@@ -44,6 +45,7 @@ from understudy.documents import Json
 from understudy.embedded.background import background_stack, used_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService
 from understudy.order_options import parse_options, parse_selection, with_profile
+from understudy.plain_text import one_line
 from understudy.publication import Order, Published, Screen, counts_several_records
 from understudy.publishing import BUNDLE
 from understudy.publishing import publish as publish_order
@@ -54,6 +56,8 @@ DEGENERATE: Final = 3
 
 _NAMED = 10
 """Columns that a summary names at most."""
+_NOTE = "> "
+"""How a note in a bundle's README begins."""
 
 
 def publish(
@@ -330,7 +334,22 @@ def summary(published: Published, order: Order) -> list[str]:
         f"delta {guarantee['delta']:g}) differential privacy."
     )
     files = (f"  {file.resolve()}" for file in published.files)
-    return ["", headline, *columns_left_out(order), *files, paid(published), what_is_free(order)]
+    notes = notes_of(published.files)
+    return ["", headline, *notes, *columns_left_out(order), *files, paid(published), what_is_free(order)]
+
+
+def notes_of(files: Iterable[Path]) -> list[str]:
+    """Return the notes at the top of the bundle's README: what its counts contradict, and what their noise hides.
+
+    Args:
+        files: those that were written; one of them may be the bundle.
+    """
+    bundle = next((file for file in files if file.name == BUNDLE), None)
+    if bundle is None:
+        return []
+    with ZipFile(bundle) as archive:
+        lines = archive.read("README.md").decode().splitlines() if "README.md" in archive.namelist() else []
+    return [f"NOTE: {one_line(line.removeprefix(_NOTE))}" for line in lines if line.startswith(_NOTE)]
 
 
 def columns_left_out(order: Order) -> list[str]:

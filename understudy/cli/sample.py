@@ -194,7 +194,13 @@ def sample_offline(
     if not bundle.is_file():
         raise InputUnusable(f"there is no file {bundle}")
     try:
-        from understudy.local.sampling import bin_notes, open_bundle_samples, sample_to_file, usual_format
+        from understudy.local.sampling import (
+            bin_notes,
+            hidden_where,
+            open_bundle_samples,
+            sample_to_file,
+            usual_format,
+        )
     except ImportError as error:
         purpose = "sampling offline (not so the program in the bundle's README)"
         raise library_missing(purpose, error.name, extra="offline") from None
@@ -213,5 +219,7 @@ def sample_offline(
             spreadsheet_safe=spreadsheet_safe,
             seen=seen,
         )
+    if where and (hidden := hidden_where(bundle, where)) is not None:
+        screen.say(f"WARNING: {hidden}")
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target

@@ -1,5 +1,6 @@
 """The result of a training on this machine: a generator to draw from, save and share, with its certificate."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,15 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.asking.errors import NoCounts
+from core.artifacts.asking.hidden import REMEDY as NOISE_REMEDY
+from core.artifacts.asking.release_notes import noise_notes
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
 from core.plan.domain.table import TableDomain
 from understudy.asking import Answer
 from understudy.documents import Json
-from understudy.errors import Conflict, InputUnusable, library_missing
+from understudy.errors import Conflict, HiddenByNoise, InputUnusable, library_missing
 from understudy.local.accounts import answered
 from understudy.local.asking import answered_from, checked_rules
 from understudy.local.conditions import drawn_where, read_conditions
+from understudy.local.hidden import hidden_in
 from understudy.local.html_tables import html_table
 from understudy.local.paths import AnyPath
 from understudy.local.predicting import Predictor, predictor_from
@@ -79,6 +85,9 @@ class Fitted:
             where: conditions by column: a value, a set of values, or a pair (low, high) of bounds that both belong to the
                 range, None for an open end. Of images only a value of the label.
 
+        Warns:
+            HiddenByNoise: the noise of the counts hides the rows that meet the condition, so they are drawn from noise.
+
         Returns:
             A DataFrame; an Arrow table; or arrays by name: `images` uint8 (rows, height, width, channels), `labels` their
             places in the declared list, `label_names` that list.
@@ -100,6 +109,8 @@ class Fitted:
             if self.of_images:
                 return drawn(b"".join(self._samples.write(rows, file_format, where or {})), form=form)
             wanted = read_conditions({} if where is None else where, self._declared)
+            if self._counts is not None and (hidden := hidden_in(self._counts, wanted)) is not None:
+                warnings.warn(f"{hidden} {NOISE_REMEDY}", HiddenByNoise, stacklevel=2)
 
             def draw(number: int, fixed: Json) -> Any:  # noqa: ANN401 - an Arrow table
                 return drawn(b"".join(self._samples.write(number, file_format, fixed)), form="arrow")
@@ -121,7 +132,27 @@ class Fitted:
             ("synthesizer", self.certificate["plan"]["synthesizer"]),
             ("declared size", str(self.certificate["declared_size"])),
         ]
-        return facts if self.of_images else [*facts, ("columns", str(found["columns"]))]
+        if self.of_images:
+            return facts
+        told = [("hidden by noise", " ".join(self.noise_notes))] if self.noise_notes else []
+        return [*facts, ("columns", str(found["columns"])), *told]
+
+    @cached_property
+    def _counts(self) -> OpenedCounts | None:
+        """The noisy counts; None where there are none."""
+        try:
+            return OpenedCounts.open(self.bundle)
+        except NoCounts:
+            return None
+
+    @cached_property
+    def noise_notes(self) -> tuple[str, ...]:
+        """What the noise of the counts hides: the smallest class of the target, most words of a column. Public, like the counts."""
+        if self._counts is None:
+            return ()
+        learning = self.certificate["plan"].get("learning") or {"releases": ()}
+        learnt = [one["column"] for one in learning["releases"] if one["learns"] == "categories"]
+        return noise_notes(self._counts.domain, self._counts.estimates, learnt=learnt)
 
     @cached_property
     def domain(self) -> Json:

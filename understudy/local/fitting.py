@@ -44,7 +44,7 @@ from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder
 from models.software import software_of
 from understudy.documents import Json
-from understudy.errors import DegenerateGenerator, InputUnusable
+from understudy.errors import DegenerateGenerator, HiddenByNoise, InputUnusable
 from understudy.local.accounts import (
     Payment,
     answered,
@@ -107,6 +107,7 @@ def fit(
     Warns:
         RowsRefused: the domain's rules refused some records.
         ValuesClamped: many values of a column lie beyond its declared bounds. Said before anything is charged.
+        HiddenByNoise: the noise hides the smallest class of the target, or most values of a column whose words were learnt.
         DegenerateGenerator: its draws do not vary as they should; the certificate's member `generator_check` says where.
 
     Raises:
@@ -161,13 +162,21 @@ def fit(
     settle(path, dataset, plan, payment, job_id=job_id, clock=clock)
     if found.degenerate:
         warnings.warn(f"{found.detail} {REMEDY}", DegenerateGenerator, stacklevel=2)
-    return Fitted(
+    fitted = Fitted(
         bundle=bundle,
         certificate=certificate,
         expected_error=expected.to_json() if isinstance(expected, ExpectedError) else None,
         rows_refused=intake.rows_refused,
         refusals=intake.refusals,
     )
+    if fitted.noise_notes:
+        warnings.warn(" ".join(fitted.noise_notes), HiddenByNoise, stacklevel=2)
+    return fitted
+
+
+def _learnt_words(plan: Plan) -> tuple[int, ...]:
+    """Places of the columns whose words the training learns."""
+    return () if plan.learning is None else plan.learning.words_of
 
 
 class LocalHost:
@@ -257,7 +266,7 @@ def _certified(
         opened.manifest,
         certificate=stated,
         counted=opened.counts is not None,
-        notes=release_notes(opened),
+        notes=release_notes(opened, learnt=_learnt_words(plan)),
     )
     certificate = stated | {"artefacts": artefacts_of(files_of(opened, readme=readme))}
     return pack(replace(opened, certificate=certificate), readme=readme), certificate

@@ -7,6 +7,8 @@ reachable from here: a bundle holds the generator and nothing else.
 from contextlib import closing
 from pathlib import Path
 
+from core.artifacts.asking.answer import OpenedCounts
+from core.artifacts.asking.hidden import REMEDY
 from core.artifacts.errors import InvalidCondition
 from core.artifacts.sampling.conditions import bins_fixed
 from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples, open_samples
@@ -14,6 +16,8 @@ from core.errors import UnderstudyError as EngineError
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.exchange import Seen
+from understudy.local.conditions import Conditions
+from understudy.local.hidden import hidden_in
 from understudy.sample_conditions import FIX, bin_note
 
 
@@ -64,6 +68,22 @@ def bin_notes(samples: Samples, where: Json) -> list[str]:
 
 def _unusable(error: EngineError) -> InputUnusable:
     return InputUnusable(f"{error} {FIX if isinstance(error, InvalidCondition) else error.remedy}")
+
+
+def hidden_where(bundle: Path, where: Json) -> str | None:
+    """Say that the noise of a bundle's counts hides the rows that meet a condition; None where it does not, or there are no counts.
+
+    Args:
+        bundle: the ZIP.
+        where: columns that are fixed, with their values, as the sampler took them.
+    """
+    try:
+        with bundle.open("rb") as file:
+            counts = OpenedCounts.open(file)
+        hidden = hidden_in(counts, Conditions(fixed=dict(where)))
+    except EngineError:
+        return None
+    return None if hidden is None else f"{hidden} {REMEDY}"
 
 
 def sample_to_file(

@@ -389,6 +389,8 @@ class Synthesizer:
         ]
         if fitted.expected_error is not None:
             facts.append(("expected error of counts, about", errors_in_words(fitted.expected_error)))
+        if fitted.noise_notes:
+            facts.append(("hidden by noise", " ".join(fitted.noise_notes)))
         if (account := self.account_).cap is not None:
             trainings = len(account.jobs)
             facts.append(

@@ -54,7 +54,7 @@ def labels_of(column: Modelled) -> list[str]:
 def labels_of_values(column: NumericColumn | TimeColumn) -> list[str]:
     """The label of every code of a column of numbers or times but that of missing values, in code order."""
     text = _text_of(column)
-    lows, highs, is_open = _bins(column)
+    lows, highs, is_open = bin_ends(column)
     return [text(value) for value in column.specials] + [
         text(low) if low == high else f"{text(low)} to {'below ' if below else ''}{text(high)}"
         for low, high, below in zip(lows, highs, is_open, strict=True)
@@ -63,7 +63,7 @@ def labels_of_values(column: NumericColumn | TimeColumn) -> list[str]:
 
 def values_of(column: NumericColumn) -> list[float] | None:
     """The one number of every code but that of missing values, in code order; None if some code has several."""
-    lows, highs, is_open = _bins(column)
+    lows, highs, is_open = bin_ends(column)
     if is_open.any() or (lows != highs).any():
         return None
     return [*map(float, column.specials), *lows.tolist()]
@@ -90,7 +90,7 @@ def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:
         (codes,) the numbers; (codes,) which codes enter a mean, excluding missing values and special values
         beyond the declared bounds, which are not numbers; and half the width of the widest bin.
     """
-    lows, highs, _is_open = _bins(column)
+    lows, highs, _is_open = bin_ends(column)
     specials = np.array(column.specials)
     numbers = np.concatenate(
         [specials, (lows + highs) / 2, np.zeros(column.cardinality - column.ordinary_codes)]
@@ -159,7 +159,7 @@ def _word(column: LabelColumn, value: str) -> int:
 
 
 def _range(column: NumericColumn | TimeColumn, low: float, high: float) -> Selected:
-    lows, highs, is_open = _bins(column)
+    lows, highs, is_open = bin_ends(column)
     specials = np.array(column.specials)
     # A bin that is open above excludes its end, and one that begins where the range ends adds only a single point.
     touched = (lows <= high) & np.where(is_open, highs > low, highs >= low)
@@ -176,8 +176,8 @@ def _range(column: NumericColumn | TimeColumn, low: float, high: float) -> Selec
     return Selected(codes=codes, note=f"'{column.name}' was counted in whole bins: {bounds}.")
 
 
-def _bins(column: NumericColumn | TimeColumn) -> tuple[Floats, Floats, Mask]:
-    """Smallest and largest value of every bin, (bins,) each, and which bins end just below the largest."""
+def bin_ends(column: NumericColumn | TimeColumn) -> tuple[Floats, Floats, Mask]:
+    """Return the smallest and largest value of every bin, (bins,) each, and which bins end just below the largest."""
     bins = column.bins
     if bins.grid is None:
         is_open = np.ones(bins.count, dtype=np.bool_)

@@ -1,15 +1,40 @@
-"""Notes for the reader of a release: declared rules that its noisy counts contradict. Post-processing, free of charge."""
+"""Notes for the reader of a release: rules that its counts contradict, and what their noise hides. Post-processing, free of charge."""
+
+from collections.abc import Iterable
 
 from core.artifacts.asking.estimates import Estimates
+from core.artifacts.asking.hidden import hidden_class, unlisted_words
 from core.artifacts.asking.rules_check import check_rules
 from core.artifacts.bundle import Bundle
 from core.artifacts.counts import ReleasedCounts
+from core.plan.domain.images import SCHEMA as IMAGES
 from core.plan.domain.table import TableDomain
 
 
-def release_notes(bundle: Bundle) -> tuple[str, ...]:
-    """Return README paragraphs, one for each contradicted rule and one with the remedy; empty if there is none."""
-    if bundle.counts is None or not bundle.domain.get("rules"):
+def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, ...]:
+    """Return README paragraphs: one for each contradicted rule and one with the remedy, then those of `noise_notes`; often none.
+
+    Args:
+        bundle: as staged.
+        learnt: places of the columns whose words were learnt.
+    """
+    if bundle.counts is None or bundle.domain.get("schema") == IMAGES:
         return ()
-    counts = ReleasedCounts.from_bytes(bundle.counts)
-    return check_rules(TableDomain.from_json(bundle.domain), Estimates(counts)).notes
+    domain, estimates = (
+        TableDomain.from_json(bundle.domain),
+        Estimates(ReleasedCounts.from_bytes(bundle.counts)),
+    )
+    rules = check_rules(domain, estimates).notes if domain.rules else ()
+    return (*rules, *noise_notes(domain, estimates, learnt=learnt))
+
+
+def noise_notes(domain: TableDomain, estimates: Estimates, *, learnt: Iterable[int]) -> tuple[str, ...]:
+    """Say which class of the target the noise hides, and of which columns few words were learnt.
+
+    Args:
+        domain: with everything that was learnt.
+        estimates: of the release.
+        learnt: places of the columns whose words were learnt.
+    """
+    hidden = hidden_class(domain, estimates)
+    return (*(() if hidden is None else (hidden,)), *unlisted_words(domain, estimates, learnt))
