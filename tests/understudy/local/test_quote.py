@@ -19,7 +19,10 @@ from understudy.local.accounts import pay
 from understudy.local.ledger_file import ledger_path
 from understudy.local.planning import Order
 
-pytestmark = pytest.mark.filterwarnings("ignore::understudy.local.quoted.LargeExpectedError")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::understudy.local.quoted.LargeExpectedError"),
+    pytest.mark.filterwarnings("ignore::understudy.errors.HiddenByNoise"),
+]
 LEARNT = {
     "schema": "understudy.domain/1",
     "declared_size": 400,
