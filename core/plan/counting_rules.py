@@ -28,6 +28,11 @@ GROUPS_FACTOR = 0.8
 """Groups of a column over the square root of the declared records in units of a cell's noise
 (docs/rules-study.md)."""
 FEWEST_GROUPS = 2
+MORE_WITHOUT_ORDER = 2.0
+"""Groups of a column whose codes have no order over those of one in order, at most: merged codes are not alike there, and what
+tells them apart is lost (docs/rules-study.md)."""
+ENOUGH_GROUPS = 8.0
+"""Groups from which on a column without an order gets more; with fewer, noise costs as much as they show."""
 RAW_FROM = 5.0
 """Mean count of a code, in standard deviations of its noise, at which smoothed and raw counts have equal
 weight (docs/rules-study.md)."""
@@ -171,7 +176,7 @@ def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1)
     return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
 
 
-def groups_wanted(*, size: float, noise_std: float, columns: int, slices: int) -> int:
+def groups_wanted(*, size: float, noise_std: float, columns: int, slices: int, ordered: bool = True) -> int:
     """Return the maximum number of groups of a column, by public facts or noisy counts.
 
     A cell of two columns of `g` even groups holds `n / g^2` records. `g` is chosen to make that a fixed
@@ -182,7 +187,10 @@ def groups_wanted(*, size: float, noise_std: float, columns: int, slices: int) -
         noise_std: standard deviation of the noise on a cell of a table of weight one, in records.
         columns: number of columns of the table.
         slices: number of classes by which pairs are counted; 1 if they are not.
+        ordered: whether neighbouring codes are alike, so that merging them loses little.
     """
-    wanted = round(GROUPS_FACTOR * math.sqrt(size / noise_std))
+    wanted = GROUPS_FACTOR * math.sqrt(size / noise_std)
+    if not ordered:
+        wanted *= min(max(wanted / ENOUGH_GROUPS, 1.0), MORE_WITHOUT_ORDER)
     room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns
-    return max(FEWEST_GROUPS, min(wanted, room))
+    return max(FEWEST_GROUPS, min(round(wanted), room))

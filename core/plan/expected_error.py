@@ -111,7 +111,8 @@ class Measured(Value):
     combinations: bool
     """Whether one table counts all combinations of the codes of all columns."""
     most_groups: int
-    """Groups into which a column's codes are merged for the tables, except the target's; an uneven column may get a few more."""
+    """Groups into which the codes of a column in order are merged for the tables, except the target's; an uneven column may get a few more, one
+    without an order up to twice as many, which the expected error leaves out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -336,31 +337,33 @@ def groups_of(
         return tuple(np.arange(codes) for codes in table.cardinalities)
     by_class = _by_class(table, plan, plan.summed)
     slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
-    most = groups_wanted(
+    wanted = partial(
+        groups_wanted,
         size=_records_that_count(columns, table, plan),
         noise_std=_noise_of_a_table(table, plan.summed, pairs),
         columns=len(columns),
         slices=slices,
     )
+    most = [wanted(ordered=ordered) for ordered in table.ordered]
     laws = _first_laws(columns, table, plan)
 
-    def merged(most: int) -> tuple[Groups, ...]:
+    def merged() -> tuple[Groups, ...]:
         return tuple(
             np.arange(len(law))
             if place == table.target_index
-            else group_codes(law, most=most, ordered=table.ordered[place], alone=table.alone[place])
+            else group_codes(law, most=most[place], ordered=table.ordered[place], alone=table.alone[place])
             for place, law in enumerate(laws)
         )
 
-    groups = merged(most)
+    groups = merged()
     if isinstance(plan, MemberPlan):
         # All members come to the same groups: the noisy sums are public.
         while (
-            most > FEWEST_GROUPS
+            max(most) > FEWEST_GROUPS
             and BYTES_OF_COUNT * layout_of(groups, table, plan, pairs=pairs).released_cells > MOST_COUNT_BYTES
         ):
-            most = max(FEWEST_GROUPS, most * 9 // 10)
-            groups = merged(most)
+            most = [max(FEWEST_GROUPS, one * 9 // 10) for one in most]
+            groups = merged()
     return groups
 
 

@@ -118,7 +118,7 @@ def _known_lines(release: Json) -> list[str]:
     noise = f"  noise of a typical count: {column:.1f} records of a column"
     if pair is not None:
         most = "at most " if pairs is None else ""
-        noise += f", {most}{pair:.1f} of a pair (at most about {groups} groups per column)"
+        noise += f", {most}{pair:.1f} of a pair (at most about {groups} groups per column, up to twice as many without an order)"
     return [
         f"release {name}: equivalent to spending epsilon {as_if:.2f} on counts (delta {delta:g}){held}",
         f"  {columns} columns and {'chosen' if pairs is None else pairs} pairs{within}",
