@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from core.plan.learning import NAMES
 from docs.tables import machine, table
 
 RESULTS: Final = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -163,7 +164,9 @@ def _worked_out(result: dict[str, Any]) -> list[str]:
 def unit_records_page() -> str:
     """What weighting and bounds of units with many records are worth."""
     result = json.loads((RESULTS / "unit_records.json").read_text())
-    return "\n".join([_UNITS, *_rules(result), machine(result), "", *_patients(), *_made_up(), _CHOICE])
+    return "\n".join(
+        [_UNITS, *_rules(result), machine(result), "", *_patients(), *_made_up(), *_words(), _CHOICE]
+    )
 
 
 _UNITS: Final = """# Units with many records
@@ -281,6 +284,48 @@ def _made_up() -> list[str]:
         ),
         machine(result),
     ]
+
+
+def _words() -> list[str]:
+    """How many words are learnt of units with several records."""
+    result = json.loads((RESULTS / "learnt_names.json").read_text())
+    rows = []
+    for name, shown in _WORDS.items():
+        by_column: dict[str, list[tuple[float, dict[str, Any]]]] = {}
+        for key, entry in result[name].items():
+            column, epsilon = key.split(", epsilon ")
+            by_column.setdefault(column, []).append((float(epsilon), entry))
+        for column, entries in by_column.items():
+            for epsilon, entry in sorted(entries, key=lambda one: one[0]):
+                found = [entry["bounds"][bound] for bound in ("first", "8", str(NAMES), "128")]
+                facts = [shown, f"{entry['units']:,}", f"{entry['records'] / entry['units']:.1f}", column]
+                cells = [f"{one['words']:g} ({one['kept']:.0%})" for one in found]
+                rows.append([*facts, f"{entry['distinct']:,}", f"{epsilon:g}", *cells])
+    head = ["table", "units", "records each", "column", "words", "epsilon", "first record", "8 words"]
+    return [
+        "",
+        "## Words that are learnt\n",
+        (
+            f"Of a column whose [categories are learnt](domain.md#what-a-training-learns) a unit counts for up to {NAMES} different words, for each of `m` words with `1 / sqrt(m)`. "
+            "So what one unit moves is that of one word, and the votes of a unit grow with the root of its words. The threshold grows with the largest number of words, because a unit may bring so many new ones "
+            "([why that is private](mechanisms/learning.md)). All records of a unit are looked at, whatever the bound on them is.\n"
+        ),
+        (
+            "`make bench-learnt-names`: words that are learnt, of at most 200, and in brackets the share of rows that keep their word instead of `other`; by the first record of a unit alone, and where so many words of a unit count. "
+            "Means of five keys; delta 1e-6, two parts learnt.\n"
+        ),
+        *table([*head, f"{NAMES} words", "128 words"], rows),
+        "",
+        machine(result),
+    ]
+
+
+_WORDS: Final = {
+    "cards": "payments of cards, made up",
+    "patients with three": "three encounters of patients (Diabetes 130)",
+    "patients": "all encounters of patients (Diabetes 130)",
+    "customers": "orders of customers, one or two, made up",
+}
 
 
 def _units_and_epsilon(key: str) -> tuple[int, float]:

@@ -6,10 +6,12 @@ become special values (`models.learnt_bins`), categories are those above the pla
 ordinary domain in which nothing is left to be learnt.
 
 How many records of a unit count follows from how many units have how many (`models.learnt_records`); a unit adds 1 to one of
-these counts. Else a unit with m records adds `floor(2^20 / m) / 2^20` of each to counts of numbers and times, and its first record alone to
-counts of categories, null included: so at most 1 to every list of counts.
+these counts. Else a unit with m records adds `floor(2^20 / m) / 2^20` of each to counts of numbers and times. To counts of categories it adds
+`name_weight(m)` to each of its first m names, as many as the plan says, or 1 to its first record's, null included, where the plan says nothing.
+So it moves every list of counts by at most 1 (L2).
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,7 +26,7 @@ from core.plan.domain.codec import numbers_of
 from core.plan.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn, UnitColumn
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
-from core.plan.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease
+from core.plan.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease, name_weight
 from models.coding import coded_table
 from models.dp.count_noise import GRID, on_grid, release_counts
 from models.encoding import PrivateTable
@@ -36,8 +38,8 @@ from models.synthesizer import TrainingHost
 
 DECIMALS = 7
 """Numbers of decimals that are distinguished: 0 to 6; the last count is of numbers with more."""
-_BUCKETS = 2**16
-"""Buckets of names by which a recorder compares two tables; no release depends on it."""
+_HASHES = 2**62
+"""Hashes of names by which a recorder compares two tables; no release depends on them."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -50,12 +52,14 @@ class _Rows:
     Args:
         batches: with `storage_schema` of the declared domain.
         shares: (rows,) what each record adds to counts of numbers, in grid steps.
+        unit: (rows,) the number of its unit.
         first: (rows,) whether it is its unit's first.
         held: (units,) records of each unit.
     """
 
     batches: Sequence[pa.RecordBatch]
     shares: Floats
+    unit: Integers
     first: npt.NDArray[np.bool_]
     held: Integers
 
@@ -149,6 +153,7 @@ def _rows(batches: Sequence[pa.RecordBatch], domain: TableDomain) -> _Rows:
         return _Rows(
             batches=batches,
             shares=np.full(count, 1 / GRID),
+            unit=np.arange(count),
             first=np.ones(count, dtype=np.bool_),
             held=np.ones(count, dtype=np.int64),
         )
@@ -159,7 +164,7 @@ def _rows(batches: Sequence[pa.RecordBatch], domain: TableDomain) -> _Rows:
     first = np.zeros(count, dtype=np.bool_)
     first[np.unique(numbers, return_index=True)[1]] = True
     shares = np.floor((1.0 / GRID) / np.maximum(records, 1))
-    return _Rows(batches=batches, shares=shares, first=first, held=held)
+    return _Rows(batches=batches, shares=shares, unit=numbers.astype(np.int64), first=first, held=held)
 
 
 def _present(
@@ -256,20 +261,14 @@ def _with_categories(
 ) -> LabelColumn:
     """Publish the names whose noisy count of units exceeds the threshold, the most frequent of them.
 
-    Only names that occur are counted, so their list is private: it passes the seam in a table of public shape.
+    Only names that units count for are noised, so their list is private: it passes the seam in a table of public shape.
     """
     release, std = plan.releases[step], plan.noise_multiplier
-    texts = values.filter(pa.array(rows.first))
-    texts = texts.filter(pc.and_(pc.is_valid(texts), pc.not_equal(texts, column.other)))
-    counted = sorted(
-        (str(entry["values"]), int(entry["counts"])) for entry in pc.value_counts(texts).to_pylist()
-    )
-    names = [name for name, _count in counted]
-    exact = np.asarray([count for _name, count in counted], dtype=np.float64)
+    names, exact = _named(column, values, rows, plan.names_per_unit)
     streams.releases.exact(
         Purpose.LEARNING_NOISE,
         step,
-        ((torch.from_numpy(_in_buckets(names, exact)), std) for _ in range(1)),
+        ((_by_hash(names, exact), std) for _ in range(1)),
         sensitivity=release.sensitivity / std,
     )
     noise = streams.normals(Purpose.LEARNING_NOISE, step, len(exact))
@@ -281,18 +280,64 @@ def _with_categories(
     return replace(column, labels=_from_table(spelt, passed), learn=())
 
 
-def _in_buckets(names: Sequence[str], counts: Floats) -> Floats:
-    """Counts of names by a public hash: two tables that differ by one unit differ in one bucket, by at most 1."""
-    buckets = np.asarray([_hash(name) % _BUCKETS for name in names], dtype=np.int64)
-    sums: Floats = np.bincount(buckets, weights=counts, minlength=_BUCKETS).astype(np.float64)
+def _named(
+    column: LabelColumn, values: pa.ChunkedArray, rows: _Rows, most: int | None
+) -> tuple[list[str], Floats]:
+    """The names that units count for, in the order of the alphabet, with what all units together add to each.
+
+    A name that no unit counts for is not among them: noise could publish it, and a unit may have any number of such names.
+
+    Args:
+        most: how many names of a unit count; None for its first record's.
+    """
+    named = pc.fill_null(pc.not_equal(values, column.other), False)  # noqa: FBT003 - null is no name
+    held = named.to_numpy().astype(np.bool_)
+    held &= rows.first if most is None else True
+    encoded = pc.dictionary_encode(values.filter(pa.array(held))).combine_chunks()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    words = [str(word) for word in encoded.dictionary.to_pylist()]
+    if most is None:
+        counts = np.bincount(codes, minlength=len(words)).astype(np.float64)
+    else:
+        counts = _votes(rows.unit[held], codes, len(words), most)
+    found = sorted((word, count) for word, count in zip(words, counts.tolist(), strict=True) if count > 0)
+    return [word for word, _ in found], np.asarray([count for _, count in found], dtype=np.float64)
+
+
+def _votes(units: Integers, codes: Integers, count: int, most: int) -> Floats:
+    """What all units together add to each name: a unit the same to each of its names, or to the first `most` of them.
+
+    Which names of a unit count depends on its own records and their order alone.
+
+    Args:
+        units: (records,) the unit of each.
+        codes: (records,) its name, below `count`.
+    """
+    pairs, at = np.unique(units * count + codes, return_index=True)
+    unit, code = np.divmod(pairs, max(count, 1))
+    order = np.lexsort((at, unit))  # by unit, and within it by the first record that has the name
+    unit, code = unit[order], code[order]
+    have = np.bincount(unit)
+    place = np.arange(len(unit)) - (np.cumsum(have) - have)[unit]
+    counts = place < most
+    weights = np.array([0.0, *(name_weight(names) for names in range(1, most + 1))]) / GRID
+    added = weights[np.minimum(have, most)][unit[counts]]
+    # Whole numbers below 2^53, so exact in any order.
+    sums: Floats = np.bincount(code[counts], weights=added, minlength=count).astype(np.float64) * GRID
     return sums
 
 
-def _hash(name: str) -> int:
-    found = 0xCBF29CE484222325  # FNV-1a
-    for byte in name.encode():
-        found = (found ^ byte) * 0x100000001B3 % 2**64
-    return found
+def _by_hash(names: Sequence[str], counts: Floats) -> torch.Tensor:
+    """Counts of names in a vector of public length, nearly all of it zero.
+
+    Hashes are long enough that no two names share one, whose weights would add up to more than either's.
+    """
+    places = [
+        int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) % _HASHES for name in names
+    ]
+    index = torch.tensor([places], dtype=torch.int64).reshape(1, len(places))
+    found = torch.sparse_coo_tensor(index, torch.from_numpy(counts), (_HASHES,), check_invariants=True)
+    return found.coalesce()
 
 
 def _as_table(names: Sequence[str], counts: Floats, most: int) -> tuple[npt.NDArray[np.uint8], Floats]:

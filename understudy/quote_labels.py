@@ -107,7 +107,7 @@ def _training(document: Json) -> list[str]:
         critic if steps else without,
         f"  split of the budget: {shares}",
         *_bound(document),
-        *_learning(document.get("learning")),
+        *_learning(document.get("learning"), by_column=_has_unit_column(document)),
         *expected_error_lines(document),
         *_reused(document.get("reused")),
     ]
@@ -201,8 +201,17 @@ def _percent(share: float) -> str:
     return f"{float(f'{100 * share:.2g}'):g} %"
 
 
-def _learning(learning: Mapping[str, Any] | None) -> list[str]:
-    """Describe which parts of the domain are learnt under noise; no line if all of it is declared."""
+def _has_unit_column(document: Mapping[str, Any]) -> bool:
+    return (document.get("privacy_unit") or {}).get("column") is not None
+
+
+def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[str]:
+    """Describe which parts of the domain are learnt under noise; no line if all of it is declared.
+
+    Args:
+        learning: the quote's member.
+        by_column: whether a unit may have several records, and so several categories in a column.
+    """
     if learning is None:
         return []
     learnt = Counter(release["learns"] for release in learning["releases"])
@@ -217,7 +226,7 @@ def _learning(learning: Mapping[str, Any] | None) -> list[str]:
     ]
     if thresholds:
         parts += (
-            f"; a category needs about {max(thresholds):.0f} units; thresholds take delta {learning['delta']:.3g}, "
+            f"; a category needs about {max(thresholds):.0f} units{', more where each has several' * by_column}; thresholds take delta {learning['delta']:.3g}, "
             "after which this dataset's budget uses basic composition"
         )
     return [f"  learnt parts of the domain: {parts}"]

@@ -169,9 +169,12 @@ def _justification(plan: Plan) -> list[str]:
 
 
 def _preprocessing(plan: Plan) -> list[str]:
-    if plan.privacy_unit.records is None and not plan.learns_records:
-        return list(say.PREPROCESSING if plan.learning is None else say.LEARNT_PREPROCESSING)
-    return list(say.BOUNDED_PREPROCESSING if plan.learning is None else say.LEARNT_BOUNDED_PREPROCESSING)
+    bounded = plan.privacy_unit.records is not None or plan.learns_records
+    if plan.learning is None:
+        return list(say.BOUNDED_PREPROCESSING if bounded else say.PREPROCESSING)
+    if plan.learning.names_per_unit is None:
+        return list(say.LEARNT_BOUNDED_PREPROCESSING if bounded else say.LEARNT_PREPROCESSING)
+    return list(say.LEARNT_NAMES_BOUNDED_PREPROCESSING if bounded else say.LEARNT_NAMES_PREPROCESSING)
 
 
 def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:

@@ -226,6 +226,8 @@ class CertificateForm(Form):
                     [*say.LEARNT_PREPROCESSING],
                     [*say.BOUNDED_PREPROCESSING],
                     [*say.LEARNT_BOUNDED_PREPROCESSING],
+                    [*say.LEARNT_NAMES_PREPROCESSING],
+                    [*say.LEARNT_NAMES_BOUNDED_PREPROCESSING],
                 ]
             }
         ),

@@ -63,6 +63,20 @@ LEARNT_BOUNDED_PREPROCESSING: Final = (
     f"To learn the domain a unit with several records counts once: by its first record, or by their average. Then: {_BOUNDED}",
 )
 """Of a training that learns its domain and has such a bound, declared or learnt."""
+_NAMES = (
+    "categories are learnt from as many different ones of each unit as the plan's member 'names_per_unit' says, with equal "
+    "weights whose squares add up to one at most"
+)
+LEARNT_NAMES_PREPROCESSING: Final = (
+    *LEARNT_PREPROCESSING[:3],
+    f"A unit with several records counts once: by one record at random, or by their average; {_NAMES}.",
+)
+"""Of a training that learns categories, where several of a unit's count and the last sentence would be untrue."""
+LEARNT_NAMES_BOUNDED_PREPROCESSING: Final = (
+    *LEARNT_PREPROCESSING[:3],
+    f"To learn the domain a unit with several records counts once, by their average; {_NAMES}. Then: {_BOUNDED}",
+)
+"""Of such a training that has a bound on the records of a unit, declared or learnt."""
 POST_PROCESSING: Final = "Pre-training, the generator's updates, averaging of weights, export and sampling see released values only."
 COMPOSITION_WITHIN: Final = (
     "All mechanisms of the job are composed with parameters fixed beforehand, by privacy loss distributions and by "

@@ -141,8 +141,8 @@ class PermuteAndFlip:
 class Threshold:
     """Noisy counts under names that only the rows know, each name published if its count passes a threshold.
 
-    The noise on the counts is accounted as a separate `Gaussian`. This is the rest: a name that only one unit has must not
-    pass, and passes with probability q. Several such counts have q with 1 - q = product of (1 - q_i). `delta` is
+    The noise on the counts is accounted as a separate `Gaussian`. This is the rest: names that only one unit has must not
+    pass, and one of them passes with probability q. Several lists of counts have q with 1 - q = product of (1 - q_i). `delta` is
     -log(1 - q), by which the delta of everything together grows, in both directions (docs/mechanisms/learning.md has the
     proof). No Renyi divergence is finite: a job with a threshold is admitted by basic composition or not at all.
     """

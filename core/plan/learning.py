@@ -3,7 +3,7 @@
 Undeclared bounds, bins and categories are learnt before anything else in a job, each by one Gaussian release
 of counts. Together they get `share_of` of the squared mu, in equal parts. Names of categories come from the
 rows, so they are published only above a threshold, which takes `DELTA_SHARE` of delta. The rest of the job is
-planned with the remainder.
+planned with the remainder. docs/mechanisms/learning.md has the proof.
 """
 
 import math
@@ -20,7 +20,8 @@ from core.dp.mechanism import Gaussian, Threshold
 from core.plan.domain.columns import Learnt, NumericColumn
 from core.plan.domain.document import LEARN
 from core.plan.domain.table import TableDomain
-from core.values import CountOrNone, Positive
+from core.plan.errors import InvalidPlan
+from core.values import CountOrNone, OrAbsent, Positive
 
 FIRST_SHARE: Final = 0.02
 """Share of squared mu of a single learning release."""
@@ -37,14 +38,25 @@ LEVELS: Final = 4
 than its top."""
 RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 """Candidates for the number of records of a unit that count."""
+NAMES: Final = 32
+"""Largest number of names of a unit that count in a column, where a unit may have several records."""
 _ROUNDED: Final = 1e-9
-GRID: Final = 2.0**-20
+_GRID_BITS: Final = 20
+GRID: Final = 2.0**-_GRID_BITS
 """Public grid of noisy counts, in units."""
 
 
 def share_of(count: int) -> float:
     """Return the share of squared mu of `count` releases together; 0 for none."""
     return min(LARGEST_SHARE, FIRST_SHARE + NEXT_SHARE * (count - 1)) if count else 0.0
+
+
+def name_weight(names: int) -> float:
+    """Return what a unit adds to each of its names: the largest multiple of the grid whose square is at most 1 / names.
+
+    Whole numbers throughout, so the squares of all its names together are at most 1 exactly.
+    """
+    return math.isqrt(4**_GRID_BITS // names) * GRID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +82,21 @@ class LearningPlan:
         noise_multiplier: of every release: standard deviation over sensitivity.
         delta: of all thresholds together; 0 if no categories are learnt.
         releases: in the order of execution.
+        names_per_unit: how many names of a unit count in a list of categories. None where that is one, its first
+            record's: where every record is its own unit, and in plans from before units counted by several.
+
+    Raises:
+        InvalidPlan: several names count where no categories are learnt.
     """
 
     noise_multiplier: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     releases: Annotated[tuple[LearningRelease, ...], Field(min_length=1, max_length=64)]
+    names_per_unit: OrAbsent[Annotated[int, Field(ge=2, le=1000)]] = None
+
+    def __post_init__(self) -> None:
+        if self.names_per_unit is not None and not any(one.learns == "categories" for one in self.releases):
+            raise InvalidPlan("the plan counts several names of a unit and learns no categories")
 
     @property
     def parts(self) -> tuple[Gaussian | Threshold, ...]:
@@ -95,20 +117,37 @@ class LearningPlan:
     def threshold(self) -> float:
         """Noisy count that a category must exceed, in units; see docs/mechanisms/learning.md.
 
-        Each of the k lists of categories has q = 1 - exp(-delta / k): the probability that noise lifts the
-        count of a name that only one unit has, at most 1, above the threshold.
+        Each of the k lists of categories has q = 1 - exp(-delta / k): the probability that noise lifts any
+        name that only one unit has above the threshold, whatever the number of these names is.
         """
         lists = sum(release.learns == "categories" for release in self.releases)
-        probability = -math.expm1(-self.delta / lists)
+        return max(
+            self._hides(names, self.delta / lists) for names in range(1, (self.names_per_unit or 1) + 1)
+        )
+
+    def _hides(self, names: int, delta: float) -> float:
+        """The noisy count that, with probability exp(-delta) or more, none of so many names that only one unit has exceeds."""
+        probability = -math.expm1(-delta / names)  # of each: the noises are independent
         # Rounding to the grid raises noisy counts by at most half a step.
-        return 1.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED + GRID
+        return (
+            name_weight(names)
+            - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED)
+            + _ROUNDED
+            + GRID
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningQuestion:
-    """The inputs of learning: releases by column, with sensitivities. Empty if nothing is learnt."""
+    """The inputs of learning. Empty if nothing is learnt.
+
+    Attributes:
+        releases: by column, with sensitivities.
+        names_per_unit: see `LearningPlan`.
+    """
 
     releases: tuple[LearningRelease, ...] = ()
+    names_per_unit: int | None = None
 
     @property
     def share(self) -> float:
@@ -150,6 +189,7 @@ class LearningQuestion:
             ),
             delta=self.delta(guarantee),
             releases=self.releases,
+            names_per_unit=self.names_per_unit,
         )
 
 
@@ -165,7 +205,8 @@ def learning_of(domain: object) -> LearningQuestion:
         releases=tuple(
             LearningRelease(column=place, learns=what, sensitivity=_sensitivity(domain, place, what))
             for place, what in domain.learnt
-        )
+        ),
+        names_per_unit=_names_per_unit(domain),
     )
 
 
@@ -185,8 +226,14 @@ def counts_decimals(domain: TableDomain, place: int) -> bool:
     return isinstance(column, NumericColumn) and not column.integer and column.decimals is None
 
 
+def _names_per_unit(domain: TableDomain) -> int | None:
+    """How many names of a unit count; None where it is one. A unit with a column may have any number of records."""
+    categories = any(what == "categories" for _place, what in domain.learnt)
+    return NAMES if categories and domain.privacy_unit is not None else None
+
+
 def _sensitivity(domain: TableDomain, place: int | None, what: Learnt) -> float:
-    """Return the L2 sensitivity of one release: a unit adds at most 1 to each level of a tree, and to one list of counts."""
+    """Return the L2 sensitivity of one release: a unit adds at most 1 to each level of a tree, and in L2 to one list of counts."""
     if what != "bins" or place is None:
         return 1.0
     squares = LEVELS + (DECIMALS_WEIGHT**2 if counts_decimals(domain, place) else 0.0)

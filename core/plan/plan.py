@@ -89,6 +89,9 @@ class Plan(PlanDocument):
             raise InvalidPlan("the plan's options and releases do not belong to its synthesizer")
         if graphical and self.learning is not None:
             raise InvalidPlan("a graphical model's plan learns nothing of the domain")
+        several_names = self.learning is not None and self.learning.names_per_unit is not None
+        if several_names and self.privacy_unit.column is None:
+            raise InvalidPlan("the plan counts several names of a unit that is one record")
         self._require_counted_once()
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the plan's epsilon exceeds its guarantee")

@@ -1,12 +1,16 @@
 """Learning a domain: what is released and how far one unit moves it; what follows from noisy counts."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from core.plan.domain.cleaning import clean_column, clean_unit
@@ -232,6 +236,116 @@ def test_a_unit_moves_every_release_by_its_sensitivity_at_most_however_many_reco
     # One record reaches what is stated wherever the unit is counted, so the statement is no larger than need be.
     if records == 1:
         assert replayer.distances[names[0]] == pytest.approx(recorder.heard[names[0]].sensitivity)
+
+
+PEOPLE = domain_of(CODE, unit="person")
+Records = list[tuple[str, str | None]]
+"""Persons with their codes, in the order of a table."""
+
+
+def votes(records: Records, *, plan: LearningPlan | None = None) -> dict[int, float]:
+    """What is added to each code, by its hash."""
+    recorder = Recorder()
+    batches = [
+        batch_of(PEOPLE, code=[code for _, code in part], person=[person for person, _ in part])
+        for part in (records[: len(records) // 2], records[len(records) // 2 :])
+    ]
+    learn_domain(batches, PEOPLE, plan or learning_of_people(), KeyedStreams(KEY, releases=recorder))
+    ((exact, _std),) = recorder.heard[int(Purpose.LEARNING_NOISE), 0].exact
+    places, counts = exact.indices()[0].tolist(), exact.values().tolist()
+    assert all(count > 0 for count in counts)
+    return dict(zip(places, counts, strict=True))
+
+
+def learning_of_people() -> LearningPlan:
+    plan = plan_of(PEOPLE).learning
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.parametrize("names", [1, 2, 3, 4, 31, 32, 33, 1000])
+def test_a_unit_adds_as_much_to_each_of_its_names_and_one_to_all_in_squares(names: int):
+    records: Records = [("one", f"code {n % names}") for n in range(3 * names)]
+    added = votes([("one", None), *records, ("one", "other")])
+
+    assert len(added) == min(names, 32), "as many names of a unit count"
+    assert len(set(added.values())) == 1
+    squares = math.fsum(weight**2 for weight in added.values())
+    assert 1 - 1e-4 < squares <= 1
+    assert all((weight * 2**20).is_integer() for weight in added.values())
+
+
+def test_the_first_names_of_a_unit_count_in_the_order_of_its_own_records():
+    mine: Records = [("mine", f"code {n}") for n in range(40)]
+    others: Records = [("other", f"word {n}") for n in range(500)]
+    first = votes(mine[:32])
+
+    assert votes(mine) == first
+    assert votes([*mine, mine[0]]) == first
+    assert votes(mine[::-1]) != first
+    mixed = [row for pair in zip(others, [*mine, *mine * 12], strict=False) for row in pair]
+    assert {place: votes(mixed)[place] for place in first} == first
+    crowd: Records = [(f"p{person}", f"code {n}") for person in range(5) for n in range(32, 40)]
+    one, other = votes(crowd), votes([*crowd, *mine])
+    assert {
+        place: count - one.get(place, 0.0) for place, count in other.items() if one.get(place) != count
+    } == first
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 60)), max_size=300),
+    unit=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 80)), min_size=1, max_size=120),
+)
+def test_a_unit_anywhere_in_the_table_moves_names_by_one_in_squares(
+    rows: list[tuple[str, int]], unit: list[tuple[int, int]]
+):
+    without: Records = [(person, f"code {code}") for person, code in rows]
+    records = list(without)
+    for place, code in unit:
+        records.insert(min(place, len(records)), ("new", f"code {code}" if code else None))
+    one, other = (defaultdict(float, votes(each)) for each in (without, records))
+    moved = [other[name] - one[name] for name in {*one, *other}]
+
+    assert math.fsum(move**2 for move in moved) <= 1
+    assert all(move >= 0 for move in moved)
+    assert sum(move > 0 for move in moved) <= 32
+
+
+def test_a_plan_from_before_counts_the_first_record_of_a_unit():
+    plan = replace(learning_of_people(), names_per_unit=None)
+    records: Records = [("a", "x"), ("b", None), ("a", "y"), ("c", "y"), ("b", "x"), ("d", "y")]
+
+    assert sorted(votes(records, plan=plan).values()) == [1.0, 2.0]
+    assert sorted(votes(records).values()) == [1.0 + 741455 / 2**20, 2.0 + 741455 / 2**20]
+    assert math.isqrt(2**39) == 741455
+
+
+def test_words_that_units_of_many_records_share_are_learnt():
+    rng = np.random.default_rng(7)
+    codes = np.concatenate([rng.choice(40, 16, replace=False) for _ in range(3000)])
+    rows = {"code": [f"code {n}" for n in codes], "person": np.repeat([f"p{n}" for n in range(3000)], 16)}
+    first = learn_domain(
+        [batch_of(PEOPLE, **rows)], PEOPLE, replace(learning_of_people(), names_per_unit=None), KeyedStreams(KEY)
+    )  # fmt: skip
+
+    assert first.modelled[0].labels == ()
+    assert len(learn(PEOPLE, **rows).modelled[0].labels) >= 30
+
+
+def test_names_that_only_one_unit_has_pass_no_more_often_than_planned_however_many_they_are():
+    """One unit with 3,000 names; noise and delta that let one of the 32 that count pass in q = 39 % of all jobs."""
+    plan = replace(learning_of_people(), noise_multiplier=1.0, delta=0.5)
+    batches = [batch_of(PEOPLE, code=[f"code {n}" for n in range(3000)], person=["one"] * 3000)]
+    jobs = [
+        learn_domain(batches, PEOPLE, plan, KeyedStreams(seed.to_bytes(2, "big") + KEY[2:]))
+        for seed in range(100)
+    ]
+    published = sum(bool(found.modelled[0].labels) for found in jobs)
+
+    # 39 of 100 at most on average; five standard deviations are 24.
+    assert published < 39 + 24
+    assert published > 15, "or the threshold is higher than it needs to be"
 
 
 def test_one_row_reaches_the_sensitivity_with_decimals():

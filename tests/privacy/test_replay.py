@@ -203,6 +203,25 @@ def test_a_learnt_bound_on_records_bounds_what_a_unit_moves(unit, learnt, remove
 
 
 @pytest.mark.parametrize(
+    ("names", "removed"),
+    daily(
+        [(names, removed) for names in (1, 7, 90) for removed in (False, True)], some=[(7, True), (90, False)]
+    ),
+)
+def test_nothing_but_the_releases_knows_a_unit_with_many_words(names, removed, tmp_path):
+    """Words that others have and words that nobody has, some of them more than count."""
+    unit = [f"new,{'ABC'[n] if n < 3 else f'ward {n}'},{n},{n % 10},yes" for n in range(names)]
+    domain, rows = declared(target=True, by_person=True, learnt=True), table_of(150, by_person=True)
+    pair = (csv_of(rows), csv_of([*rows, *unit, *unit[:5]]))
+    plan = plan_for(domain, OPTIONS["anchor only"], epsilon=30.0)
+    assert domain.learnt[0] == (0, "categories")
+    assert plan.learning is not None
+    moved = replayed((pair[1], pair[0]) if removed else pair, domain, plan, folder=tmp_path, kill=1)
+    reached = moved.distances[Purpose.LEARNING_NOISE, 0] * plan.learning.noise_multiplier
+    assert 1 - 1e-4 < reached <= 1 + 1e-12, "such a unit moves the words by the whole sensitivity"
+
+
+@pytest.mark.parametrize(
     ("unit", "way"),
     daily(
         [(unit, way) for unit in UNITS for way in WAYS],

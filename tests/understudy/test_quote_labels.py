@@ -109,6 +109,15 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
     assert "bins of 1 column, categories of 2 columns" in line
     assert f"a category needs about {plan.learning.threshold:.0f} units; thresholds take" in line
     assert "delta 1.25e-07" in line
+    people = domain_of(WARD, unit="person")
+    (line,) = (
+        line
+        for line in quote_lines(
+            Quote(document={**make_quote(learnt_plan(people), None, [], domain=people).to_json(), **told})
+        )
+        if "learnt parts of the domain" in line
+    )
+    assert " units, more where each has several; thresholds take" in line
     domain = domain_of(AGE)
     bins_alone = make_quote(learnt_plan(domain), None, [], domain=domain).to_json()
     assert (

@@ -20,6 +20,8 @@ UNBOUNDED_MICROS: Final = 10**15
 """Charge at every Renyi order for a job with a threshold."""
 RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 """Bounds on records per unit that may be learnt."""
+NAMES: Final = 32
+"""Names of a unit that count in a list of categories, where units have a column; plans from before that say nothing."""
 _LEVELS, _DECIMALS = 4, 1.0
 """Squared sensitivity of the tree of counts, and of the counts of decimals released with it."""
 _GRID: Final = 2.0**-20
@@ -75,6 +77,12 @@ def says_how_many_count(preprocessing: list[str], plan: Json) -> bool:
     return any("each of them fully" in said for said in preprocessing) == bounded
 
 
+def says_which_names_count(preprocessing: list[str], plan: Json) -> bool:
+    """Whether the sentence on units is the one of a plan in which several names of a unit count, or of one where its first does."""
+    several = "names_per_unit" in plan.get("learning", {})
+    return any("'names_per_unit'" in said for said in preprocessing) == several
+
+
 def learning_problems(plan: Json, columns: int) -> Iterator[str]:
     """Report where learning is not what the guarantee and the number of releases give.
 
@@ -100,6 +108,11 @@ def learning_problems(plan: Json, columns: int) -> Iterator[str]:
             yield f"plan/learning/releases/{place}/sensitivity"
         if (one["column"] is None) != (one["learns"] == "records") or (one["column"] or 0) >= columns:
             yield f"plan/learning/releases/{place}/column"
+    several = learning.get("names_per_unit")
+    if several is not None and not (
+        several == NAMES and names and plan["privacy_unit"]["column"] is not None
+    ):
+        yield "plan/learning/names_per_unit"
     asked = [(one["column"], one["learns"]) for one in releases]
     if len(set(asked)) < len(asked):
         yield "plan/learning/releases: one is made twice"

@@ -398,7 +398,8 @@ def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
     }
     yield from (name for name, value in derived.items() if not planned.same(certificate[name], value))
     said = certificate["preprocessing"]
-    if not (learning.says_what_is_learnt(said, plan) and learning.says_how_many_count(said, plan)):
+    says = (learning.says_what_is_learnt, learning.says_how_many_count, learning.says_which_names_count)
+    if not all(one(said, plan) for one in says):
         yield "preprocessing"
     if not planned.says_how_noise_is_set(certificate["justification"], plan):
         yield "justification"

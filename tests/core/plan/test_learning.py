@@ -2,9 +2,12 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.special import ndtri
 from scipy.stats import norm
 
 from core.artifacts.execution import Executed
@@ -15,7 +18,7 @@ from core.dp.filters import AdmissionRule, Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Threshold, leaves
 from core.plan.errors import InvalidPlan, InvalidSelection, InvalidSpec
-from core.plan.learning import GRID, share_of
+from core.plan.learning import GRID, NAMES, LearningPlan, LearningRelease, name_weight, share_of
 from core.plan.plan import Plan
 from core.plan.quote import make_quote
 from core.plan.selection import SelectionSpec
@@ -23,6 +26,7 @@ from core.plan.selection_planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
 from core.plan.stages import AnchorPlan
 from tests.core.plan.learnt import AGE, CODE, LEARNT, SICK, WARD, domain_of, plan_of
+from understudy.verifying import learning as verifying
 
 
 @pytest.mark.parametrize(("count", "share"), [(0, 0.0), (1, 0.02), (2, 0.025), (7, 0.05), (64, 0.05)])
@@ -78,6 +82,108 @@ def test_a_name_of_one_unit_passes_with_no_more_than_its_part_of_delta(epsilon: 
     assert plan.learning.delta == 1e-6 / 8
     assert -lists * math.log1p(-q) <= plan.learning.delta
     assert q > 0.99 * plan.learning.delta / lists, "a threshold that is no higher than it needs to be"
+
+
+def learning_with(*, noise: float, delta: float, lists: int = 1, names: int | None = NAMES) -> LearningPlan:
+    releases = (LearningRelease(column=place, learns="categories", sensitivity=1.0) for place in range(lists))
+    return LearningPlan(
+        noise_multiplier=noise, delta=delta, releases=tuple(releases), names_per_unit=names
+    )  # fmt: skip
+
+
+def weight_of(names: int) -> float:
+    """The largest multiple of 2^-20 that is at most 1 / sqrt(names)."""
+    return math.floor(2**20 / math.sqrt(names)) / 2**20
+
+
+def test_all_names_of_a_unit_together_weigh_one_in_squares():
+    for names in range(1, 1001):
+        steps = name_weight(names) * 2**20
+        assert steps.is_integer()
+        assert names * int(steps) ** 2 <= 2**40 < names * (int(steps) + 1) ** 2
+    assert [name_weight(names) for names in (1, 4, 16)] == [1.0, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("lists", [1, 3])
+@pytest.mark.parametrize("delta", [1e-9, 1.25e-7, 1e-3, 0.3, 0.9])
+@pytest.mark.parametrize("noise", [0.05, 0.5, 4.0, 30.0, 400.0])
+def test_no_number_of_names_of_one_unit_passes_with_more_than_its_part_of_delta(
+    noise: float, delta: float, lists: int
+):
+    """Exactly: n of a unit's m names are its own, each of weight w(m) <= w(n); their noises are independent."""
+    learning = learning_with(noise=noise, delta=delta, lists=lists)
+    first = (math.floor(learning.threshold / GRID) + 1) * GRID - GRID / 2
+    taken = [
+        -lists * names * float(norm.logcdf(first, loc=weight_of(names), scale=noise))
+        for names in range(1, NAMES + 1)
+    ]
+
+    assert max(taken) <= delta
+    # Half a step of the grid and the rounding of the threshold are most of it where there is little noise.
+    assert max(taken) > (0.99 if noise >= 0.5 else 0.9) * delta, "no higher than it needs to be"
+    assert learning.threshold >= learning_with(noise=noise, delta=delta, lists=lists, names=None).threshold
+
+
+@pytest.mark.parametrize("noise", [0.2, 1.0, 30.0])
+@pytest.mark.parametrize("names", [2, 7, NAMES])
+def test_names_of_one_unit_pass_as_seldom_when_they_are_drawn(noise: float, names: int):
+    jobs, delta = 40_000, 0.05
+    learning = learning_with(noise=noise, delta=delta, names=names)
+    q, rng = -math.expm1(-delta), np.random.default_rng(names)
+    passed = []
+    for own in range(1, names + 1):
+        noises = np.rint(rng.standard_normal((jobs, own)) * noise / GRID) * GRID
+        passed.append(int((weight_of(own) + noises > learning.threshold).any(axis=1).sum()))
+
+    # Six standard deviations for each of 32 numbers of names.
+    margin = 6 * math.sqrt(jobs * q * (1 - q))
+    assert max(passed) <= jobs * q + margin
+    assert max(passed) >= jobs * q - margin
+
+
+def test_units_that_are_records_have_the_plan_and_the_threshold_that_they_always_had():
+    rows, people = (plan_of(domain_of(WARD, CODE, unit=unit)).learning for unit in (None, "person"))
+    assert rows is not None
+    assert people is not None
+
+    assert "names_per_unit" not in plan_of(domain_of(WARD, CODE)).to_json()["learning"]
+    # As it was computed before units counted by several names, to the bit.
+    probability = -math.expm1(-rows.delta / 2)
+    before = 1.0 - rows.noise_multiplier * float(ndtri(probability)) * (1 + 1e-9) + 1e-9 + GRID
+    assert rows.threshold == before
+    assert people.names_per_unit == NAMES == verifying.NAMES
+    assert (people.noise_multiplier, people.delta, people.releases) == (
+        rows.noise_multiplier,
+        rows.delta,
+        rows.releases,
+    )
+    assert rows.threshold < people.threshold < 1.12 * rows.threshold
+
+
+def test_a_plan_from_before_is_read_and_counts_one_name():
+    plan = plan_of(domain_of(*LEARNT, unit="person"))
+    document = json.loads(json.dumps(plan.to_json()))
+    assert document["learning"].pop("names_per_unit") == NAMES
+    old = Plan.from_json(document)
+
+    assert old.learning is not None
+    assert plan.learning is not None
+    assert old.learning == replace(plan.learning, names_per_unit=None)
+    assert old.learning.threshold < plan.learning.threshold
+    assert old.to_json() == document
+    assert old.mechanism == plan.mechanism
+
+
+def test_several_names_count_only_where_units_may_have_them_and_categories_are_learnt():
+    document = json.loads(json.dumps(plan_of(domain_of(*LEARNT)).to_json()))
+    document["learning"]["names_per_unit"] = NAMES
+    with pytest.raises(InvalidPlan, match="a unit that is one record"):
+        Plan.from_json(document)
+    bins = plan_of(domain_of(AGE, unit="person"))
+    assert bins.learning is not None
+    assert bins.learning.names_per_unit is None
+    with pytest.raises(InvalidPlan, match="learns no categories"):
+        replace(bins.learning, names_per_unit=NAMES)
 
 
 def test_a_plan_without_categories_keeps_all_of_delta():

@@ -8,6 +8,13 @@ MOVED = (
     "tests/models/test_learning.py::"
     "test_a_unit_moves_every_release_by_its_sensitivity_at_most_however_many_records_it_has[1000]"
 )
+NAMES = (
+    "tests/models/test_learning.py::test_a_unit_adds_as_much_to_each_of_its_names_and_one_to_all_in_squares"
+)
+OWN_NAMES = (
+    "tests/core/plan/test_learning.py::"
+    "test_no_number_of_names_of_one_unit_passes_with_more_than_its_part_of_delta[30.0-1.25e-07-1]"
+)
 PASSES = (
     "tests/core/plan/test_learning.py::test_a_name_of_one_unit_passes_with_no_more_than_its_part_of_delta"
 )
@@ -17,9 +24,9 @@ MUTANTS = (
     Mutant(
         name="threshold-without-the-units-own-record",
         module=PLAN,
-        function="LearningPlan.threshold",
-        before="return 1.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED + GRID",
-        after="return 0.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED + GRID",
+        function="LearningPlan._hides",
+        before="name_weight(names) - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED)",
+        after="0.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED)",
         bug="the threshold forgets that a name of one unit is counted once before it is noised",
         source="stability-based histograms with the threshold of an empty cell",
         killed_by=PASSES,
@@ -28,11 +35,81 @@ MUTANTS = (
         name="threshold-not-shared-among-lists",
         module=PLAN,
         function="LearningPlan.threshold",
-        before="probability = -math.expm1(-self.delta / lists)",
-        after="probability = -math.expm1(-self.delta)",
+        before="self._hides(names, self.delta / lists)",
+        after="self._hides(names, self.delta)",
         bug="every list of categories has the whole delta of thresholds, so a unit new in several takes it several times",
         source="a delta per column where it is paid once",
         killed_by=PASSES,
+    ),
+    Mutant(
+        name="threshold-not-shared-among-names",
+        module=PLAN,
+        function="LearningPlan._hides",
+        before="probability = -math.expm1(-delta / names)",
+        after="probability = -math.expm1(-delta)",
+        bug="each of the names that one unit alone has passes with the probability that all together have",
+        source="the threshold of one new element where a user adds several (Korolova and others 2009 had one per query)",
+        killed_by=OWN_NAMES,
+    ),
+    Mutant(
+        name="threshold-of-a-unit-with-one-name",
+        module=PLAN,
+        function="LearningPlan.threshold",
+        before="range(1, (self.names_per_unit or 1) + 1)",
+        after="range(1, 2)",
+        bug="units count by several names, and the threshold is the one for units with a single new name",
+        source="a worst case over the number of new elements of a user left out",
+        killed_by=OWN_NAMES,
+    ),
+    Mutant(
+        name="names-weigh-one-each",
+        module=PLAN,
+        function="name_weight",
+        before="return math.isqrt(4**_GRID_BITS // names) * GRID",
+        after="return math.isqrt(4**_GRID_BITS) * GRID",
+        bug="a unit with m names adds 1 to each of them, and moves the counts by sqrt(m)",
+        source="unit and record confused",
+        killed_by=NAMES + "[4]",
+    ),
+    Mutant(
+        name="names-weigh-by-rounding",
+        module=PLAN,
+        function="name_weight",
+        before="return math.isqrt(4**_GRID_BITS // names) * GRID",
+        after="return round(2**_GRID_BITS / math.sqrt(names)) * GRID",
+        bug="weights are rounded to the grid to the nearest, so that their squares add up to more than 1",
+        source="sensitivity before rounding taken for the one after it",
+        killed_by="tests/core/plan/test_learning.py::test_all_names_of_a_unit_together_weigh_one_in_squares",
+    ),
+    Mutant(
+        name="all-names-of-a-unit-count",
+        module=LEARNING,
+        function="_votes",
+        before="counts = place < most",
+        after="counts = place >= 0",
+        bug="a unit with more names than may count adds to all of them, with the weight of as many as may",
+        source="contributions bounded in weight and not in number",
+        killed_by=NAMES + "[33]",
+    ),
+    Mutant(
+        name="names-that-nobody-counts-for",
+        module=LEARNING,
+        function="_named",
+        before="count > 0",
+        after="count >= 0",
+        bug="names beyond those of a unit that count are noised too, from zero, and there is no limit to how many of them may pass",
+        source="a bound on contributions applied to weights after the names were listed",
+        killed_by="tests/models/test_learning.py::test_names_that_only_one_unit_has_pass_no_more_often_than_planned_however_many_they_are",
+    ),
+    Mutant(
+        name="names-of-others-decide",
+        module=LEARNING,
+        function="_votes",
+        before="order = np.lexsort((at, unit))",
+        after="order = np.lexsort((at, -np.bincount(code, minlength=count)[code], unit))",
+        bug="of its names a unit counts for those that most units have, so one unit more changes which names others count for",
+        source="greedy contributions without a sensitivity of their own (policies of differentially private set unions)",
+        killed_by="tests/models/test_learning.py::test_the_first_names_of_a_unit_count_in_the_order_of_its_own_records",
     ),
     Mutant(
         name="threshold-not-applied",
@@ -57,9 +134,9 @@ MUTANTS = (
     Mutant(
         name="learnt-names-counted-by-record",
         module=LEARNING,
-        function="_with_categories",
-        before="texts = values.filter(pa.array(rows.first))",
-        after="texts = values",
+        function="_named",
+        before="counts = _votes(rows.unit[held], codes, len(words), most)",
+        after="counts = np.bincount(codes, minlength=len(words)).astype(np.float64)",
         bug="a unit with many records counts as often as it has records",
         source="unit and record confused",
         killed_by=MOVED,

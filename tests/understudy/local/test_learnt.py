@@ -1,6 +1,7 @@
 """A domain that is learnt, on a user's own machine: from a frame to rows with its heaps, paid for and verified."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,15 @@ import pyarrow as pa
 import pytest
 
 import understudy
+from core.artifacts.statements import LEARNT_NAMES_PREPROCESSING, LEARNT_PREPROCESSING
 from core.plan.domain.table import TableDomain
+from core.plan.learning import NAMES
 from tests.understudy.local.test_fitting import SMALL
 from understudy import BudgetRefused
 from understudy.local import Fitted, fit, read_account, set_cap
 from understudy.verifying.bundle_file import Opened, open_bundle
+from understudy.verifying.learning import learning_problems
+from understudy.verifying.planned import canonical_digest
 from understudy.verifying.verification import Outcome, verify_bundle, verify_opened
 
 ROWS = 3000
@@ -119,10 +124,48 @@ def refused(opened: Opened, *place: str | int, value: object) -> bool:
         (("executed", "releases", "learning"), [[0, 1, 3]]),
         (("charge", "rdp_micros", "8"), 12),
         (("noise_grid", "learning"), 0.5),
+        (("plan", "learning", "names_per_unit"), 31),
+        (("plan", "learning", "names_per_unit"), 1000),
+        (("plan", "learning", "names_per_unit"), 1),
+        (("plan", "learning", "names_per_unit"), None),
+        (("plan", "privacy_unit", "column"), None),
     ],
 )
 def test_a_changed_statement_about_learning_is_refused(opened: Opened, place: Any, value: object) -> None:
     assert refused(opened, *place, value=value)
+
+
+def test_a_plan_in_which_several_names_of_a_unit_count_is_stated_and_checked(opened: Opened) -> None:
+    plan, said = opened.certificate["plan"], opened.certificate["preprocessing"]
+    assert plan["learning"]["names_per_unit"] == NAMES
+    assert "as many different ones of each unit as the plan's member 'names_per_unit' says" in said[3]
+    problems = list(learning_problems(plan, 4))
+    assert problems == []
+
+    # A plan that says less than it does: of units that are records, or where no categories are learnt.
+    by_record = {**plan, "privacy_unit": {"column": None}}
+    assert list(learning_problems(by_record, 4)) == ["plan/learning/names_per_unit"]
+    bins = [one for one in plan["learning"]["releases"] if one["learns"] != "categories"]
+    learning = {**plan["learning"], "releases": bins, "delta": 0.0}
+    assert "plan/learning/names_per_unit" in list(learning_problems({**plan, "learning": learning}, 4))
+
+
+def as_before(opened: Opened, **more: object) -> dict[str, Any]:
+    """The certificate as it was written when the first record of a unit counted alone."""
+    changed = copy.deepcopy(dict(opened.certificate))
+    del changed["plan"]["learning"]["names_per_unit"]
+    changed |= {"preprocessing": list(LEARNT_PREPROCESSING), "plan_digest": canonical_digest(changed["plan"])}
+    return changed | more
+
+
+def test_a_release_from_before_is_verified_and_one_sentence_of_it_changed_is_not(opened: Opened) -> None:
+    old = as_before(opened)
+    report = verify_opened(replace(opened, certificate=old), allow_unsigned=True)
+    assert report.outcome is Outcome.VERIFIED, report.lines()
+
+    said = as_before(opened, preprocessing=list(LEARNT_NAMES_PREPROCESSING))
+    assert verify_opened(replace(opened, certificate=said), allow_unsigned=True).outcome is Outcome.REFUSED
+    assert refused(opened, "preprocessing", value=list(LEARNT_PREPROCESSING))
 
 
 def test_learning_left_out_of_the_plan_is_refused(opened: Opened) -> None:
