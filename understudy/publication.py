@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from understudy.client.handles import Job
 from understudy.documents import Json
 from understudy.exchange import Seen
+from understudy.near_names import suggestion
 from understudy.results.budgets import Statement
 from understudy.results.datasets import Dataset
 from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
@@ -209,3 +210,24 @@ def sample_files(order: Order, rows: int) -> dict[str, int]:
     usual = formats_of(domain)[0]
     sheet = {SHEET: sheet_images(domain)} if usual in IMAGE_FORMATS else {}
     return {f"synthetic.{usual}": rows} | sheet
+
+
+def second_budgets(dataset: Dataset, others: Sequence[Dataset]) -> Iterator[str]:
+    """Warn, in lines, that people of a new dataset may have a budget under another name already, by public facts alone.
+
+    Rows are not compared: a digest of them would be kept where nothing but sealed rows is.
+
+    Args:
+        dataset: the first dataset of its name.
+        others: all others of the same owner, newest first.
+    """
+    if near := suggestion(dataset.name, [other.name for other in others]):
+        yield f"This is the first dataset named {dataset.name!r}{near} Under a new name the same people get a second budget."
+    facts = (dataset.document.get("domain"), dataset.declared_size)
+    for other in others:
+        if (other.document.get("domain"), other.declared_size) == facts:
+            yield (
+                f"Dataset {other.name!r} has the same domain and declared size. If these are the same people, stop now and publish as"
+                f" --name {other.name}: each name has a budget of its own, and what both promise the same people adds up."
+            )
+            return

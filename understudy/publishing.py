@@ -23,13 +23,13 @@ from understudy.publication import (
     budget_with_report,
     counts_several_records,
     sample_files,
+    second_budgets,
     smallest_budget,
 )
 from understudy.quote_labels import quote_lines
 from understudy.results.budgets import Statement
 from understudy.results.datasets import Dataset
 from understudy.results.jobs import Quote
-from understudy.same_people import second_budgets
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploads import UploadNote
 

@@ -10,12 +10,13 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Response
 from sqlalchemy.orm import Session
 
+from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.errors import NoCounts
 from core.artifacts.asking.result import Row
-from core.artifacts.asking.unlisted import unlisted_shares
 from core.artifacts.reports.utility_text import OF_IMAGES, READING
 from core.db.tables.dataset import Dataset
 from core.ledger.entries import GrantState
+from core.plan.domain.columns import LabelColumn
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.report_columns import declared_target, measurable, predictable
@@ -181,7 +182,7 @@ def _unlisted(visit: Visit, release_id: UUID) -> Mapping[str, Row]:
         )
     except NoCounts:
         return {}
-    return unlisted_shares(counts)
+    return _unlisted_shares(counts)
 
 
 def _scale(errors: Sequence[Mapping[str, float] | None]) -> float:
@@ -204,3 +205,23 @@ def _order(dataset_id: UUID, release_id: UUID, form: Form) -> GeneratorOrder:
         grant_id=form.identity("grant_id"),
         report={"release_id": release_id, "target": form.text("target")},
     )
+
+
+def _unlisted_shares(counts: OpenedCounts) -> dict[str, Row]:
+    """By column with a word for values that are not listed, and with counts of its own: the share of the records that have it.
+
+    Post-processing of released counts, free. Synthetic rows have one word for all such values, and an error that compares shares of
+    codes counts them as one value: it can be near zero for a column of which little is left.
+    """
+    found = {}
+    for place, column in enumerate(counts.domain.coded_columns):
+        other = column.other_code if isinstance(column, LabelColumn) else None
+        if other is not None and counts.estimates.are_counted((place,)):
+            assert isinstance(column, LabelColumn), "only labels have such a word"
+            answer = counts.answer(f"share of {_quoted(column.name)} = {_quoted(column.words[other])}")
+            (found[column.name],) = answer.rows
+    return found
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -7,7 +7,8 @@ training bear the moment it was asked for: how long anything took may depend on 
 
 import secrets
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -64,6 +65,37 @@ from understudy.local.planning import Order, guarantee_of
 from understudy.verifying.local_form import localised
 
 Watch = Callable[[str, int, int], None]
+
+
+@contextmanager
+def progress_bar(*, wanted: bool) -> Iterator[Watch | None]:
+    """Show stage and steps in a terminal or a notebook; nothing in a pipe.
+
+    Yields:
+        What `understudy.local.fit` calls with stage, step and number of steps; None where nothing is shown.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from understudy.training_bar import shows_bars
+
+    console = Console(stderr=True)
+    if not (wanted and shows_bars(console)):
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("preparing", total=None)
+
+        def watch(stage: str, step: int, total: int) -> None:
+            progress.update(task, description=stage, completed=step, total=total)
+
+        yield watch
 
 
 def fit(

@@ -27,14 +27,13 @@ from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.local.accounts import Account, answered, read_account
 from understudy.local.drafted import Draft, combined
 from understudy.local.fitted import Fitted, Where
-from understudy.local.fitting import fit
+from understudy.local.fitting import fit, progress_bar
 from understudy.local.frame_dtypes import FrameDtypes, where_of_clocks
 from understudy.local.frames import dense
 from understudy.local.html_tables import html_table
 from understudy.local.paths import AnyPath
 from understudy.local.planning import Order, declaration_of, guarantee_of, read_declared
 from understudy.local.predicting import Predictor, predictor_from
-from understudy.local.progress import progress_bar
 from understudy.local.quoted import TrainingQuote, quote_of
 from understudy.local.room import left_in_words, spent_in_words
 from understudy.near_names import suggestion
