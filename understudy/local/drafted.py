@@ -20,7 +20,12 @@ from understudy.table_files import DECLARED_SIZE, MARK, without_notes
 _NULL_VALUES: Final = "null_values"
 _NONE: Final = "none"
 """Answers that a column is modelled by its own values, as the note of a drafted difference says."""
+_COLUMNS: Final = "columns"
 _OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE, _NULL_VALUES)
+"""What `accept_draft` changes of the whole table; columns of these names are changed under `columns`."""
+
+Changes = Mapping[tuple[str, bool], object]
+"""What to change by name, and whether that is a column's."""
 
 
 class Draft:
@@ -55,23 +60,43 @@ class Draft:
             *order_of_times(self.document, answer=answer),
         ]
 
-    def accepted(self, changes: Mapping[str, object]) -> Json:
+    def accepted(self, changes: Changes) -> Json:
         """The domain document of a draft that is accepted with changes; the draft itself stays.
 
         Args:
-            changes: see `Synthesizer.accept_draft`.
+            changes: see `changes_of`.
 
         Raises:
             InputUnusable: a change cannot be made; the message names the column.
         """
         document = copy.deepcopy(self.document)
-        for name, wanted in changes.items():
-            _change(document, name, wanted)
+        for (name, of_column), wanted in changes.items():
+            # Accepting takes marks off, and what was given may be a part of the draft.
+            (_change_column if of_column else _change_table)(document, name, copy.deepcopy(wanted))
         accept_kinds(document, ["all"])
         return without_notes(document)
 
 
-def combined(earlier: Mapping[str, object], later: Mapping[str, object]) -> dict[str, object]:
+def changes_of(given: Mapping[str, object]) -> Changes:
+    """The changes that the keywords of `Synthesizer.accept_draft` say.
+
+    A word that changes the whole table always does, also where a column has that name: else what a line of code means would depend on the rows.
+
+    Args:
+        given: the keywords.
+
+    Raises:
+        InputUnusable: `columns` does not hold changes by name of a column.
+    """
+    of_columns = given.get(_COLUMNS, {})
+    if not isinstance(of_columns, Mapping):
+        message = f"{_COLUMNS} takes what to change of each column, such as columns={{'note': 'ignored'}}"
+        raise InputUnusable(message)
+    found = {(name, name not in _OF_THE_TABLE): wanted for name, wanted in given.items() if name != _COLUMNS}
+    return found | {(str(name), True): wanted for name, wanted in of_columns.items()}
+
+
+def combined(earlier: Changes, later: Changes) -> Changes:
     """Changes of a draft and further ones of the same draft, in the order in which they are made.
 
     Keys of a column are added to those that were changed before; any other change takes the place of the one before.
@@ -90,19 +115,46 @@ def combined(earlier: Mapping[str, object], later: Mapping[str, object]) -> dict
     return found
 
 
-def _change(document: dict[str, Any], name: str, wanted: object) -> None:
-    columns = {str(column["name"]): column for column in document["columns"]}
-    if name in _OF_THE_TABLE and name not in columns:
-        if name == DECLARED_SIZE and (not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1):
-            message = f"{name} is a whole number, 1 or more, such as 4000"
-            raise InputUnusable(message)
+def _change_table(document: dict[str, Any], name: str, wanted: object) -> None:
+    """Change what a draft declares of the whole table."""
+    try:
+        _require_form(name, wanted)
         if name in {"rules", DECLARED_SIZE}:
             document[name] = wanted
         elif name == _NULL_VALUES:
             document["csv"] = (document.get("csv") or {}) | {name: wanted}
         else:
             change(document, Mark(document, name, None), "none" if wanted is None else str(wanted))
-        return
+    except InputUnusable as error:
+        if name not in {str(column["name"]) for column in document["columns"]}:
+            raise
+        message = f"{error}. To change the column {name!r}: accept_draft(columns={{{name!r}: ...}})"
+        raise InputUnusable(message) from None
+
+
+def _require_form(name: str, wanted: object) -> None:
+    """Refuse what cannot be a change of the whole table, whatever its columns are.
+
+    Raises:
+        InputUnusable: It cannot be one.
+    """
+    if name == DECLARED_SIZE:
+        is_fit = isinstance(wanted, int) and not isinstance(wanted, bool) and wanted >= 1
+        form = "a whole number, 1 or more, such as 4000"
+    elif name == "rules":
+        is_fit, form = isinstance(wanted, list | tuple), "a list of rules"
+    elif name == _NULL_VALUES:
+        is_fit, form = isinstance(wanted, list | tuple), "a list of texts"
+    else:
+        is_fit, form = wanted is None or isinstance(wanted, str | int), "the name of a column, or None"
+    if not is_fit:
+        message = f"{name} is {form}"
+        raise InputUnusable(message)
+
+
+def _change_column(document: dict[str, Any], name: str, wanted: object) -> None:
+    """Change what a draft declares of a column."""
+    columns = {str(column["name"]): column for column in document["columns"]}
     if name not in columns:
         message = f"there is no column {name!r}{suggestion(name, [*columns, *_OF_THE_TABLE])}"
         raise InputUnusable(message)

@@ -25,7 +25,7 @@ from understudy.drafts.frame_words import words_of
 from understudy.drafts.tables import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.local.accounts import Account, answered, read_account
-from understudy.local.drafted import Draft, combined
+from understudy.local.drafted import Changes, Draft, changes_of, combined
 from understudy.local.fitted import Fitted, Where
 from understudy.local.fitting import fit, progress_bar
 from understudy.local.frame_dtypes import FrameDtypes, where_of_clocks
@@ -144,17 +144,18 @@ class Synthesizer:
         self.draft_ = Draft(draft_frame(_arrow(frame), words_of(frame)))
         # What was accepted was another draft, perhaps of other rows.
         self.__dict__.pop("domain_", None)
-        self._changes: dict[str, object] = {}
+        self._changes: Changes = {}
         return self.draft_
 
-    def accept_draft(self, **changes: object) -> Self:
+    def accept_draft(self, /, **changes: object) -> Self:
         """Say that the draft's values may be public, with changes.
 
         Changes of earlier calls stay until there is a newer draft; what is changed again has its latest change.
 
         Args:
             changes: `target`, `privacy_unit`, `declared_size`, `rules` and `null_values`; and by name of a column what to change of it, as keys of the
-                domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`; `discharged="none"` drops a difference.
+                domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`; `discharged="none"` drops a difference. A column that is called like
+                one of these five, or `columns`, is changed under `columns`: `columns={"target": "ignored"}`, as any column may be.
 
         Raises:
             InputUnusable: there is no draft, or a change cannot be made; the message names the column.
@@ -164,7 +165,7 @@ class Synthesizer:
             message = "there is no draft to accept: call draft(frame) first, and read it"
             raise InputUnusable(message)
         # A column that an earlier call hid must not come back because a later one does not name it.
-        together = combined(getattr(self, "_changes", {}), changes)
+        together = combined(getattr(self, "_changes", {}), changes_of(changes))
         accepted = drafted.accepted(together)
         with answered():
             read_declared(declaration_of(accepted, self.declared_size)[0])

@@ -136,6 +136,77 @@ def test_later_changes_of_a_draft_add_to_earlier_ones(patients: Draft) -> None:
     }, "a refused change changes nothing"
 
 
+WORDS_OF_THE_TABLE = ("target", "rules", "privacy_unit", "declared_size", "null_values", "columns")
+
+
+def colliding() -> Synthesizer:
+    """A draft whose columns are called like what changes the whole table."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({name: rng.choice(["a", "b", "c"], ROWS) for name in WORDS_OF_THE_TABLE})
+    made = Synthesizer()
+    made.draft(frame.assign(price=rng.choice(["low", "mid"], ROWS)))
+    return made
+
+
+def test_a_column_called_target_can_be_the_target_or_not() -> None:
+    made = colliding()
+    made.accept_draft(target="target")
+    assert made.domain_["target"] == "target"
+    made.accept_draft(target="price")
+    assert made.domain_["target"] == "price"
+    made.accept_draft(
+        target=None, declared_size=500, null_values=["", "?"], rules=[], privacy_unit="privacy_unit"
+    )
+    assert (made.domain_["target"], made.domain_["declared_size"]) == (None, 500)
+    assert made.domain_["csv"]["null_values"] == ["", "?"]
+    assert made.domain_["privacy_unit"] == "privacy_unit"
+    assert column(made.domain_, "rules")["kind"] == "categorical"
+
+
+@pytest.mark.parametrize("name", WORDS_OF_THE_TABLE)
+def test_a_column_called_like_a_word_of_the_table_is_changed_under_columns(name: str) -> None:
+    made = colliding()
+    made.accept_draft(target="price", columns={name: "ignored", "price": {"other": True}})
+    made.accept_draft(columns={"price": {"categories": ["low"]}})
+    assert column(made.domain_, name)["kind"] == "ignored"
+    assert column(made.domain_, "price")["other"] is True, "keys add up, however they are given"
+    assert made.domain_["target"] == "price"
+
+
+@pytest.mark.parametrize("name", [name for name in WORDS_OF_THE_TABLE if name != "columns"])
+@pytest.mark.parametrize("wanted", ["ignored", {"other": True}])
+def test_who_means_the_column_is_told_how_to_change_it(name: str, wanted: object) -> None:
+    with pytest.raises(InputUnusable) as refused:
+        colliding().accept_draft(**{name: wanted})
+    assert f"To change the column '{name}': accept_draft(columns={{'{name}': ...}})" in str(refused.value)
+    with pytest.raises(InputUnusable) as refused:
+        Synthesizer().draft(pd.DataFrame({"x": ["a", "b"] * ROWS})).accepted({(name, False): wanted})
+    assert "To change the column" not in str(refused.value), "there is no such column"
+
+
+def test_columns_takes_changes_by_name_of_a_column() -> None:
+    with pytest.raises(InputUnusable, match="columns takes what to change of each column"):
+        colliding().accept_draft(columns="ignored")
+    with pytest.raises(InputUnusable, match="there is no column 'prise'; did you mean 'price'"):
+        colliding().accept_draft(columns={"prise": "ignored"})
+
+
+def test_a_refused_rule_is_named_by_its_number_and_column(patients: Draft) -> None:
+    made = Synthesizer()
+    made.draft_ = patients
+    for rules, said in (
+        (
+            [{"kind": "at_most", "columns": ["age", "systolick"]}],
+            r"rule 1 \(at_most\), columns: .* 'systolick'",
+        ),
+        ([*patients.document["rules"], {"kind": "atmost"}], r"rule 2 \(atmost\), kind: "),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            made.accept_draft(rules=rules)
+    with pytest.raises(InvalidInput, match="Did you mean 'systolic'"):
+        made.accept_draft(rules=[{"kind": "at_most", "columns": ["age", "systolick"]}])
+
+
 def test_a_fresh_draft_forgets_changes_of_the_one_before() -> None:
     made, frame = Synthesizer(), pd.DataFrame({"x": ["a", "b"] * ROWS, "y": ["c", "d"] * ROWS})
     made.draft(frame)
