@@ -137,7 +137,7 @@ def without_notes(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def place_in(document: dict[str, Any], pointer: str) -> str:
-    """Name the place of a JSON pointer in a domain document for a person: "column 'age', lower".
+    """Name the place of a JSON pointer in a domain document for a person: "column 'age', lower" or "rule 2 (at_most), columns".
 
     Args:
         document: the document.
@@ -149,6 +149,12 @@ def place_in(document: dict[str, Any], pointer: str) -> str:
         column = columns[int(parts[1])] if int(parts[1]) < len(columns) else None
         named = column.get("name") if isinstance(column, dict) else None
         where = f"column {int(parts[1]) + 1}" if named is None else f"column {named!r}"
+        return ", ".join([where, *parts[2:3]])
+    rules = document.get("rules")
+    if parts[0] == "rules" and len(parts) > 1 and parts[1].isdecimal() and isinstance(rules, list):
+        rule = rules[int(parts[1])] if int(parts[1]) < len(rules) else None
+        kind = rule.get("kind") if isinstance(rule, dict) else None
+        where = f"rule {int(parts[1]) + 1}" + (f" ({kind})" if isinstance(kind, str) else "")
         return ", ".join([where, *parts[2:3]])
     return parts[0] or "the document"
 

@@ -237,7 +237,7 @@ def test_rules_between_columns_are_declared_and_shown(world: World, sign_in: Cal
     wrong = {**facts, "domain": json.dumps({**DOMAIN, "rules": [{**rule, "columns": ["ward", "nobody"]}]})}
     refused = owner.send("/datasets/review", **wrong)
     assert refused.status_code == 422
-    assert "No modelled column has this name." in refused.text
+    assert "No modelled column has this name: &#39;nobody&#39;." in refused.text
 
 
 def test_no_form_works_without_its_token(world: World, sign_in: Callable[..., Visitor]) -> None:

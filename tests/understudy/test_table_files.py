@@ -128,6 +128,10 @@ NESTED = """{
     3
    ]
   }
+ ],
+ "rules": [
+  {},
+  {"kind": "at_most", "columns": ["age", "ward"]}
  ]
 }
 """
@@ -141,6 +145,8 @@ NESTED = """{
         ("/columns/0/categories/1", 4, "column 'ward', categories"),
         ("/columns/1/absent", 5, "column 'age', absent"),
         ("/columns/7", 3, "column 8"),
+        ("/rules/1/columns/0", 17, "rule 2 (at_most), columns"),
+        ("/rules/0", 16, "rule 1"),
         ("/schema", 2, "schema"),
         ("", None, "the document"),
     ],

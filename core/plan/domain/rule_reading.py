@@ -17,6 +17,7 @@ from core.plan.domain.rules import (
     Rule,
     Sum,
 )
+from core.plan.near_names import nearest
 
 MAXIMUM_RULES: Final = 128
 MAXIMUM_ENTRIES: Final = 32767
@@ -114,11 +115,13 @@ def _take_columns(node: Node, key: str, columns: Columns, *, fewest: int, most: 
 
 def _require_modelled(node: Node, key: str, name: str, columns: Columns) -> None:
     if name not in columns:
+        near = nearest(name, columns)
         node.refuse(
-            "No modelled column has this name.",
+            f"No modelled column has this name: '{name}'.",
             "unknown-column",
             key=key,
-            remedy="Name a column that is neither ignored nor the privacy unit.",
+            remedy=(f"Did you mean '{near}'? " if near else "")
+            + "Name a column that is neither ignored nor the privacy unit.",
         )
 
 
@@ -176,8 +179,13 @@ def _sum(node: Node, columns: Columns) -> Rule:
     if total in parts:
         node.refuse("The total is also a part.", "duplicate-value", key="total")
     names = (*parts, total)
-    if any(columns[name].kind != "numeric" for name in names):
-        node.refuse("All columns of a sum must be numbers.", "not-comparable", key="parts")
+    if (other := next((name for name in names if columns[name].kind != "numeric"), None)) is not None:
+        node.refuse(
+            "All columns of a sum must be numbers.",
+            "not-comparable",
+            key="parts",
+            remedy=f"Here '{other}' is {columns[other].kind}.",
+        )
     tolerance = node.number(node.take("tolerance", 0), "tolerance")
     if tolerance < 0:
         node.refuse("'tolerance' must not be negative.", "out-of-range", key="tolerance")
@@ -197,7 +205,7 @@ def _null_together(node: Node, columns: Columns) -> Rule:
     for index, name in enumerate(names):
         if columns[name].null_code is None:
             node.refuse(
-                "This column is never missing in synthetic rows.",
+                f"The column '{name}' is never missing in synthetic rows.",
                 "null-has-no-place",
                 key=f"columns/{index}",
                 remedy="Give its 'null' the policy 'category', or leave it out of the rule.",

@@ -286,9 +286,9 @@ class TableDomain:
             )  # fmt: skip
         names = {self.modelled[place].name for place, _what in self.learnt if place is not None}
         for index, rule in enumerate(rules):
-            if names & set(rule.columns):
+            if (learnt := next((name for name in rule.columns if name in names), None)) is not None:
                 node.refuse(
-                    "A rule speaks of declared values, and a column of it is learnt.", "rule-of-learnt-column",
+                    f"A rule speaks of declared values, and its column '{learnt}' is learnt.", "rule-of-learnt-column",
                     key=f"rules/{index}", remedy="Declare the column's bounds, bins or categories, or leave out the rule.",
                 )  # fmt: skip
 

@@ -82,6 +82,7 @@ def test_rules_speak_of_declared_columns_alone():
         domain_of(NUMBER, other, rules=[rule])
 
     assert (refused.value.problem, refused.value.pointer) == ("rule-of-learnt-column", "/rules/0")
+    assert "its column 'x' is learnt" in refused.value.detail
 
 
 def test_no_more_is_learnt_than_one_training_can_release():

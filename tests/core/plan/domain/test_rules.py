@@ -211,6 +211,20 @@ def test_what_a_sum_computes_is_written_where_it_was_declared_alone() -> None:
     assert told == [None, 1, 2], "what stands in the script of a bundle"
 
 
+@pytest.mark.parametrize(
+    ("rule", "column"),
+    [
+        (PAIR | {"columns": ["n", "nobody"]}, "nobody"),
+        ({"kind": "sum", "parts": ["n", "d"], "total": "x"}, "d"),
+        ({"kind": "null_together", "columns": ["w", "t"]}, "t"),
+    ],
+)
+def test_a_wrong_rule_names_the_column_that_is_wrong(rule: dict[str, Any], column: str) -> None:
+    with pytest.raises(DomainInvalid) as caught:
+        TableDomain.from_json(document(COLUMNS, [rule]))
+    assert f"'{column}'" in f"{caught.value.detail} {caught.value.remedy}"
+
+
 def test_rules_that_contradict_each_other_are_refused() -> None:
     rules = [
         {"kind": "at_most", "columns": ["n", "x"]},
