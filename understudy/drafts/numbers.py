@@ -23,11 +23,13 @@ from understudy.drafts.words import (
     code_book,
     code_form,
     names_amount,
+    names_classes,
     names_clock,
     names_codes,
     names_quantity,
     names_span_of_time,
     natural_scale,
+    target_rank,
 )
 from understudy.plain_text import plain_number
 
@@ -44,6 +46,7 @@ _ROUNDING = 1e-6
 _SPARSE = 1000
 _LONG_CODE = 1e8
 
+_MOST_CLASSES = 10
 _MOST_UNNAMED_CODES = 20
 _LARGEST_UNNAMED_CODE = 99
 _FEWEST_ROWS_OF_UNNAMED_CODES = 200
@@ -197,7 +200,7 @@ def are_codes(name: str, fact: Facts) -> bool:
     has_point = fact.decimals > (fact.present < fact.rows)
     if has_form or not fact.whole or has_point:
         return has_form
-    if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS:
+    if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS or _are_classes(name, fact.spread):
         return True
     sparse = fact.upper - fact.lower > _SPARSE * fact.distinct and fact.present > _ROWS_A_CODE * fact.distinct
     if names_codes(name):
@@ -231,6 +234,18 @@ def _are_spread_like_codes(name: str, fact: Facts) -> bool:
             or _are_numbered_with_holes(spread)
             or _are_of_a_catalogue(fact)
         )
+    )
+
+
+def _are_classes(name: str, spread: Mapping[float, int]) -> bool:
+    """Whether numbers under the name of a target are a few in a row from 0 or 1 on, in several rows each, however small the table is."""
+    values = sorted(spread)
+    most = _MOST_CLASSES if names_classes(name) else _THREE if target_rank(name) is not None else 0
+    return (
+        len(values) <= most
+        and values[0] in {0.0, 1.0}
+        and values[-1] - values[0] == len(values) - 1
+        and sum(spread.values()) >= _ROWS_A_CODE * len(values)
     )
 
 

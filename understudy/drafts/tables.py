@@ -396,13 +396,18 @@ def _columns(
 
 
 def _target(columns: list[dict[str, Any]]) -> str | None:
-    """The column that others will want to predict: of few classes, and called so or the last one of two classes."""
+    """The column that others will want to predict: of few classes, and called so or the last one of two classes; or a number called "target"."""
     classes: dict[str, int] = {
         column["name"]: _codes_of(column)
         for column in columns
         if column["kind"] in {"boolean", "categorical", "ordinal"}
     }
     ranked: dict[str, int] = {name: rank for name in classes if (rank := target_rank(name)) is not None}
+    ranked |= {
+        str(column["name"]): 0
+        for column in columns
+        if column["kind"] == "numeric" and target_rank(str(column["name"])) == 0
+    }
     if ranked:
         return min(ranked, key=lambda name: ranked[name])
     last = str(columns[-1]["name"])

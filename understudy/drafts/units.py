@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from understudy.drafts.words import (
     names_amount,
     names_contact,
     names_moment,
+    names_outcome,
     names_quantity,
     names_span_of_time,
     natural_scale,
@@ -34,6 +36,9 @@ _ROUNDING: Final = 0.05
 _MINUTES: Final = 60
 _UNEVEN: Final = 2.0
 """How much farther or closer than on average values may lie in a slice."""
+_FEW_ROWS: Final = 5.0
+_FEW_NUMBERS: Final = 1000
+_NEAR_CHANCE: Final = 0.8
 _SEVERAL: Final = 1.1
 """Rows of a person on average from which a table is one of events."""
 _MOST_ROWS_LEARNT: Final = 2_000_000
@@ -120,7 +125,8 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
 
     Few rows have very small or very large values of a quantity, so these are rare and lie far apart. Numbers of persons are neither.
     So the values are put in order and cut into slices: their mean counts must differ by no more than chance makes them differ, and
-    their values must lie about equally close. No value may be far more frequent than the others.
+    their values must lie about equally close. No value may be far more frequent than the others. Fewer than a thousand
+    values of few rows each differ so much by chance that this tells little: those that repeat as often as any of their range would are measurements.
     """
     if not (may_be_key(fact) and fact.numeric and not fact.odd) or fact.lower < 0:
         return False
@@ -130,6 +136,7 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
         or natural_scale(name)
         or names_moment(name)
         or names_span_of_time(name)
+        or names_outcome(name)
     ):
         return False
     found = sorted((float(text), count) for text, count in fact.values.items())
@@ -138,6 +145,8 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
     if all(value % 100 < _MINUTES for value in values):  # hours and minutes, such as 1745
         return False
     if len(counts) < _FEWEST_EVEN or each < _SEVERAL or max(counts) > _MOST_OF_ONE * each:
+        return False
+    if len(values) < _FEW_NUMBERS and each < _FEW_ROWS and _repeat_as_by_chance(values, rows=sum(counts)):
         return False
     size = len(counts) // _SLICES
     slices = [slice(place * size, (place + 1) * size) for place in range(_SLICES)]
@@ -148,6 +157,19 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
         and max(gaps) <= _UNEVEN * fmean(gaps)
         and _UNEVEN * min(gaps) >= fmean(gaps)
     )
+
+
+def _repeat_as_by_chance(values: Sequence[float], *, rows: int) -> bool:
+    """Whether as many whole numbers differ as if each row had drawn one from their range, and some of it is left out.
+
+    Args:
+        values: In their order.
+        rows: How many rows have one.
+    """
+    step = math.gcd(*(int(high - low) for low, high in pairwise(values)))
+    possible = (values[-1] - values[0]) / step + 1
+    drawn = possible * -math.expm1(-rows / possible)
+    return _NEAR_CHANCE * drawn <= len(values) < possible
 
 
 def may_be_key(fact: Facts) -> bool:

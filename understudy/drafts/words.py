@@ -71,6 +71,10 @@ _TARGETS = (
     "survival", "churn", "churned", "defaulted", "response", "subscribed", "fraud", "relapse", "converted", "approved",
     "attrition", "exited", "class",
 )  # fmt: skip
+_OUTCOMES = frozenset({"target", "label", "outcome", "y"})
+"""The first of them, without "class": numbers under that name may be those of school classes."""
+_CLASSES = frozenset({"target", "label", "outcome", "class"})
+"""The same without "y", which is often a count or a mark."""
 _QUANTITIES = frozenset({
     "age", "year", "rating", "score", "level", "grade", "rank", "decile", "quantile", "percentile", "quantity", "qty", "length",
     "width", "distance", "duration", "temperature", "rate", "size", "children", "people", "frequency", "visit", "capacity", "alter", "jahr", "anzahl",
@@ -236,6 +240,16 @@ def names_span_of_time(name: str) -> bool:
 def names_amount(name: str) -> bool:
     """Whether a name is that of an amount, so that values that all differ are no identifier."""
     return not _AMOUNTS.isdisjoint(words_of(name))
+
+
+def names_outcome(name: str) -> bool:
+    """Whether a name is one by which programs call what is to be predicted, and nobody a person or a thing."""
+    return "_".join(words_of(name)) in _OUTCOMES
+
+
+def names_classes(name: str) -> bool:
+    """Whether few whole numbers under a name are the classes of what is to be predicted."""
+    return "_".join(words_of(name)) in _CLASSES
 
 
 def target_rank(name: str) -> int | None:

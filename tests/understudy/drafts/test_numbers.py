@@ -38,6 +38,40 @@ def test_one_refusal_and_amounts_stay_quantities(tmp_path: Path, name: str, coun
     assert drafted(tmp_path, counts, name)["kind"] == "numeric"
 
 
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("target", {0: 59, 1: 71, 2: 48}),
+        ("label", dict.fromkeys(range(10), 18)),
+        ("class", {1: 40, 2: 30, 3: 20, 4: 10}),
+        ("y", {0: 59, 1: 71, 2: 48}),
+    ],
+)
+def test_few_whole_numbers_under_the_name_of_a_target_are_classes_in_small_tables_too(
+    tmp_path: Path, name: str, counts: dict[int, int]
+) -> None:
+    rows = "".join(f"{n},{value}\n" for value, count in counts.items() for n in range(count))
+    draft = draft_domain(write(tmp_path, f"x,{name}\n{rows}".encode()))
+    assert column(draft, name)["categories"] == [str(value) for value in counts]
+    assert draft["target"] == name
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("target", dict.fromkeys(range(20), 8)),
+        ("y", {0: 60, 1: 40, 2: 20, 3: 8, 4: 4}),
+        ("target", {3: 60, 4: 60, 5: 40}),
+        ("target", {0: 3, 1: 4, 2: 3}),
+    ],
+    ids=["many", "counts", "not from 0 or 1", "few rows"],
+)
+def test_other_numbers_under_such_a_name_stay_quantities(
+    tmp_path: Path, name: str, counts: dict[int, int]
+) -> None:
+    assert drafted(tmp_path, counts, name)["kind"] == "numeric"
+
+
 def test_values_below_a_detection_limit_leave_a_column_of_numbers(tmp_path: Path):
     rows = "".join(f"{'<0.5' if n % 10 == 0 else n % 97 + 0.5},{n % 3}\n" for n in range(1000))
     draft = draft_domain(write(tmp_path, ("crp,ward\n" + rows).encode()))

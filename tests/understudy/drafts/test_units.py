@@ -95,7 +95,17 @@ PRESSURES = np.rint(RNG.normal(1300, 150, 6000)).astype(int)
 PRICES = np.rint(RNG.lognormal(6, 1, 6000)).astype(int)
 
 
-@pytest.mark.parametrize(("name", "values"), [("reader", LOANS), ("k", LOANS), ("fi", FIRMS)])
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("reader", LOANS),
+        ("k", LOANS),
+        ("fi", FIRMS),
+        ("game", np.tile(np.arange(1, 161), 2)),
+        ("fi", np.tile(FIRMS[:150], 2)),
+        ("class", np.tile(np.arange(200, 350), 9)),
+    ],
+)
 def test_whole_numbers_that_repeat_evenly_are_asked_about_and_not_modelled(
     name: str, values: np.ndarray
 ) -> None:
@@ -118,6 +128,9 @@ def test_whole_numbers_that_repeat_evenly_are_asked_about_and_not_modelled(
         ("age_of_claim", RNG.integers(0, 400, 6000)),
         ("k", RNG.integers(0, 60, 6000)),
         ("k", np.where(RNG.random(6000) < 0.3, 0, RNG.integers(1, 900, 6000))),
+        ("glu", np.rint(RNG.normal(120, 28, 330)).astype(int)),
+        ("glu", RNG.integers(25, 347, 440)),
+        ("target", np.tile(np.arange(25, 245), 2)),
     ],
 )
 def test_quantities_are_no_numbers_of_persons(name: str, values: np.ndarray) -> None:
@@ -132,3 +145,8 @@ def test_names_of_few_persons_are_dropped_and_words_under_a_name_are_kept() -> N
     assert column(few, "name")["kind"] == "ignored"
     products = draft_frame(pa.table({"name": ["tea", "coffee", "milk"] * 40, "y": ["a", "b", "c"] * 40}))
     assert column(products, "name")["kind"] == "categorical"
+
+
+def test_a_number_called_target_is_the_target() -> None:
+    draft = draft_frame(pa.table({"target": RNG.integers(25, 347, 440), "sex": RNG.choice(["f", "m"], 440)}))
+    assert (draft["target"], column(draft, "target")["kind"]) == ("target", "numeric")
