@@ -9,7 +9,7 @@ that a domain calls "log" have equal ratios of the distance from the lower bound
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise, takewhile
 
 from understudy.drafts.bin_costs import (
     BINS,
@@ -33,6 +33,10 @@ _CLOSE = 0.5
 _SPIKE_SHARE = 0.2
 _SENTINEL_SHARE = 0.01
 _SENTINELS = frozenset({-999.0, -99.0, -9.0, -8.0, -1.0, 99.0, 999.0, 9999.0, 99999.0})
+_CODES_BELOW, _CODES_ABOVE = (-9.0, -8.0, -7.0, -1.0), (9.0, 8.0, 7.0)
+"""Codes of surveys for answers that are missing, among numbers that have a bin each; above the answers 9 is one of them, because 6 may lie beside 8 cylinders."""
+_FEWEST_CODED = 10
+"""Rows of such a code above the answers; below them one row in a hundred is enough, because few scales have numbers below zero."""
 _MOST_SPECIALS = 3
 _MOST_FEW = 10
 """Values up to which a column has few, however they lie."""
@@ -126,12 +130,12 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
 
     Returns:
         Those that a fifth of the rows or more have; and those far off all others that stand for something else, such as
-        -1 or 999 for "not asked", which lie beyond the bounds.
+        -1 or 999 for "not asked", which lie beyond the bounds: of numbers that have a bin each, `missing_codes`.
     """
     total = sum(spread.values())
     values = sorted(spread)
     if len(values) < 2 or (all(value.is_integer() for value in values) and values[-1] - values[0] < BINS):  # noqa: PLR2004
-        return (), ()  # each number has a bin of its own
+        return (), missing_codes(spread)  # each number has a bin of its own
     heavy = {value for value, count in exact.items() if count >= _SPIKE_SHARE * total}
     beyond = set()
     for edge, following in ((values[0], values[1]), (values[-1], values[-2])):
@@ -144,6 +148,31 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
         if len(inside) + len(beyond) < len(values)
         else ((), ())
     )
+
+
+def missing_codes(spread: Spread) -> tuple[float, ...]:
+    """Codes such as -9 beside answers from 1 to 5, or 8 and 9 above them: a gap lies between, wider than any between the answers.
+
+    Args:
+        spread: Counts of whole numbers that have a bin each.
+    """
+    total = sum(spread.values())
+    found: tuple[float, ...] = ()
+    for codes, fewest in (
+        (_CODES_BELOW, max(2, min(_FEWEST_CODED, total // 100))),
+        (_CODES_ABOVE, max(_FEWEST_CODED, total // 100)),
+    ):
+        values = sorted(spread.keys() - set(found), reverse=codes[0] > 0)
+        coded = list(takewhile(codes.__contains__, values)) if values[0] < 0 or values[0] == codes[0] else []
+        for many in range(len(coded), 0, -1):
+            answers = values[many:]
+            if len(answers) < 2 or any(spread[code] < fewest for code in coded[:many]):  # noqa: PLR2004 - a step takes two
+                continue
+            step = max(abs(one - other) for one, other in pairwise(answers))
+            if abs(answers[0] - coded[many - 1]) > step:
+                found = (*found, *coded[:many])
+                break
+    return tuple(sorted(found))
 
 
 def outermost(units: int) -> Ends | None:

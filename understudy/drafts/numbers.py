@@ -4,7 +4,7 @@ Public rules from names and from the shape of the values, the same for every tab
 decides what is declared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import floor
 from typing import Any, Final
@@ -199,7 +199,7 @@ def are_codes(name: str, fact: Facts) -> bool:
     # Programs that know no missing whole number write 7.0 where a column has one.
     has_point = fact.decimals > (fact.present < fact.rows)
     if has_form or not fact.whole or has_point:
-        return has_form
+        return has_form or _are_two_measured(fact)
     if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS or _are_classes(name, fact.spread):
         return True
     sparse = fact.upper - fact.lower > _SPARSE * fact.distinct and fact.present > _ROWS_A_CODE * fact.distinct
@@ -225,12 +225,15 @@ def _are_spread_like_codes(name: str, fact: Facts) -> bool:
     amount = names_amount(name)
     _, beyond = special_values(_exact(fact), fact.spread)
     spread = {value: count for value, count in fact.spread.items() if value not in beyond}
+    # A small code above the answers, such as 9, is a peak behind a valley as well.
+    peaks = {value: count for value, count in fact.spread.items() if value not in beyond or 0 < value < BINS}
     return _are_three(spread) or (
         not amount
         and (
             _are_answers_and_refusals(fact.spread)
+            or _are_two_and_missing(spread, beyond)
             or (not names_span_of_time(name) and _are_few_off_a_grid(fact))
-            or _have_valleys(spread)
+            or _have_valleys(peaks)
             or _are_numbered_with_holes(spread)
             or _are_of_a_catalogue(fact)
         )
@@ -249,6 +252,15 @@ def _are_classes(name: str, spread: Mapping[float, int]) -> bool:
     )
 
 
+def _are_two_measured(fact: Facts) -> bool:
+    """Whether all rows have one of two numbers that are not whole, such as those of a standardised sex, each in enough rows for a word."""
+    exact = _exact(fact)
+    fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
+    return (
+        not fact.whole and len(exact) == len(fact.values) == _FEW_INTEGERS and min(exact.values()) >= fewest
+    )
+
+
 def _are_three(spread: Mapping[float, int]) -> bool:
     """Whether numbers are three in a row from 0 or 1 on, in enough rows."""
     values = sorted(spread)
@@ -256,6 +268,15 @@ def _are_three(spread: Mapping[float, int]) -> bool:
         len(values) == _THREE
         and values[0] in {0.0, 1.0}
         and values[-1] - values[0] == _FEW_INTEGERS
+        and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
+    )
+
+
+def _are_two_and_missing(spread: Mapping[float, int], beyond: Sequence[float]) -> bool:
+    """Whether numbers are 0 and 1, or two others, and codes of missing answers, such as -9, in enough rows."""
+    return (
+        len(spread) <= _FEW_INTEGERS
+        and bool(beyond)
         and sum(spread.values()) >= _FEWEST_ROWS_OF_UNNAMED_CODES
     )
 

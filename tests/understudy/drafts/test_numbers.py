@@ -72,6 +72,57 @@ def test_other_numbers_under_such_a_name_stay_quantities(
     assert drafted(tmp_path, counts, name)["kind"] == "numeric"
 
 
+LIKERT = {1: 200, 2: 300, 3: 400, 4: 300, 5: 200}
+
+
+@pytest.mark.parametrize(
+    ("missing", "name"),
+    [({-9: 40}, "l01"), ({-1: 20}, "l01"), ({-9: 14, -8: 30, -7: 14}, "l01"), ({9: 20}, "visits"), ({8: 20, 9: 40}, "visits")],
+)  # fmt: skip
+def test_a_small_code_beside_a_scale_is_a_special_value_and_no_bound(
+    tmp_path: Path, missing: dict[int, int], name: str
+) -> None:
+    found = drafted(tmp_path, LIKERT | missing, name)
+    assert (found["kind"], found["lower"], found["upper"]) == ("numeric", 1, 5), "nobody answers -4 or 7"
+    assert found["specials"] == sorted(missing)
+    draft = draft_domain(tmp_path / "rows.csv")
+    assert codes_at_most(draft) == 5 + len(missing)
+    assert accepted(tmp_path / "rows.csv", draft) == (sum((LIKERT | missing).values()), 0)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {-1: 300, 0: 300, 1: 300, 2: 50},
+        dict.fromkeys(range(-3, 4), 100),
+        dict.fromkeys(range(-9, 10, 3), 100),
+        LIKERT | {8: 40},
+        LIKERT | {6: 20, 7: 10, 8: 20, 9: 5},
+        LIKERT | {-9: 1},
+    ],
+    ids=["signs", "scale", "steps", "eight", "counts", "one row"],
+)
+def test_numbers_of_a_scale_are_no_codes_of_missing_answers(tmp_path: Path, counts: dict[int, int]) -> None:
+    assert not drafted(tmp_path, counts, "visits").get("specials")
+
+
+def test_two_answers_and_a_missing_one_are_categories(tmp_path: Path) -> None:
+    assert drafted(tmp_path, {-9: 20, 0: 300, 1: 200}, "smoker")["categories"] == ["-9", "0", "1"]
+
+
+def test_two_numbers_that_are_not_whole_are_all_that_rows_can_have() -> None:
+    low, high = -0.044641636506989144, 0.05068011873981862
+    rows = pa.table({"sex": [low if n % 3 else high for n in range(440)], "x": [n / 8 for n in range(440)]})
+    found = column(draft_frame(rows), "sex")
+    assert (found["kind"], found["categories"], found["other"]) == (
+        "categorical",
+        [str(low), str(high)],
+        False,
+    )
+    one = pa.table({"sex": [low] * 439 + [high], "x": [n / 8 for n in range(440)]})
+    assert column(draft_frame(one), "sex")["kind"] != "categorical", "one row makes no class"
+
+
 def test_values_below_a_detection_limit_leave_a_column_of_numbers(tmp_path: Path):
     rows = "".join(f"{'<0.5' if n % 10 == 0 else n % 97 + 0.5},{n % 3}\n" for n in range(1000))
     draft = draft_domain(write(tmp_path, ("crp,ward\n" + rows).encode()))
