@@ -1,10 +1,11 @@
-"""What the dates and times of a column become in a draft: their format, bounds in whole months or years, and patterns of the calendar."""
+"""What the dates and times of a column become in a draft: their format, bounds in whole days, months or years, and patterns of the calendar."""
 
 import json
 from calendar import monthrange
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
+from math import inf
 from typing import Any, Final
 
 from understudy.drafts.bin_costs import BINS, cumulated, quantile
@@ -35,6 +36,12 @@ _SENTINEL_DAYS: Final = frozenset(
 )  # fmt: skip
 """Days that registers write for "unknown" or "open", since 1970-01-01."""
 _TAIL, _FAR, _HEAP = 0.01, 0.5, 3
+_MOST_OF_A_YEAR: Final = 1 / 3
+"""Share of the bins that whole years may leave empty."""
+_MOST_OF_MONTHS: Final = 0.5
+"""The same of whole months."""
+_FEW_BEYOND: Final = 0.001
+"""Share of the rows that may lie just beyond a month or a year, such as minutes after midnight, and do not open another one."""
 _FIRST, _LAST = (date(1900, 1, 1).toordinal() - _EPOCH, date(2100, 12, 31).toordinal() - _EPOCH)
 _LAST_SHORT = date(2040, 12, 31).toordinal() - _EPOCH
 """The last day that a year of two digits is believed to name: later ones are births of the century before."""
@@ -106,16 +113,15 @@ def times(fact: Facts) -> dict[str, Any]:
     sentinels = _sentinels(dates.days)
     spread = {float(day): count for day, count in dates.days.items() if day not in sentinels}
     found = choose_bounds(spread, unit=1.0, of_units=outermost(fact.units), are_days=True)
-    lower, upper = _day(found.lower).replace(day=1), _day(found.upper)
-    upper = upper.replace(month=12, day=31) if (upper - lower).days > _DAYS_OF_QUARTER else _month_end(upper)
+    finest = fact.dates.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
+    resolution = _resolution(list(map(_day, spread)), finest)
+    lower, upper = _outer_days(found, spread, resolution)
     learn = {"bins": "learn"} if found.bins == "learn" else {}
     notes = [bounds_note(_widened(found, spread, lower, upper))]
     if len(names) > 1 and names[0].startswith("%"):
         notes.append(f"Could also be {' or '.join(names[1:])}.")
     if names[0] in SHORT_YEARS:
         notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
-    finest = fact.dates.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
-    resolution = _resolution(list(map(_day, spread)), finest)
     if resolution in _MONTHS_OF and names[0] not in MONTHS:
         notes.append(f"All lie on the first day of a {resolution}.")
     if resolution == "day" and _are_month_ends(list(map(_day, spread))):
@@ -191,6 +197,45 @@ def _widened(found: Bounds, spread: Mapping[float, int], lower: date, upper: dat
     """What whole months or years cost in place of the bounds that were found."""
     beyond = sum(count for day, count in spread.items() if not lower <= _day(day) <= upper)
     return replace(found, cost=replace(found.cost, clamped=beyond / sum(spread.values())))
+
+
+def _outer_days(found: Bounds, spread: Mapping[float, int], resolution: str) -> tuple[date, date]:
+    """The first and last day of the bounds: of whole months, or years beyond a quarter, unless these leave too many bins empty; then of months, or days."""
+    first, last = _without_few_beyond(spread, _day(found.lower), _day(found.upper))
+    lower, upper = first.replace(day=1), _month_end(last)
+    year_end = last.replace(month=12, day=31)
+    if resolution in {"quarter", "year"}:
+        return lower, year_end
+    empty = (year_end - upper).days / (year_end - lower).days
+    if (last - lower).days > _DAYS_OF_QUARTER and empty <= _MOST_OF_A_YEAR:
+        return lower, year_end
+    days, held = (upper - lower).days + 1, (last - first).days + 1
+    if resolution in _MONTHS_OF or held > _MOST_OF_MONTHS * days or (first == last and resolution == "day"):
+        return lower, upper
+    return first, last
+
+
+def _without_few_beyond(spread: Mapping[float, int], first: date, last: date) -> tuple[date, date]:
+    """The days without those of a further month or year that only a few rows reach, by less than a bin, and that would leave bins empty."""
+    # Numbers, because no date follows the last month that there is.
+    begin, end = _number(_month_end(first)) + 1, _number(last.replace(day=1)) - 1
+    if begin >= end:
+        return first, last
+    few, bin_days = _FEW_BEYOND * sum(spread.values()), ((last - first).days + 1) / BINS
+    is_long, opens_year = bin_days < _DAYS_OF_MONTH, _day(end).year < last.year
+    if is_long and begin - _number(first) <= bin_days and _rows(spread, -inf, begin - 1) <= few:
+        first = _day(begin)
+    if (is_long or opens_year) and _number(last) - end <= bin_days and _rows(spread, end + 1, inf) <= few:
+        last = _day(end)
+    return first, last
+
+
+def _rows(spread: Mapping[float, int], low: float, high: float) -> int:
+    return sum(count for day, count in spread.items() if low <= day <= high)
+
+
+def _number(day: date) -> int:
+    return day.toordinal() - _EPOCH
 
 
 def _day(number: float) -> date:

@@ -1,6 +1,6 @@
 """Dates that name a month alone are drafted as dates; what only looks like them is not."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 
@@ -237,3 +237,49 @@ def test_one_row_sets_no_bound_of_a_column_that_few_rows_have() -> None:
     rare: list[date | None] = [*ended, date(1931, 5, 1), *[None] * 900]
     found = column(draft_frame(pa.table({"ended": rare, "x": [n % 2 for n in range(1001)]})), "ended")
     assert found["lower"] == "2020-01-01", "the table has rows enough, and its draft no warning"
+
+
+def seen(*moments: object) -> tuple[str, str]:
+    """The bounds of a column of days or times."""
+    found = column(draft_frame(pa.table({"seen": list(moments)})), "seen")
+    return found["lower"], found["upper"]
+
+
+def test_minutes_after_midnight_of_a_new_year_do_not_open_it() -> None:
+    begun, ended = datetime.fromisoformat("2025-01-01"), datetime.fromisoformat("2026-01-01")
+    year = [begun + timedelta(hours=n) for n in range(365 * 24)]
+    beyond = [ended + timedelta(minutes=n) for n in range(6)]
+    before = [begun - timedelta(minutes=n) for n in range(1, 7)]
+    assert seen(*year, *beyond, *before) == ("2025-01-01T00:00:00", "2025-12-31T23:59:59")
+    days = [date(2025, 1, 1) + timedelta(days=n) for n in range(365)] * 30
+    assert seen(*days, *[date(2026, 1, 1)] * 6) == ("2025-01-01", "2025-12-31")
+    assert seen(*days, *[date(2026, 1, 1)] * 60)[1] == "2026-01-31", "more rows do, by a month"
+    assert seen(*days, *[date(2026, 1, 20)] * 6)[1] == "2026-01-31", "and later days"
+
+
+@pytest.mark.parametrize(
+    ("first", "days", "bounds"),
+    [
+        (date(2023, 1, 1), 1000, ("2023-01-01", "2025-12-31")),
+        (date(2025, 4, 3), 390, ("2025-04-01", "2026-04-30")),
+        (date(2025, 4, 3), 60, ("2025-04-01", "2025-06-30")),
+        (date(2025, 4, 3), 8, ("2025-04-03", "2025-04-10")),
+        (date(2025, 4, 28), 8, ("2025-04-28", "2025-05-05")),
+        (date(2025, 4, 3), 20, ("2025-04-01", "2025-04-30")),
+    ],
+)
+def test_dates_are_bounded_by_whole_years_months_or_days_as_bins_would_stay_empty(
+    first: date, days: int, bounds: tuple[str, str]
+) -> None:
+    assert seen(*[first + timedelta(days=n) for n in range(days)] * 20) == bounds
+
+
+def test_one_row_sets_no_bound_of_a_few_days() -> None:
+    days = [date(2025, 4, 3) + timedelta(days=n) for n in range(8)] * 50
+    assert seen(*days, date(2025, 4, 22), date(2025, 3, 5)) == ("2025-04-03", "2025-04-10")
+
+
+@pytest.mark.parametrize("days", [(date(9999, 12, 5), date(9999, 12, 20)), (date(1, 1, 1), date(1, 1, 20))])
+def test_the_first_and_the_last_month_that_there_are_have_bounds(days: tuple[date, date]) -> None:
+    lower, upper = seen(*days * 200)
+    assert lower <= str(days[0]) <= str(days[1]) <= upper
