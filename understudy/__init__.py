@@ -165,6 +165,10 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Import what is asked for, once."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("understudy")
     if name not in _MODULES:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
@@ -175,4 +179,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """Names that are imported when they are asked for are there too."""
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, "__version__"})

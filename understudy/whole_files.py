@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from understudy.errors import InputUnusable
+
 
 @contextmanager
 def whole_file(target: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
@@ -18,7 +20,11 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 
     Yields:
         The file to write to.
+
+    Raises:
+        InputUnusable: there is no folder to write it to.
     """
+    require_folder(target)
     partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
         with open(partial, "xb", opener=_for_this_user if private else None) as file:
@@ -26,6 +32,20 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def require_folder(target: Path) -> None:
+    """Refuse to write a file to a folder that is not there, before a temporary name of it is in an error.
+
+    Args:
+        target: the file.
+
+    Raises:
+        InputUnusable: there is no such folder.
+    """
+    if not target.parent.is_dir():
+        message = f"there is no folder {target.parent}; make it first"
+        raise InputUnusable(message)
 
 
 def _for_this_user(path: str, flags: int) -> int:

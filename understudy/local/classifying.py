@@ -55,6 +55,7 @@ from understudy.local.paths import AnyPath
 from understudy.local.planning import declaration_of, guarantee_of
 from understudy.local.predicting import classes_of, feature_codes, listed_classes
 from understudy.verifying.local_form import localised
+from understudy.whole_files import whole_file
 
 _CHUNK = 256
 
@@ -247,11 +248,13 @@ class FittedClassifier:
 
         Args:
             target: the file.
+
+        Raises:
+            InputUnusable: there is no folder to write it to.
         """
         file = Path(target)
-        partial = file.with_name(f"{file.name}.part")
-        partial.write_bytes(self.bundle)
-        partial.replace(file)
+        with whole_file(file) as written:
+            written.write(self.bundle)
         return file
 
     def _inputs(self, frame: object) -> tuple[str, npt.NDArray[Any]]:

@@ -29,6 +29,7 @@ from understudy.local.paths import AnyPath
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.rules import RulesCheck
 from understudy.tables import Form, drawn, in_form, require_form
+from understudy.whole_files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,11 +267,13 @@ class Fitted:
 
         Args:
             target: the file.
+
+        Raises:
+            InputUnusable: there is no folder to write it to.
         """
         file = Path(target)
-        partial = file.with_name(f"{file.name}.part")
-        partial.write_bytes(self.bundle)
-        partial.replace(file)
+        with whole_file(file) as written:
+            written.write(self.bundle)
         return file
 
 

@@ -62,6 +62,7 @@ from understudy.local.ledger_file import ledger_path
 from understudy.local.paths import AnyPath
 from understudy.local.pictures import clean_images
 from understudy.local.planning import Order, guarantee_of
+from understudy.local.warned import warn
 from understudy.verifying.local_form import localised
 
 Watch = Callable[[str, int, int], None]
@@ -193,7 +194,7 @@ def fit(
         )
     settle(path, dataset, plan, payment, job_id=job_id, clock=clock)
     if found.degenerate:
-        warnings.warn(f"{found.detail} {REMEDY}", DegenerateGenerator, stacklevel=2)
+        warn(f"{found.detail} {REMEDY}", DegenerateGenerator)
     fitted = Fitted(
         bundle=bundle,
         certificate=certificate,

@@ -1,7 +1,6 @@
 """Turn clean blocks of records into training data, within the limits of the service."""
 
 import secrets
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from models.coding import coded_images, coded_table
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateImages, PrivateTable
 from understudy.errors import InputUnusable
+from understudy.local.warned import warn
 
 
 class RowsRefused(UserWarning):
@@ -75,7 +75,7 @@ class Intake:
             ValuesClamped: more than `MAX_REFUSED` of a column's values lie beyond its bounds.
         """
         if self.rows_refused:
-            warnings.warn(self.refused(), RowsRefused, stacklevel=3)
+            warn(self.refused(), RowsRefused)
         shares = {column: count / self.rows_accepted for column, count in self.clamped.items()}
         far = [f"{column} {share:.3g}" for column, share in shares.items() if share > MAX_REFUSED]
         if far:
@@ -83,7 +83,7 @@ class Intake:
                 f"values beyond the declared bounds count as the bound; their share of the records is {', '.join(far)}. Compare units and "
                 "bounds: what is trained on them is charged all the same"
             )
-            warnings.warn(message, ValuesClamped, stacklevel=3)
+            warn(message, ValuesClamped)
 
     def require_few_refused(self, max_refused: float) -> None:
         """Refuse to train if too many records were refused.

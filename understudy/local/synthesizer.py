@@ -24,7 +24,7 @@ from understudy.drafts.facts import require_different
 from understudy.drafts.frame_words import words_of
 from understudy.drafts.tables import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
-from understudy.local.accounts import Account, answered, read_account
+from understudy.local.accounts import Account, answered, pair_of_numbers, read_account
 from understudy.local.drafted import Changes, Draft, changes_of, combined
 from understudy.local.fitted import Fitted, Where
 from understudy.local.fitting import fit, progress_bar
@@ -130,6 +130,17 @@ class Synthesizer:
             setattr(self, name, value)
         return self
 
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn has no types
+        """What scikit-learn's own tools ask of an estimator; it is imported here alone."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(string=True, categorical=True, allow_nan=True),
+            non_deterministic=True,
+        )
+
     def draft(self, frame: object) -> Draft:
         """Draft the domain from rows, on this machine. Nothing is charged and nothing is released.
 
@@ -139,8 +150,10 @@ class Synthesizer:
             frame: a DataFrame of pandas or polars, or an Arrow table.
 
         Raises:
-            InputUnusable: it is no frame, or has no rows.
+            InputUnusable: it is no frame, or has no rows, or epsilon, delta or the cap are no numbers.
+            InvalidInput: epsilon or delta is not one that a training may have.
         """
+        self._require_guarantee()
         self.draft_ = Draft(draft_frame(_arrow(frame), words_of(frame)))
         # What was accepted was another draft, perhaps of other rows.
         self.__dict__.pop("domain_", None)
@@ -226,6 +239,7 @@ class Synthesizer:
                 "people must always have the same name"
             )
             raise InputUnusable(message)
+        self._require_guarantee()
         domain = self._domain(frame)
         with progress_bar(wanted=self.progress) as watch:
             self.fitted_ = fit(
@@ -413,6 +427,13 @@ class Synthesizer:
         if hasattr(self, "fitted_"):
             return "fitted; a newer draft is not accepted" if waits else "fitted"
         return "draft not accepted" if waits else "not fitted"
+
+    def _require_guarantee(self) -> None:
+        """Refuse a wrong guarantee or cap before anybody reads a draft in vain."""
+        with answered():
+            guarantee_of((self.epsilon, self.delta))
+        if self.cap is not None:
+            pair_of_numbers(self.cap, "cap")
 
     def _trained(self) -> Fitted:
         fitted: Fitted | None = getattr(self, "fitted_", None)

@@ -434,8 +434,8 @@ def test_a_newer_draft_leaves_what_is_fitted_and_says_that_it_waits(fitted: Synt
         ({"declared_size": "many"}, "declared_size is a whole number, 1 or more"),
         ({"declared_size": -5}, "declared_size is a whole number, 1 or more"),
         ({"declared_size": True}, "declared_size is a whole number, 1 or more"),
-        ({"rules": ["seen<died"]}, "rules"),
-        ({"null_values": "?"}, "csv"),
+        ({"rules": ["seen<died"]}, "rule 1"),
+        ({"null_values": "?"}, "null_values is a list of texts"),
     ],
 )
 def test_a_change_that_no_domain_has_is_refused_when_it_is_accepted(
