@@ -24,11 +24,13 @@ class FrameTypes:
         orders: levels of the columns whose type orders them.
         zones: zone of the columns of times that have one.
         infinite: columns of numbers with values that are not finite.
+        clocks: columns of times of the day.
     """
 
     orders: dict[str, list[str]] = field(default_factory=dict)
     zones: dict[str, str] = field(default_factory=dict)
     infinite: set[str] = field(default_factory=set)
+    clocks: set[str] = field(default_factory=set)
 
 
 def plain_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
@@ -80,6 +82,7 @@ def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow
             found.zones[name] = kind.tz
             values = wall_times(values)
         elif pa.types.is_time(kind):
+            found.clocks.add(name)
             values = plain_times(values)
         elif pa.types.is_floating(kind) and pc.any(pc.is_inf(values)).as_py():
             found.infinite.add(name)
@@ -140,6 +143,10 @@ def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None
         if (zone := types.zones.get(name)) is not None:
             column[NOTE] = (
                 f"{column[NOTE]} Its times have the zone {zone}: they are declared as its clocks show them, and synthetic rows have that zone again."
+            )
+        if name in types.clocks and column["kind"] == "numeric":
+            column[NOTE] = (
+                f"{column[NOTE]} Its times of the day are modelled to the minute, without seconds, and synthetic rows have such times again."
             )
         if name in types.infinite:
             key = "infinite" if column["kind"] == "numeric" else "unknown"

@@ -19,6 +19,7 @@ from understudy.local.frames import dense
 
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
 """How the names of types begin that pandas alone has."""
+_DAY_MINUTES: Final = 1440
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +31,14 @@ class FrameDtypes:
         schema: its types in Arrow.
         own: types that the library alone has, by column.
         labels: names that are no text, such as 0, by that name as text.
+        minutes: columns of times of the day that are modelled as minutes.
     """
 
     library: Literal["pandas", "polars", "arrow"] | None
     schema: pa.Schema
     own: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, Any] = field(default_factory=dict)
+    minutes: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, frame: Any, columns: Collection[Json]) -> "FrameDtypes":  # noqa: ANN401 - a frame of any library
@@ -49,7 +52,10 @@ class FrameDtypes:
         narrow = {str(column["name"]) for column in columns if not _holds_bounds(column, found.schema)}
         kept = pa.schema([one for one in found.schema if one.name not in narrow])
         return replace(
-            found, schema=kept, own={name: one for name, one in found.own.items() if name not in narrow}
+            found,
+            schema=kept,
+            own={name: one for name, one in found.own.items() if name not in narrow},
+            minutes=frozenset(str(column["name"]) for column in columns if _has_clock(column)),
         )
 
     @classmethod
@@ -121,7 +127,12 @@ class FrameDtypes:
         """
         if not isinstance(where, Mapping):
             return where
-        return {str(name) if str(name) in self.labels else name: wanted for name, wanted in where.items()}
+        return {
+            str(name) if str(name) in self.labels else name: _of_day(wanted)
+            if str(name) in self.minutes
+            else wanted
+            for name, wanted in where.items()
+        }
 
     def kind_of(self, name: str | None) -> pa.DataType | None:
         """Return the type of a column's values; None if there is no such column.
@@ -158,21 +169,26 @@ def _holds(values: Any, kind: Any) -> bool:  # noqa: ANN401 - a Series and a typ
 
 
 def _holds_bounds(column: Json, schema: pa.Schema) -> bool:
-    """Whether a type of whole numbers holds all that a column of numbers may have."""
+    """Whether a type of whole numbers, or of times of the day, holds all that a column of numbers may have."""
     name = str(column["name"])
-    if (
-        column["kind"] != "numeric"
-        or name not in schema.names
-        or not pa.types.is_integer(schema.field(name).type)
-    ):
+    if column["kind"] != "numeric" or name not in schema.names:
         return True
     ends = [column[key] for key in ("lower", "upper") if key in column]
     ends += [*column.get("edges", ()), *column.get("specials", ())]
+    if pa.types.is_time(schema.field(name).type):
+        return _has_clock(column) and all(0 <= end < _DAY_MINUTES for end in ends) and bool(ends)
+    if not pa.types.is_integer(schema.field(name).type):
+        return True
     try:
         pa.array([int(end) for end in ends], schema.field(name).type)
     except (pa.ArrowException, OverflowError):
         return False
     return bool(ends)  # bounds that are learnt may be any
+
+
+def _has_clock(column: Json) -> bool:
+    """Whether a column reads times of the day as minutes."""
+    return bool((column.get("number_format") or {}).get("clock"))
 
 
 def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -192,9 +208,16 @@ def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return pc.assume_timezone(
             values.cast(pa.timestamp(kind.unit)), kind.tz, ambiguous="earliest", nonexistent="latest"
         )
+    if pa.types.is_time(kind) and pa.types.is_integer(values.type):
+        return _times_of_minutes(values, kind)
     if pa.types.is_decimal(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
         return values.cast(kind)
     return values
+
+
+def _times_of_minutes(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Times of the day, which are modelled as minutes since midnight."""
+    return pc.multiply(values, 60).cast(pa.int32()).cast(pa.time32("s")).cast(kind)
 
 
 def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -249,6 +272,15 @@ def where_of_clocks(where: object, zones: Mapping[str, str]) -> object:
         name: wanted if name not in zones else _of_clock(wanted, zones[name])
         for name, wanted in where.items()
     }
+
+
+def _of_day(wanted: Any) -> Any:  # noqa: ANN401 - whatever a program writes
+    """Times of the day in a condition as minutes."""
+    if isinstance(wanted, tuple):
+        return tuple(_of_day(one) for one in wanted)
+    if (values := listed(wanted)) is not None:
+        return [_of_day(one) for one in values]
+    return 60 * wanted.hour + wanted.minute if isinstance(wanted, time) else wanted
 
 
 def _of_clock(wanted: Any, zone: str) -> Any:  # noqa: ANN401 - whatever a program writes

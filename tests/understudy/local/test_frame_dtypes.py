@@ -156,3 +156,21 @@ def test_enums_of_polars_come_back_with_their_order(tmp_path: Path) -> None:
     )
     rows = fitted_on(frame, tmp_path).sample(30)
     assert rows.schema == {"risk": risks, "n": pl.Int64}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_many_times_of_the_day_come_back_as_times(tmp_path: Path, library: str) -> None:
+    rng = np.random.default_rng(1)
+    seconds = rng.integers(7 * 3600, 19 * 3600, ROWS).tolist()
+    times = [time(one // 3600, one // 60 % 60, one % 60) for one in seconds]
+    values = {"called": times, "n": rng.integers(0, 2, ROWS)}
+    frame: Any = pl.DataFrame(values) if library == "polars" else pd.DataFrame(values)
+    made = fitted_on(frame, tmp_path)
+    assert "modelled to the minute, without seconds" in repr(made.draft_).replace("\n      ", " ")
+    rows = made.sample(200)
+    assert all(isinstance(one, time) and one.second == 0 for one in rows["called"])
+    assert len(set(rows["called"])) > 50
+    if library == "polars":
+        assert rows.schema["called"] == pl.Time
+    early = made.sample(20, where={"called": (None, time(12))})
+    assert max(early["called"]) <= time(12)
