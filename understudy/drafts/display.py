@@ -6,6 +6,7 @@ What is not shown cannot be refused: a person who accepts a draft says that each
 import json
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from understudy.drafts.categories import NOTE
@@ -20,6 +21,8 @@ MOST_SHOWN: Final = 20
 WIDTH: Final = 96
 """Columns of a terminal that the text takes at most."""
 _INDENT: Final = 4
+_FEWEST_ALIKE: Final = 3
+"""Columns in a row from which those that are alike but for their names share what is said of them."""
 
 _SAID: Final = (
     ("type", "integer"),
@@ -80,16 +83,18 @@ def rule_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def column_rows(document: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Name, kind, declared values and note of each column."""
-    return [
-        (
-            one_line(str(column["name"])),
-            str(column["kind"]),
-            one_line("; ".join(_declared(column))),
-            one_line(str(column.get(NOTE, ""))),
-        )
-        for column in document["columns"]
-    ]
+    """Name, kind, declared values and note of each column; three or more in a row that are alike but for their names share a row."""
+    rows: list[tuple[str, str, str, str]] = []
+    for (kind, declared, note), columns in groupby(document["columns"], key=_shown):
+        names = [str(column["name"]) for column in columns]
+        listed = names if len(names) < _FEWEST_ALIKE else [", ".join(map(_quoted, names))]
+        rows += [(one_line(name), kind, declared, note) for name in listed]
+    return rows
+
+
+def _shown(column: Column) -> tuple[str, str, str]:
+    """Kind, declared values and note of a column."""
+    return str(column["kind"]), one_line("; ".join(_declared(column))), one_line(str(column.get(NOTE, "")))
 
 
 def text_of(rows: Sequence[Sequence[str]], *, before: Sequence[str], after: Sequence[str]) -> str:

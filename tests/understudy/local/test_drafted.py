@@ -72,6 +72,19 @@ def test_of_many_words_the_first_are_shown_and_how_many_follow(patients: Draft, 
     assert words[MOST_SHOWN] not in shown
 
 
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_columns_that_are_alike_but_for_their_names_share_what_is_said_of_them(form: str) -> None:
+    rng = np.random.default_rng(6)
+    items = {f"item {n:02d}": rng.integers(1, 6, ROWS) for n in range(60)}
+    answers = {name: rng.choice(["yes", "no"], ROWS) for name in ("a,b", "c")}
+    draft = drafted(age=rng.integers(18, 90, ROWS), **items, **answers)
+    shown = forms(draft)[form].replace("&quot;", '"')
+    assert ", ".join(items) in shown, "all names become public"
+    assert shown.count("even bins keep the quartiles") == 1
+    assert shown.count("true is yes, false is no") == len(answers), "two are shown by themselves"
+    assert len(repr(draft).splitlines()) < 40
+
+
 def test_the_text_fits_into_a_terminal(patients: Draft) -> None:
     assert max(map(len, repr(patients).splitlines())) <= WIDTH
 
