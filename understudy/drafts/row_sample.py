@@ -57,6 +57,12 @@ class RowSample:
             parts.append(_known(pc.cast(pc.if_else(is_number, texts, None), pa.float64())))
         return _joined(parts)
 
+    def words(self, name: str) -> Any:  # noqa: ANN401 - an Arrow array
+        """The texts of a column, null where one is missing."""
+        import pyarrow as pa
+
+        return pa.chunked_array(self._texts(name), pa.string()).combine_chunks()
+
     def seconds(self, name: str, form: str | None, *, is_date: bool) -> "Floats":
         """The seconds since 1970 of the dates or times of a column; NaN where one is missing.
 

@@ -45,6 +45,7 @@ from understudy.drafts.numbers import (
     numbers,
 )
 from understudy.drafts.row_sample import RowSample
+from understudy.drafts.signs import propose_signs
 from understudy.drafts.sums import point_at_lengths, propose_sums
 from understudy.drafts.times import (
     has_unclear_years,
@@ -344,8 +345,12 @@ def _document(
         fixed={target, *(rule["columns"][-1] for rule in rules)},
         tied={name for rule in rules for name in rule["columns"]},
     )
-    if rules or sums:
-        draft[RULES] = [*rules, *sums]
+    signs = propose_signs(
+        columns, seen.sample, target=target, fixed={str(rule["columns"][-1]) for rule in rules}
+    )
+    if rules or sums or signs:
+        # A sum may compute the number whose sign tells a word.
+        draft[RULES] = [*rules, *sums, *signs]
     fixed = [name for rule in draft.get(RULES, ()) for name in columns_of(rule)]
     # The clocks of several zones tell no distance.
     fixed += types.zones if len(set(types.zones.values())) > 1 else ()
