@@ -18,6 +18,7 @@
 * `words_among_numbers`: whether words beside numbers mean "missing", or are levels, codes or dates like these.
 * `differences`: columns close together: the second becomes its distance from the first.
 * `sums`: columns that follow from two others.
+* `orders`: numbers that are never below others.
 * `signs`: words that tell the sign of a number.
 * `dependency_search`: copies and functional dependencies, found in one pass.
 * `dependencies`: copies are left out, and functional dependencies become rules.

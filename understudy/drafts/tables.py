@@ -44,6 +44,7 @@ from understudy.drafts.numbers import (
     are_codes,
     numbers,
 )
+from understudy.drafts.orders import point_at_orders
 from understudy.drafts.row_sample import RowSample
 from understudy.drafts.signs import propose_signs
 from understudy.drafts.sums import point_at_lengths, propose_sums
@@ -355,6 +356,7 @@ def _document(
     # The clocks of several zones tell no distance.
     fixed += types.zones if len(set(types.zones.values())) > 1 else ()
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
+    point_at_orders(columns, seen.sample, fixed=fixed)
     point_at_lengths(columns, seen.sample)
     draft["columns"] = columns
     return draft
