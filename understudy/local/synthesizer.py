@@ -10,6 +10,7 @@ It adds nothing to `understudy.local.fit`, which plans, pays, trains and certifi
 
 import inspect
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, overload
@@ -131,13 +132,12 @@ class Synthesizer:
         return self
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn has no types
-        """What scikit-learn's own tools ask of an estimator; it is imported here alone."""
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        return Tags(
+        """What scikit-learn's own tools ask of an estimator. They call it, so it is installed, and nothing else here needs it."""
+        tags = import_module("sklearn.utils")
+        return tags.Tags(
             estimator_type=None,
-            target_tags=TargetTags(required=False),
-            input_tags=InputTags(string=True, categorical=True, allow_nan=True),
+            target_tags=tags.TargetTags(required=False),
+            input_tags=tags.InputTags(string=True, categorical=True, allow_nan=True),
             non_deterministic=True,
         )
 
