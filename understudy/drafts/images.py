@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import MARK, nice_size
+from understudy.drafts.tables import MARK
+from understudy.drafts.units import nice_size
 from understudy.errors import InputUnusable, library_missing
 
 SCHEMA = "understudy.images/1"

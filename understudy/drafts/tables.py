@@ -60,6 +60,7 @@ from understudy.drafts.units import (
     FEWEST_IDS,
     identifying,
     may_be_key,
+    nice_size,
     point_at_keys,
     propose_unit,
     repeats_like_keys,
@@ -496,12 +497,3 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
     if fact.unique and fact.present >= FEWEST_IDS and not measured:
         return "Every value differs: an identifier or free text, which must not be modelled."
     return identifying(name, fact)
-
-
-def nice_size(rows: int) -> int:
-    """The number of rows to two significant digits, and to tens at least.
-
-    One digit would be wrong by up to a third: utility reports count half of that as an error of every column.
-    """
-    unit = int(max(10, 10 ** (len(str(rows)) - 2)))
-    return max(1, (rows + unit // 2) // unit) * unit

@@ -1,6 +1,5 @@
 """The result of a training on this machine: a generator to draw from, save and share, with its certificate."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +26,7 @@ from understudy.local.hidden import hidden_in
 from understudy.local.html_tables import html_table
 from understudy.local.paths import AnyPath
 from understudy.local.predicting import Predictor, predictor_from
+from understudy.local.warned import warn
 from understudy.rules import RulesCheck
 from understudy.tables import Form, drawn, in_form, require_form
 from understudy.whole_files import whole_file
@@ -111,7 +111,7 @@ class Fitted:
                 return drawn(b"".join(self._samples.write(rows, file_format, where or {})), form=form)
             wanted = read_conditions({} if where is None else where, self._declared)
             if self._counts is not None and (hidden := hidden_in(self._counts, wanted)) is not None:
-                warnings.warn(f"{hidden} {NOISE_REMEDY}", HiddenByNoise, stacklevel=2)
+                warn(f"{hidden} {NOISE_REMEDY}", HiddenByNoise)
 
             def draw(number: int, fixed: Json) -> Any:  # noqa: ANN401 - an Arrow table
                 return drawn(b"".join(self._samples.write(number, file_format, fixed)), form="arrow")

@@ -6,7 +6,6 @@ training bear the moment it was asked for: how long anything took may depend on 
 """
 
 import secrets
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -203,7 +202,7 @@ def fit(
         refusals=intake.refusals,
     )
     if fitted.noise_notes:
-        warnings.warn(" ".join(fitted.noise_notes), HiddenByNoise, stacklevel=2)
+        warn(" ".join(fitted.noise_notes), HiddenByNoise)
     return fitted
 
 

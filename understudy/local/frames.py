@@ -22,6 +22,7 @@ from core.plan.domain.cleaning import clean_column
 from core.plan.domain.columns import LabelColumn, NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.domain.text import Mask
+from understudy.drafts.facts import require_different
 from understudy.drafts.frame_types import plain_times, wall_times
 from understudy.errors import InputUnusable
 
@@ -216,3 +217,31 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 0:
         return pa.array([], column.type)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def arrow_of(frame: object) -> pa.Table:
+    """A frame to be drafted as an Arrow table.
+
+    Args:
+        frame: a DataFrame of pandas or polars, or an Arrow table.
+
+    Raises:
+        InputUnusable: it is none, two columns have the same name, or a column holds values of several kinds.
+    """
+    message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
+    if isinstance(frame, pa.Table):
+        return frame
+    try:
+        if type(frame).__module__.startswith("pandas") and hasattr(frame, "columns"):
+            # The refusal of pyarrow would not say which names are the same.
+            require_different([str(name) for name in frame.columns])
+            return pa.Table.from_pandas(dense(frame), preserve_index=False)
+        return pa.table(frame)
+    except pa.ArrowException as error:
+        # The messages of Arrow quote values; only the name of the column is taken over.
+        named = [str(name) for name in getattr(frame, "columns", ()) if f"column {name} " in str(error)]
+        if named:
+            message = f"the column {named[0]!r} holds values of several kinds; give it one type"
+        raise InputUnusable(message) from None
+    except (TypeError, ValueError):
+        raise InputUnusable(message) from None

@@ -1,6 +1,5 @@
 """What a training on this machine would measure and cost, from public facts and the ledger's file: no row is read, nothing is charged."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,6 +16,7 @@ from understudy.local.ledger_file import ledger_path, opened_ledger
 from understudy.local.paths import AnyPath
 from understudy.local.planning import Order
 from understudy.local.room import left_for, left_in_words, refusal_text
+from understudy.local.warned import warn
 from understudy.quote_labels import noise_line, training_lines
 from understudy.results.jobs import Quote
 
@@ -103,7 +103,7 @@ def quote_of(
         )
         room = _room(refusal, plan, order, used, in_force, left, set_already=present is not None)
     if (said := noise_line(document["expected_error"])) is not None:
-        warnings.warn(said, LargeExpectedError, stacklevel=3)
+        warn(said, LargeExpectedError)
     own: dict[str, Any] = {
         "fits": refusal is None,
         "refusal": refusal,

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from core.data.intake.intake_report import MAX_REFUSED
 from understudy.asking import Answer
 from understudy.documents import Json
-from understudy.drafts.facts import require_different
 from understudy.drafts.frame_words import words_of
 from understudy.drafts.tables import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
@@ -30,7 +29,7 @@ from understudy.local.drafted import Changes, Draft, changes_of, combined
 from understudy.local.fitted import Fitted, Where
 from understudy.local.fitting import fit, progress_bar
 from understudy.local.frame_dtypes import FrameDtypes, where_of_clocks
-from understudy.local.frames import dense
+from understudy.local.frames import arrow_of
 from understudy.local.html_tables import html_table
 from understudy.local.paths import AnyPath
 from understudy.local.planning import Order, declaration_of, guarantee_of, read_declared
@@ -154,7 +153,7 @@ class Synthesizer:
             InvalidInput: epsilon or delta is not one that a training may have.
         """
         self._require_guarantee()
-        self.draft_ = Draft(draft_frame(_arrow(frame), words_of(frame)))
+        self.draft_ = Draft(draft_frame(arrow_of(frame), words_of(frame)))
         # What was accepted was another draft, perhaps of other rows.
         self.__dict__.pop("domain_", None)
         self._changes: Changes = {}
@@ -485,23 +484,3 @@ def _facts_of_table(domain: Json | None, size: object) -> Iterator[tuple[str, st
 def _modelled(domain: Json) -> list[Json]:
     """The modelled columns of a table's domain; none of images."""
     return [column for column in domain.get("columns", ()) if column["kind"] not in {"ignored", "unit"}]
-
-
-def _arrow(frame: object) -> pa.Table:
-    message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
-    if isinstance(frame, pa.Table):
-        return frame
-    try:
-        if type(frame).__module__.startswith("pandas") and hasattr(frame, "columns"):
-            # The refusal of pyarrow would not say which names are the same.
-            require_different([str(name) for name in frame.columns])
-            return pa.Table.from_pandas(dense(frame), preserve_index=False)
-        return pa.table(frame)
-    except pa.ArrowException as error:
-        # The messages of Arrow quote values; only the name of the column is taken over.
-        named = [str(name) for name in getattr(frame, "columns", ()) if f"column {name} " in str(error)]
-        if named:
-            message = f"the column {named[0]!r} holds values of several kinds; give it one type"
-        raise InputUnusable(message) from None
-    except (TypeError, ValueError):
-        raise InputUnusable(message) from None

@@ -298,9 +298,9 @@ def test_changes_of_a_column_with_edges_of_equal_ratio_go_together() -> None:
     pay = np.round(np.exp(rng.normal(10.8, 1, ROWS * 10))).astype(int) + 500
     draft = drafted(pay=pay, ward=rng.integers(0, 9, ROWS * 10))
     assert column(draft.document, "pay")["edges"][0] > 0
-    wider = column(draft.accepted({"pay": {"lower": 0, "upper": 2_000_000}}), "pay")
+    wider = column(draft.accepted({("pay", True): {"lower": 0, "upper": 2_000_000}}), "pay")
     assert (wider["edges"][0], wider["edges"][-1]) == (wider["lower"], wider["upper"]) == (0, 2_000_000)
-    learnt = column(draft.accepted({"pay": {"bins": "learn"}}), "pay")
+    learnt = column(draft.accepted({("pay", True): {"bins": "learn"}}), "pay")
     assert "edges" not in learnt
 
 
@@ -308,4 +308,4 @@ def test_numbers_beside_a_few_words_become_numbers_by_one_word() -> None:
     cylinders = np.random.default_rng(3).choice(["rotary", "3", "4", "5", "6", "8"], ROWS * 4)
     draft = drafted(cylinders=cylinders, ward=np.arange(ROWS * 4) % 9)
     assert column(draft.document, "cylinders")["kind"] == "categorical"
-    assert column(draft.accepted({"cylinders": "numeric"}), "cylinders")["kind"] == "numeric"
+    assert column(draft.accepted({("cylinders", True): "numeric"}), "cylinders")["kind"] == "numeric"

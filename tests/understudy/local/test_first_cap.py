@@ -25,9 +25,9 @@ from understudy.local import read_account
     ],
 )
 def test_a_training_that_is_refused_sets_no_cap(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
-    found = made(tmp_path).set_params(**changed)
+    found = made(tmp_path)
     found.draft(table())
-    found.accept_draft()
+    found.accept_draft().set_params(**changed)
     repr(found)
     with pytest.raises(UnderstudyError, match=said):
         found.fit(table())

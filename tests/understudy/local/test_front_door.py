@@ -18,6 +18,8 @@ from tests.understudy.local.test_synthesizer import made, table
 from understudy import InputUnusable, InvalidInput, Synthesizer
 from understudy.local import RowsRefused
 
+pytestmark = pytest.mark.filterwarnings("ignore::understudy.errors.HiddenByNoise")
+
 
 def accepted(ledgers: Path, **more: Any) -> Synthesizer:
     found = made(ledgers, **more)
