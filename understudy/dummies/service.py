@@ -192,7 +192,7 @@ class DummyService:
             "split": {"order": 8, "label_histogram": _nothing_of(), "anchor": _nothing_of(), "critic": {**_nothing_of(), "asks": "none"}},
             "epsilon": ZERO, "groups": [], "charge": {"epsilon_micros": 0, "delta_femtos": 0, "rdp_micros": {}}, "fits": True,
             "carried_by": "basic", "filters": {}, "remaining_epsilon": left, "remaining_epsilon_after": left,
-            "plan_digest": "0" * 64, "refusal": None, "grant": None, "dummy": True,
+            "plan_digest": "0" * 64, "refusal": None, "cap": None, "grant": None, "dummy": True,
             "expected_error": _NO_ERROR,
         }  # fmt: skip
         selection = body.get("selection")
