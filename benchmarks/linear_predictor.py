@@ -25,7 +25,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.codec import encode
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
-from models.encoding import PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateTable, codes_alone
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
@@ -50,7 +50,7 @@ def score(rows: Split, epsilon: float, seed: int) -> dict[str, float]:
         unit_of_record=np.arange(len(codes)),
         cardinalities=domain.cardinalities,
         target_index=rows.target,
-        ordered=ordered_columns(domain),
+        ordered=domain.ordered,
         alone=codes_alone(domain),
     )
     counts = released_counts(measure(private, plan, KeyedStreams(key_of(seed))), private, plan)

@@ -44,7 +44,7 @@ from benchmarks.tables.sources import positions, split
 from core.dp import gaussian
 from core.plan.counting_rules import column_weights, table_weights
 from core.plan.domain.codec import encode
-from models.encoding import codes_alone, ordered_columns
+from models.encoding import codes_alone
 
 NAME: Final = "relevance_weights"
 DELTA: Final = 1e-6
@@ -100,7 +100,7 @@ def coded(name: str, seed: int) -> Coded:
             test=encode(rows.domain, rows.test).astype(np.int32),
             cardinalities=rows.domain.cardinalities,
             target=rows.target,
-            ordered=ordered_columns(rows.domain),
+            ordered=rows.domain.ordered,
             alone=codes_alone(rows.domain),
         )
     target, copies = WOOLDRIDGE[name]

@@ -22,7 +22,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.plan import Plan, make_plan
 from core.plan.reusing import EarlierCounts, epsilon_as_if, with_reuse
 from core.plan.spec import SynthesisSpec
-from models.encoding import PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateTable, codes_alone
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainedGenerator
@@ -81,7 +81,7 @@ def _fitted(
         unit_of_record=np.arange(table.train.num_rows, dtype=np.int64),
         cardinalities=table.domain.cardinalities,
         target_index=table.domain.target_index,
-        ordered=ordered_columns(table.domain),
+        ordered=table.domain.ordered,
         alone=codes_alone(table.domain),
     )
     return IdpganSynthesizer(earlier=earlier).fit(rows, plan, KeyedStreams(key_of(key)), NullHost())

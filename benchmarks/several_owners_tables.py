@@ -34,7 +34,7 @@ from core.plan.spec import SynthesisSpec
 from models.counting.memory import MemoryCounter
 from models.counting.question import Counter
 from models.counting.streamed import JointCounter
-from models.encoding import PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateTable, codes_alone
 from models.idpgan.count_rounds import CountRounds
 from models.idpgan.measurement import measure
 from models.idpgan.synthesizer import IdpganSynthesizer
@@ -173,7 +173,7 @@ def _scored(table: Split, parts: list[Codes], plan: Plan) -> dict[str, Any]:
                 unit_of_record=np.arange(len(codes), dtype=np.int64),
                 cardinalities=table.domain.cardinalities,
                 target_index=table.domain.target_index,
-                ordered=ordered_columns(table.domain),
+                ordered=table.domain.ordered,
                 alone=codes_alone(table.domain),
             )
         )

@@ -52,7 +52,6 @@ from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.counting.streamed import StreamedCounter
-from models.encoding import ordered_columns
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost
@@ -262,7 +261,7 @@ def peer(method: str) -> Callable[[str, str], Mapping[str, Any]]:
         shape = shape_of(name)
         task = Task(
             codes=np.load(Path(folder) / TRUE), cardinalities=shape.domain.cardinalities, target=0,
-            ordered=ordered_columns(shape.domain), epsilon=EPSILON, delta=DELTA, seed=0,
+            ordered=shape.domain.ordered, epsilon=EPSILON, delta=DELTA, seed=0,
         )  # fmt: skip
         # Of the processor, for the machine may be shared; children inherit it.
         resource.setrlimit(resource.RLIMIT_CPU, (PEER_SECONDS, PEER_SECONDS + 30))

@@ -14,7 +14,7 @@ from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.images import LABEL, PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain
 from models.counting.units import unit_tags, weights_among
-from models.encoding import PrivateImages, PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateImages, PrivateTable, codes_alone
 
 
 def coded_table(
@@ -47,7 +47,7 @@ def coded_table(
         unit_of_record=owners,
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
-        ordered=ordered_columns(domain),
+        ordered=domain.ordered,
         record_bound=bound,
         alone=codes_alone(domain),
         forbidden=partial(forbidden_pairs, domain),

@@ -116,15 +116,10 @@ def cells_of(codes: npt.NDArray[np.integer], cardinalities: tuple[int, ...]) -> 
     return torch.from_numpy(codes.astype(np.int64) + block_starts(cardinalities)[:-1])
 
 
-def ordered_columns(domain: TableDomain) -> tuple[bool, ...]:
-    """Whether the codes of each coded column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
-    return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in domain.coded)
-
-
 def codes_alone(domain: TableDomain) -> tuple[tuple[int, ...], ...]:
     """Return the codes of each ordered column that are outside its order: special values and missing ones."""
     found: list[tuple[int, ...]] = []
-    for column, ordered in zip(domain.coded, ordered_columns(domain), strict=True):
+    for column, ordered in zip(domain.coded, domain.ordered, strict=True):
         specials = range(len(column.specials)) if isinstance(column, OrderedColumn) else range(0)
         missing = () if column.null_code is None or not ordered else (column.null_code,)
         found.append((*specials, *missing))

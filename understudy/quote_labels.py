@@ -139,7 +139,7 @@ def expected_error_lines(document: Json) -> list[str]:
         f"  measured: {measured['columns']} columns and all combinations of their codes"
         if measured.get("combinations")
         else f"  measured: {measured['columns']} columns and {typically}{measured['tables']} tables of groups of codes{within}; "
-        f"at most about {measured['most_groups']} groups per column, up to twice as many where its codes have no order"
+        f"at most about {measured['most_groups']} groups per column"
     )
     return [
         f"  expected error of counts (rows in a wrong cell), about: {errors_in_words(found)}",

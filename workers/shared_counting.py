@@ -40,7 +40,7 @@ from core.platform.settings import Settings
 from models.counting.question import Counter, CountQuestion, Counts, Groups
 from models.counting.streamed import JointCounter, StreamedCounter, add_counts, count_shard
 from models.counting.units import RowShards, Weights, record_weights
-from models.encoding import Forbidden, codes_alone, ordered_columns
+from models.encoding import Forbidden, codes_alone
 from workers.assignment import Assignment, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 from workers.stored_objects import count_folder
@@ -246,7 +246,7 @@ class SharedCounter:
     ) -> None:
         self.cardinalities = domain.cardinalities
         self.target_index = domain.target_index
-        self.ordered, self.alone = ordered_columns(domain), codes_alone(domain)
+        self.ordered, self.alone = domain.ordered, codes_alone(domain)
         self.forbidden: Forbidden = partial(forbidden_pairs, domain)
         self.most_records = bound or 1
         self._shards = shards

@@ -18,7 +18,7 @@ from benchmarks.results_file import RESULTS, merge, rounded
 from benchmarks.tables.methods import METHODS, PAPERS_MEGABYTES, ROOT, Task, make
 from benchmarks.tables.scores import distances, train_and_test
 from benchmarks.tables.sources import SIZES, SOURCES, split
-from models.encoding import codes_alone, ordered_columns
+from models.encoding import codes_alone
 
 NAME = "tables"
 KIND = "cells"
@@ -43,7 +43,7 @@ def cell(
     cardinalities = rows.domain.cardinalities
     task = Task(
         codes=rows.train_codes, cardinalities=cardinalities, target=rows.target,
-        ordered=ordered_columns(rows.domain),
+        ordered=rows.domain.ordered,
         alone=codes_alone(rows.domain),
         epsilon=epsilon, delta=DELTA, seed=seed, most_megabytes=most_megabytes,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from core.plan.expected_error import ExpectedError
 from core.plan.plan import make_plan
 from core.plan.quote import expected_error_in
 from core.plan.spec import SynthesisSpec
-from models.encoding import codes_alone, ordered_columns
+from models.encoding import codes_alone
 
 NAME = "expected_error"
 KIND = "cells"
@@ -50,7 +50,7 @@ def cell(table: str, size: str, epsilon: float, seed: int) -> dict[str, Any]:
     )
     task = Task(
         codes=codes, cardinalities=domain.cardinalities, target=rows.target,
-        ordered=ordered_columns(domain), alone=codes_alone(domain), epsilon=epsilon, delta=DELTA, seed=seed,
+        ordered=domain.ordered, alone=codes_alone(domain), epsilon=epsilon, delta=DELTA, seed=seed,
     )  # fmt: skip
     found = expected_error_in(plan, domain)
     assert isinstance(found, ExpectedError), "counts of a table are expected"

@@ -191,6 +191,11 @@ def groups_wanted(*, size: float, noise_std: float, columns: int, slices: int, o
     """
     wanted = GROUPS_FACTOR * math.sqrt(size / noise_std)
     if not ordered:
-        wanted *= min(max(wanted / ENOUGH_GROUPS, 1.0), MORE_WITHOUT_ORDER)
+        wanted = without_order(wanted)
     room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns
     return max(FEWEST_GROUPS, min(round(wanted), room))
+
+
+def without_order(groups: float) -> float:
+    """Return the number of groups of a column without an order in place of that of one in order."""
+    return groups * min(max(groups / ENOUGH_GROUPS, 1.0), MORE_WITHOUT_ORDER)

@@ -47,6 +47,7 @@ from core.plan.counting_rules import (
     noise_of_tables,
     smoothed_weight,
     table_weights,
+    without_order,
 )
 from core.plan.reused import ReusedTables
 from core.plan.stages import AnchorPlan
@@ -111,8 +112,7 @@ class Measured(Value):
     combinations: bool
     """Whether one table counts all combinations of the codes of all columns."""
     most_groups: int
-    """Groups into which the codes of a column in order are merged for the tables, except the target's; an uneven column may get a few more, one
-    without an order up to twice as many, which the expected error leaves out."""
+    """Groups into which a column's codes are merged for the tables, except the target's; an uneven column may get a few more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +129,7 @@ def expected_error(
     anchor: AnchorPlan,
     *,
     cardinalities: tuple[int, ...],
+    ordered: tuple[bool, ...],
     target_index: int | None,
     declared_size: int,
     most_records: int = 1,
@@ -139,11 +140,12 @@ def expected_error(
     Args:
         anchor: of the plan; `Plan.known` if it reuses counts.
         cardinalities: codes of every modelled column; the maximum for a column whose codes are learnt.
+        ordered: of every modelled column, whether its codes stand in an order.
         declared_size: declared number of units, each assumed to have one record.
         most_records: how many records of a unit count fully.
         kept: the earlier pairs whose groups the plan keeps; None if it makes its own.
     """
-    counting = _Counting(anchor, cardinalities, target_index, declared_size, most_records, kept)
+    counting = _Counting(anchor, cardinalities, ordered, target_index, declared_size, most_records, kept)
     pairs, released = counting.pair_noise, counting.cells * counting.pair_stds
     released = released[counting.pair_stds < _NOT_COUNTED]
     typical = _error(counting, DEPENDENCE)
@@ -197,6 +199,7 @@ class _Counting:
         self,
         anchor: AnchorPlan,
         cardinalities: tuple[int, ...],
+        ordered: tuple[bool, ...],
         target_index: int | None,
         declared_size: int,
         most_records: int,
@@ -229,15 +232,22 @@ class _Counting:
                 len(cardinalities) - 1 if alone else typical_tables(len(cardinalities), target_index)
             )
             noise_std = noise_of_tables(anchor, self.tables, most_records=most_records)
-        most = (
-            groups_wanted(size=declared_size, noise_std=noise_std, columns=len(cardinalities), slices=slices)
-            if kept is None
-            else kept.most_groups
-        )
+
+        def most(*, ordered: bool) -> int:
+            if kept is not None:
+                return kept.most_groups if ordered else round(without_order(kept.most_groups))
+            return groups_wanted(
+                size=declared_size,
+                noise_std=noise_std,
+                columns=len(cardinalities),
+                slices=slices,
+                ordered=ordered,
+            )
+
         columns = range(len(cardinalities))
         self.merged = [place for place in columns if place != target_index]
         counts = tuple(
-            codes if place == target_index or self.combinations else min(codes, most)
+            codes if place == target_index or self.combinations else min(codes, most(ordered=ordered[place]))
             for place, codes in enumerate(cardinalities)
         )
         self.weights = table_weights(

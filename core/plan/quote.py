@@ -14,10 +14,11 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.remaining import remaining_epsilon
 from core.plan.domain.columns import Learnt
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan
 from core.plan.expected_error import ExpectedError, expected_error
 from core.plan.marginals import MarginalsPlan
-from core.plan.plan import DomainShape, Plan
+from core.plan.plan import Plan
 from core.plan.reusing import epsilon_as_if
 from core.plan.selection import OrderedPlan
 from core.plan.split import Split, split_of
@@ -171,7 +172,7 @@ def plan_charge(plan: OrderedPlan) -> Charge:
 
 
 def make_quote(
-    plan: Plan, cap: Cap | None, charges: Sequence[Charge], *, domain: DomainShape | ImageDomain
+    plan: Plan, cap: Cap | None, charges: Sequence[Charge], *, domain: TableDomain | ImageDomain
 ) -> TrainingQuote:
     """Return the quote of a generator.
 
@@ -233,7 +234,7 @@ def effect_of(
     }
 
 
-def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> ExpectedError | str:
+def expected_error_in(plan: Plan, domain: TableDomain | ImageDomain) -> ExpectedError | str:
     """Return what a plan would count and the expected error of its synthetic rows, from public facts; or why it is unknown.
 
     Reused counts reduce the error.
@@ -245,6 +246,7 @@ def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> Expected
     return expected_error(
         plan.known,
         cardinalities=domain.cardinalities,
+        ordered=domain.ordered,
         target_index=domain.target_index,
         declared_size=plan.declared_size,
         most_records=plan.privacy_unit.most_records,

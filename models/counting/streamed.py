@@ -12,7 +12,7 @@ from core.plan.domain.table import TableDomain
 from models.counting.question import Counter, CountQuestion, Counts
 from models.counting.tally import Tally
 from models.counting.units import RowShards, Weights, record_weights
-from models.encoding import Forbidden, codes_alone, ordered_columns
+from models.encoding import Forbidden, codes_alone
 
 
 class StreamedCounter:
@@ -33,7 +33,7 @@ class StreamedCounter:
     ) -> None:
         self.cardinalities = domain.cardinalities
         self.target_index = domain.target_index
-        self.ordered, self.alone = ordered_columns(domain), codes_alone(domain)
+        self.ordered, self.alone = domain.ordered, codes_alone(domain)
         self.forbidden: Forbidden = partial(forbidden_pairs, domain)
         self.most_records = bound or 1
         self._shards = shards

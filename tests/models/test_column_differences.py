@@ -13,7 +13,7 @@ from models.coding import coded_table
 from models.counting.memory import MemoryCounter
 from models.counting.question import CountQuestion
 from models.counting.streamed import StreamedCounter
-from models.encoding import codes_alone, ordered_columns
+from models.encoding import codes_alone
 from tests.models.counting.shards import Shards
 from tests.models.default_order import planned, released
 
@@ -63,7 +63,7 @@ def questions() -> list[CountQuestion]:
 def test_stored_rows_hold_the_dates_and_are_counted_as_coded_ones():
     batch = stays()
     assert batch.schema == storage_schema(DOMAIN), "distances are stored nowhere"
-    assert ordered_columns(DOMAIN) == (True, True, False)
+    assert DOMAIN.ordered == (True, True, False)
     assert codes_alone(DOMAIN) == ((), (41,), ())
     streamed = StreamedCounter(Shards(batch, [1000, 1017]), DOMAIN, key=KEY).count(questions())
     memory = MemoryCounter(coded_table([batch], DOMAIN)).count(questions())

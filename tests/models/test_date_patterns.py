@@ -13,7 +13,7 @@ from models.coding import coded_table
 from models.counting.memory import MemoryCounter
 from models.counting.question import CountQuestion
 from models.counting.streamed import StreamedCounter
-from models.encoding import codes_alone, ordered_columns
+from models.encoding import codes_alone
 from tests.models.counting.shards import Shards
 from tests.models.default_order import released
 
@@ -46,7 +46,7 @@ def visits() -> pa.RecordBatch:
 
 def test_codes_of_patterns_are_ordered_and_missing_ones_stay_alone():
     domain = TableDomain.from_json(declared("weekday", "month"))
-    assert ordered_columns(domain) == (True, False, True, True)
+    assert domain.ordered == (True, False, True, True)
     assert codes_alone(domain) == ((32,), (), (7,), (12,))
 
 

@@ -39,6 +39,7 @@ def expected(shape: Shape, plan: Plan) -> ExpectedError:
     return expected_error(
         plan.anchor,
         cardinalities=shape.cardinalities,
+        ordered=(False,) * len(shape.cardinalities),
         target_index=shape.target_index,
         declared_size=plan.declared_size,
     )

@@ -10,7 +10,7 @@ from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from models.coding import coded_images, coded_table
 from models.counting.memory import MemoryCounter
-from models.encoding import codes_alone, ordered_columns
+from models.encoding import codes_alone
 from models.grouping import group_codes
 
 COLUMNS = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9}]
@@ -118,10 +118,10 @@ def test_special_and_missing_values_of_ordered_columns_stay_alone():
             ],
         }
     )  # fmt: skip
-    assert ordered_columns(domain) == (True, True, False, True)
+    assert domain.ordered == (True, True, False, True)
     assert codes_alone(domain) == ((0, 1, 11), (3,), (), ())
     table = coded_table([], domain)
-    assert (table.ordered, table.alone) == (ordered_columns(domain), codes_alone(domain))
+    assert (table.ordered, table.alone) == (domain.ordered, codes_alone(domain))
     law = np.full(12, 1 / 12)
     groups = group_codes(law, most=3, ordered=True, alone=table.alone[0])
     for code in table.alone[0]:

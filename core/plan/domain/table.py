@@ -11,6 +11,7 @@ from core.plan.domain.columns import (
     IgnoredColumn,
     Learnt,
     Modelled,
+    OrderedColumn,
     Pattern,
     TimeColumn,
     UnitColumn,
@@ -202,6 +203,11 @@ class TableDomain:
     def cardinalities(self) -> tuple[int, ...]:
         """Number of codes of each coded column."""
         return tuple(column.cardinality for column in self.coded)
+
+    @cached_property
+    def ordered(self) -> tuple[bool, ...]:
+        """Whether the codes of each coded column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
+        return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in self.coded)
 
     @cached_property
     def learnt(self) -> tuple[tuple[int | None, Learnt], ...]:

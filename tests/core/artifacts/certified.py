@@ -21,7 +21,7 @@ from core.ledger.hash_chain import Head
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from models.encoding import PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateTable, codes_alone
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
@@ -100,7 +100,7 @@ def counts_for(plan: Plan, *, earlier: Sequence[ReleasedCounts] = ()) -> bytes |
         unit_of_record=np.arange(600),
         cardinalities=cells,
         target_index=2,
-        ordered=ordered_columns(TableDomain.from_json(DOMAIN)),
+        ordered=TableDomain.from_json(DOMAIN).ordered,
         alone=codes_alone(TableDomain.from_json(DOMAIN)),
     )
     counts = released_counts(measure(table, plan, KeyedStreams(bytes(32)), earlier=earlier), table, plan)

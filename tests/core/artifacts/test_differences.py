@@ -177,7 +177,7 @@ def test_reports_and_precisions_speak_of_the_distance():
         domain, Estimates(ReleasedCounts(cardinalities=cells, step=1.0, tables=tables, groups=groups))
     )
     assert [(one.name, one.values) for one in opened.precision] == [
-        (column.name, column.cardinality) for column in domain.coded_columns
+        (column.name, column.cardinality) for column in domain.coded
     ]
 
 

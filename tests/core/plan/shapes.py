@@ -14,6 +14,10 @@ class Shape:
     cardinalities: tuple[int, ...] = (20,) * 12
     target_index: int | None = 11
 
+    @property
+    def ordered(self) -> tuple[bool, ...]:
+        return (True,) * len(self.cardinalities)
+
 
 def plan_of(
     options: dict[str, Any] | None = None,

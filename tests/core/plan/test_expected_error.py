@@ -32,7 +32,10 @@ def expected(
     weight: float = 2.0,
 ) -> ExpectedError:
     anchor = anchor_plan(len(cardinalities), diagonal_weight=weight, noise_multiplier=noise)
-    return expected_error(anchor, cardinalities=cardinalities, target_index=target, declared_size=size)
+    ordered = (True,) * len(cardinalities)
+    return expected_error(
+        anchor, cardinalities=cardinalities, ordered=ordered, target_index=target, declared_size=size
+    )
 
 
 def test_the_quote_of_a_table_says_how_far_off_counts_will_be():
@@ -167,7 +170,12 @@ def test_every_epsilon_more_expects_less_of_a_typical_table():
 def test_a_bound_on_records_costs_its_noise():
     one = anchor_plan(7, diagonal_weight=2.0, noise_multiplier=5.0)
     eight = anchor_plan(7, diagonal_weight=2.0, noise_multiplier=5.0, most_records=8)
-    facts = {"cardinalities": MIXED, "target_index": None, "declared_size": 20_000}
+    facts = {
+        "cardinalities": MIXED,
+        "ordered": (True,) * len(MIXED),
+        "target_index": None,
+        "declared_size": 20_000,
+    }
     bounded = expected_error(eight, **facts, most_records=8)
     assert bounded.released_counts.one_way == pytest.approx(
         8 * expected_error(one, **facts).released_counts.one_way, rel=0.01

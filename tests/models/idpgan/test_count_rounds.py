@@ -20,7 +20,7 @@ from core.plan.spec import SynthesisSpec
 from models.counting.memory import MemoryCounter
 from models.dp.count_noise import GRID
 from models.dp.errors import CheckpointLost, StateRefused
-from models.encoding import PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateTable, codes_alone
 from models.exchange import round_streams
 from models.idpgan.count_rounds import MOST_COUNT, CountRounds, opened_counts, packed_counts
 from models.idpgan.synthesizer import IdpganSynthesizer
@@ -72,7 +72,7 @@ def coded(codes: Any, domain: TableDomain) -> PrivateTable:
         unit_of_record=np.arange(len(codes), dtype=np.int64),
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
-        ordered=ordered_columns(domain),
+        ordered=domain.ordered,
         alone=codes_alone(domain),
     )
 

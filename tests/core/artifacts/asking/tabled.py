@@ -10,7 +10,7 @@ from core.artifacts.counts import ReleasedCounts
 from core.plan.domain.table import TableDomain
 from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, noisy_columns, noisy_moments
-from models.encoding import PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateTable, codes_alone
 from models.grouping import group_counts
 from models.idpgan.counts import count_tables
 from models.idpgan.measurement import groups_of
@@ -64,7 +64,7 @@ def table(*, units: int | None = None) -> PrivateTable:
         unit_of_record=small.unit_of_record,
         cardinalities=DOMAIN.cardinalities,
         target_index=small.target_index,
-        ordered=ordered_columns(DOMAIN),
+        ordered=DOMAIN.ordered,
         alone=codes_alone(DOMAIN),
     )
 

@@ -18,7 +18,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
-from models.encoding import PrivateTable, codes_alone, ordered_columns
+from models.encoding import PrivateTable, codes_alone
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import measure
 from tests.cases import daily
@@ -231,7 +231,7 @@ def test_intervals_of_pairs_that_a_screening_of_adult_left_out_hold_the_truth(re
         unit_of_record=np.arange(len(codes)),
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
-        ordered=ordered_columns(domain),
+        ordered=domain.ordered,
         alone=codes_alone(domain),
     )
     plan = make_plan(
