@@ -205,9 +205,12 @@ AUDIT_CHECK: Final[Fields] = {
     **CHECK, "waiting": W, "head": F, **under("head.", SIGNED), "head.at": W, "head.hash": F, "head.position": W,
 }  # fmt: skip
 BOUND: Final[Fields] = {
+    "short_of": L, "short_of[]": L,
     "epsilon": W, "delta": W, "fits": L, "carried_by": L, "remaining_delta": L, "remaining_epsilon": L,
     "remaining_epsilon_after": L,
 }  # fmt: skip
+# Every order of the day fits, so what is short is never listed.
+FITTING: Final[Fields] = {path: source for path, source in BOUND.items() if path != "short_of[]"}
 QUOTE: Final[Fields] = {
     "groups[].units": C, "groups[].epsilon": P,
     "synthesizer": W, "adjacency": D, "privacy_unit.**": D, "declared_size": D, "guarantee.**": W, "steps": P, "sampling_rate": P,
@@ -216,7 +219,7 @@ QUOTE: Final[Fields] = {
     "plan_digest": M, "reused.epsilon_as_if": P, "reused.epsilon_alone": P, "reused.releases[].release_id": F,
     "reused.releases[].holds": E, "reused.releases[].counts": P,
     "fits": L, "refusal": L, "carried_by": L, "filters.**": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
-    "grant": L, "grant.id": F, **under("grant.", BOUND),
+    "cap": L, **under("cap.", FITTING), "grant": L, "grant.id": F, **under("grant.", FITTING),
 }  # fmt: skip
 MEMBER: Final[Fields] = {"principal_id": F, "added_by": F, "added_at": W}
 WHAT_IF: Final[Fields] = {
