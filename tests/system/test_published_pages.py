@@ -18,7 +18,12 @@ from tests.system.conftest import Up
 from understudy import Client
 
 # The first page trains a generator and starts everything; a busy machine takes its time for it.
-pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(1200),
+    # The rows of the pages are chance, so nothing tells their target.
+    pytest.mark.filterwarnings("ignore::understudy.errors.HiddenByNoise"),
+]
 
 PROGRAMS = ("openssl", "curl")
 """What a few blocks call besides the command, and a machine may lack."""
