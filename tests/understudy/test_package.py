@@ -35,7 +35,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import understudy
-offline = {"understudy.simulation"} | {f"understudy.local.{name}" for name in ("accounts", "arithmetic", "asking", "classifying", "conditions", "drafted", "fitted", "fitting", "frame_dtypes", "frames", "hidden", "intake", "ledger_file", "ledger_lines", "pictures", "planning", "plots", "predicting", "quoted", "reporting", "room", "sampling", "synthesizer", "condition_values")}
+offline = {"understudy.simulation"} | {f"understudy.local.{name}" for name in ("accounts", "arithmetic", "asking", "classifying", "conditions", "drafted", "fitted", "fitting", "frame_dtypes", "frames", "hidden", "intake", "ledger_file", "ledger_lines", "pictures", "planning", "plots", "predicting", "quoted", "remaining", "reporting", "sampling", "synthesizer", "condition_values")}
 audit = ("adaptive", "anchors", "utility", "counts", "selections", "loss", "chernoff", "renyi", "accounting", "calibrated", "planned", "executed", "contents", "verification", "learning", "marginals", "reused", "private_models", "owners", "federations")
 offline |= {f"understudy.verifying.{name}" for name in audit}
 for module in pkgutil.walk_packages(understudy.__path__, "understudy."):

@@ -9,10 +9,10 @@ from pathlib import Path
 from uuid import UUID
 
 from core.clock import Clock, SystemClock
+from core.dp.admissible import ChargeAt, composed_epsilon
 from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Cap, admit
 from core.dp.mechanism import to_json
-from core.dp.room import ChargeAt, composed_epsilon
 from core.errors import UnderstudyError as EngineError
 from core.ledger.admission import decimal_text, require_cap_above
 from core.ledger.entries import cap_set
@@ -29,7 +29,7 @@ from understudy.errors import Conflict, InputUnusable, VerificationFailed, refus
 from understudy.local.html_tables import html_table
 from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
 from understudy.local.paths import AnyPath, path_of
-from understudy.local.room import left_for, left_in_words, require_room, spent_in_words
+from understudy.local.remaining import left_for, left_in_words, require_room, spent_in_words
 from understudy.near_names import suggestion
 
 OWNER = "the owner of the file"

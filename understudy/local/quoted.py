@@ -15,7 +15,7 @@ from understudy.local.html_tables import html_table
 from understudy.local.ledger_file import ledger_path, opened_ledger
 from understudy.local.paths import AnyPath
 from understudy.local.planning import Order
-from understudy.local.room import left_for, left_in_words, refusal_text
+from understudy.local.remaining import left_for, left_in_words, refusal_text
 from understudy.local.warned import warn
 from understudy.quote_labels import noise_line, training_lines
 from understudy.results.jobs import Quote

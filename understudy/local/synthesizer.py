@@ -35,7 +35,7 @@ from understudy.local.paths import AnyPath
 from understudy.local.planning import Order, declaration_of, guarantee_of, read_declared
 from understudy.local.predicting import Predictor, predictor_from
 from understudy.local.quoted import TrainingQuote, quote_of
-from understudy.local.room import left_in_words, spent_in_words
+from understudy.local.remaining import left_in_words, spent_in_words
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck

@@ -1,4 +1,4 @@
-"""What the noise of a release's counts hides: kinds of records that are not told from none, or whose pairs hold nothing but noise.
+"""What the noise of a release's counts hides: kinds of records whose number cannot be distinguished from zero, or whose pairs are nothing but noise.
 
 A generator draws such records all the same, from noise. Post-processing of released counts, free of charge.
 """
@@ -17,7 +17,7 @@ from core.plan.domain.table import TableDomain
 
 REMEDY: Final = "A larger epsilon, fewer columns or coarser bins show more of it."
 MOST_UNLISTED: Final = 0.5
-"""Share of records outside the learnt words of a column beyond which it is told."""
+"""Share of records outside the learnt words of a column beyond which a note says so."""
 
 
 def hidden_condition(domain: TableDomain, estimates: Estimates, wanted: Mapping[int, Mask]) -> str | None:
@@ -40,7 +40,7 @@ def hidden_condition(domain: TableDomain, estimates: Estimates, wanted: Mapping[
     for place, codes in wanted.items():
         if not codes.all() and _pairs_are_noise(estimates, place, codes, len(names)):
             return (
-                f"The counts of such values of '{names[place]}' with other columns are not told from noise: in rows with them "
+                f"The counts of such values of '{names[place]}' with other columns cannot be distinguished from noise: in rows with them "
                 "the other columns are drawn from noise, or nearly as in all rows."
             )
     return None
@@ -57,11 +57,11 @@ def hidden_class(domain: TableDomain, estimates: Estimates) -> str | None:
             counts[code] = np.inf  # often nobody has it, as was to be expected
     smallest = int(np.argmin(counts))
     codes = np.arange(domain.cardinalities[target]) == smallest
-    said = hidden_condition(domain, estimates, {target: codes})
-    if said is None:
+    reason = hidden_condition(domain, estimates, {target: codes})
+    if reason is None:
         return None
     label = _on_one_line(labels_of(column)[smallest])
-    return f"The noise hides '{label}', the smallest class of the target. {said} {REMEDY}"
+    return f"The noise hides '{label}', the smallest class of the target. {reason} {REMEDY}"
 
 
 def unlisted_words(domain: TableDomain, estimates: Estimates, learnt: Iterable[int]) -> Iterator[str]:
@@ -108,8 +108,8 @@ def _too_few(estimates: Estimates, wanted: Mapping[int, Mask]) -> str | None:
     if estimate > DEVIATIONS * error:
         return None
     return (
-        f"the noisy counts say {max(estimate, 0.0):,.0f} with a standard error of {error:,.0f}, which is not told from none. Rows are "
-        "drawn as if there were some."
+        f"the noisy counts say {max(estimate, 0.0):,.0f} with a standard error of {error:,.0f}, which cannot be distinguished from zero. "
+        "Rows are drawn as if there were some."
     )
 
 

@@ -21,7 +21,7 @@ from core.artifacts.reports.image_contents import (
     at_most,
     reduced,
 )
-from core.artifacts.reports.learning_findings import lost_sentence, telling_sentence, told
+from core.artifacts.reports.learning_findings import best_scores, lost_sentence, score_sentence
 from core.artifacts.reports.owner_findings import NO_LEAK, STANDS_OUT
 from core.artifacts.reports.owner_page import Row, Subject, escaped_bytes, page, score_rows
 from core.artifacts.reports.owner_summary import OwnerSummary
@@ -74,7 +74,7 @@ def render_images(subject: Subject, contents: ImageReportContents, domain: Image
             ("the nearest real image", _strip(near.first)),
             ("the second nearest real image", _strip(near.second)),
         ],
-        told=None if contents.learning is None else told(contents.learning),
+        best=None if contents.learning is None else best_scores(contents.learning),
         label_rows=list(_label_rows(contents)),
         score_rows=[]
         if contents.learning is None
@@ -110,7 +110,7 @@ def _sentences(contents: ImageReportContents) -> Iterator[str]:
             f"A classifier that learnt from synthetic images is right about the label of {percent(synthetic.accuracy)} of real images; "
             f"from real images {percent(real.accuracy)}, and {percent(learning.majority)} by always giving the most frequent label."
         )
-        yield telling_sentence(learning, "images", "label")
+        yield score_sentence(learning, "images", "label")
     if near is not None:
         yield (
             f"{percent(near.synthetic.standing_out)} of synthetic images are much nearer to one real image than to any other, and {percent(near.synthetic.copies)} are "

@@ -74,26 +74,26 @@ class Learning:
     from_real: tuple[Score, ...]
 
     @property
-    def of_frequent(self) -> float:
-        """What always giving one class reaches in `telling`, however frequent the class is."""
+    def baseline(self) -> float:
+        """What always giving one class reaches in `best`, however frequent the class is."""
         return 1.0 / len(self.tested_answers)
 
     @property
     def by_chance(self) -> float:
-        """How far a model that has learnt nothing is from `of_frequent` by chance: two standard errors on the rows that test."""
+        """How far a model that has learnt nothing is from `baseline` by chance: two standard errors on the rows that test."""
         counts = self.tested_answers
         if self.measure == AUROC:
             return 2.0 * math.sqrt((sum(counts) + 1) / (12 * math.prod(counts)))  # Mann and Whitney 1947
-        part = self.of_frequent
+        part = self.baseline
         return 2.0 * part * math.sqrt(sum(part * (1 - part) / count for count in counts))
 
     @property
     def measure(self) -> str:
-        """The name of `telling`: AUROC with two classes, else balanced accuracy. A rare class counts in both as much as a frequent one."""
+        """The name of `best`: AUROC with two classes, else balanced accuracy. A rare class counts in both as much as a frequent one."""
         scores = (*self.from_synthetic, *self.from_real)
         return AUROC if all(each.auroc is not None for each in scores) else BALANCED
 
-    def telling(self, scores: Sequence[Score]) -> float:
+    def best(self, scores: Sequence[Score]) -> float:
         """The best score of some models by `measure`."""
         if self.measure == AUROC:
             return max(each.auroc for each in scores if each.auroc is not None)

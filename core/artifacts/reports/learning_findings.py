@@ -1,6 +1,6 @@
-"""What the scores of classifiers tell about synthetic rows, in sentences. NOT differentially private.
+"""What the scores of classifiers say about synthetic rows, in sentences. NOT differentially private.
 
-Accuracy alone does not tell: where an answer is rare, a classifier that tells it well hardly ever gives it. The area under the ROC curve and
+Accuracy alone is misleading: where an answer is rare, a classifier that ranks it well hardly ever predicts it. The area under the ROC curve and
 the balanced accuracy count a rare answer as much as a frequent one.
 """
 
@@ -13,12 +13,12 @@ MUCH_LOST: Final = 0.2
 """Of what real rows teach: a larger part that synthetic rows do not teach is worth a look."""
 
 
-def told(learning: Learning) -> tuple[str, str, str]:
+def best_scores(learning: Learning) -> tuple[str, str, str]:
     """The best score by the measure from synthetic rows, from real ones, and of always giving one answer, as text."""
     numbers = (
-        learning.telling(learning.from_synthetic),
-        learning.telling(learning.from_real),
-        learning.of_frequent,
+        learning.best(learning.from_synthetic),
+        learning.best(learning.from_real),
+        learning.baseline,
     )
     synthetic, real, frequent = (
         f"{number:.3f}" if learning.measure == AUROC else percent(number) for number in numbers
@@ -26,9 +26,9 @@ def told(learning: Learning) -> tuple[str, str, str]:
     return synthetic, real, frequent
 
 
-def telling_sentence(learning: Learning, records: str, answer: str) -> str:
-    """How well the best classifiers tell the answers apart; `records` are "rows" or "images", `answer` is "answer" or "label"."""
-    synthetic, real, frequent = told(learning)
+def score_sentence(learning: Learning, records: str, answer: str) -> str:
+    """How well the best classifiers separate the answers; `records` are "rows" or "images", `answer` is "answer" or "label"."""
+    synthetic, real, frequent = best_scores(learning)
     measure = f"{learning.measure[0].upper()}{learning.measure[1:]}"
     return (
         f"{measure}, which counts a rare {answer} as much as a frequent one, is {synthetic} from synthetic {records}, {real} from real {records} "
@@ -37,7 +37,7 @@ def telling_sentence(learning: Learning, records: str, answer: str) -> str:
 
 
 def lost_sentence(learning: Learning, records: str, answer: str, lost: str) -> str | None:
-    """What is lost, or that the classifiers do not tell; None where synthetic rows teach about what real ones do.
+    """What is lost, or that the classifiers cannot show it; None where synthetic rows teach about what real ones do.
 
     Args:
         learning: the scores.
@@ -46,20 +46,19 @@ def lost_sentence(learning: Learning, records: str, answer: str, lost: str) -> s
         lost: what is lost where synthetic rows teach nothing.
     """
     synthetic, real = (
-        learning.telling(scores) - learning.of_frequent
-        for scores in (learning.from_synthetic, learning.from_real)
+        learning.best(scores) - learning.baseline for scores in (learning.from_synthetic, learning.from_real)
     )
     if synthetic <= learning.by_chance:
         if real <= learning.by_chance:
             return (
-                f"Even real {records} teach no more than the most frequent {answer}: the classifiers do not tell how good synthetic "
+                f"Even real {records} teach no more than the most frequent {answer}: the classifiers cannot show how good synthetic "
                 f"{records} are."
             )
         return f"What was learnt from synthetic {records} is no better than the most frequent {answer}: {lost} is lost."
     part = 1 - synthetic / max(real, synthetic)
     if part <= MUCH_LOST or real - synthetic <= learning.by_chance:
         return None
-    from_synthetic, from_real, _ = told(learning)
+    from_synthetic, from_real, _ = best_scores(learning)
     return (
         f"Of what real {records} teach beyond the most frequent {answer}, {percent(part)} is lost: {learning.measure} is {from_synthetic} from "
         f"synthetic {records} and {from_real} from real {records}."

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Final
 
-from core.artifacts.reports.learning_findings import lost_sentence, telling_sentence
+from core.artifacts.reports.learning_findings import lost_sentence, score_sentence
 from core.artifacts.reports.owner_contents import UNLISTED, ColumnCompared, OwnerReportContents
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.artifacts.reports.page import percent
@@ -49,7 +49,7 @@ def _sentences(contents: OwnerReportContents) -> Iterator[str]:
             f"A classifier that learnt from synthetic rows is right about “{target}” for {percent(synthetic.accuracy)} of real rows; "
             f"from real rows {percent(real.accuracy)}, and {percent(learning.majority)} by always giving the most frequent answer."
         )
-        yield telling_sentence(learning, "rows", "answer")
+        yield score_sentence(learning, "rows", "answer")
     if contents.target_note is not None:
         yield contents.target_note
 

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from core.artifacts.reports.attacks import NEIGHBOURS
 from core.artifacts.reports.columns import ReportColumn
 from core.artifacts.reports.learning import Learning, Score
-from core.artifacts.reports.learning_findings import told
+from core.artifacts.reports.learning_findings import best_scores
 from core.artifacts.reports.owner_contents import REAL_ROWS, SEED, UNLISTED, OwnerReportContents
 from core.artifacts.reports.owner_findings import NO_LEAK, summarise
 from core.artifacts.reports.owner_summary import OwnerSummary
@@ -70,7 +70,7 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
             ("Synthetic", made.tolist(), 1.0, ""),
             ("Difference", np.abs(real - made).tolist(), 0.5, ""),
         ),
-        told=None if contents.learning is None else told(contents.learning),
+        best=None if contents.learning is None else best_scores(contents.learning),
         column_rows=list(_column_rows(contents)),
         score_rows=[] if contents.learning is None else list(score_rows(contents.learning, "rows", "answer")),
         distance_rows=list(_distance_rows(contents)),

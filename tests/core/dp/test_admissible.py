@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.dp.admissible import admitted_instead, composed_epsilon, floored, gaussian_charge_at, left_at
 from core.dp.charge import ORDERS, UNBOUNDED_MICROS, Charge
 from core.dp.errors import TargetOutOfReach
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.remaining import remaining_epsilon, typical_charge
-from core.dp.room import admitted_instead, composed_epsilon, floored, gaussian_charge_at, left_at
 
 CAP = Cap(epsilon=2.0, delta=1e-5, rule=AdmissionRule.FILTERS)
 

@@ -2,10 +2,10 @@
 
 import math
 
+from core.dp.admissible import ChargeAt, admitted_instead, gaussian_charge_at, left_at
 from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
-from core.dp.room import ChargeAt, admitted_instead, gaussian_charge_at, left_at
 from core.errors import BudgetRefused
 from core.ledger import admission
 from core.ledger.admission import decimal_text
