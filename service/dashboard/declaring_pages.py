@@ -6,7 +6,7 @@ this service shows nothing derived from rows before a mechanism has paid for it 
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
@@ -18,6 +18,20 @@ from core.errors import InvalidInput
 from core.plan.domain.confirmation import MARK
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.spreadsheet import formula_places
+from service.dashboard.draft_editing import (
+    CSV,
+    KEPT_COLUMN,
+    RULE,
+    VALUE,
+    WHOLE,
+    fields_of,
+    label_of,
+    line_of,
+    part_of,
+    with_column_kept,
+    with_values,
+    without,
+)
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.rendering import page, sent_on
@@ -28,8 +42,6 @@ from service.edge.json_body import read_json
 from service.problem import MalformedRequest
 from service.wording import domain_text
 
-WHOLE: Final = "whole"
-"""Stands for the document itself in the list of confirmed locations."""
 KINDS: Final[Mapping[str, str]] = {
     "document": "The document and its files",
     "unit": "Privacy unit",
@@ -100,8 +112,68 @@ def review(visit: CurrentVisit) -> Response:
         return _entered(visit, refusal)
 
 
-def _review(visit: Visit, refusal: InvalidInput | None) -> Response:
+@router.post("/datasets/edit")
+def edit(visit: CurrentVisit) -> Response:
+    """Show the values of one part of the document in a form."""
+    visit.require(create_dataset)
+    return _editing(visit, visit.form.required("edit"), None)
+
+
+@router.post("/datasets/edited")
+def take_edits(visit: CurrentVisit) -> Response:
+    """Show the review of the document with what was entered for one part; a refused entry stays on its form."""
+    visit.require(create_dataset)
+    place = visit.form.required("edit")
     drafted = _document(visit.form)
+    try:
+        match visit.form.text("do"):
+            case "leave-out":
+                changed = without(drafted, place)
+            case "keep":
+                changed = with_column_kept(drafted, place)
+            case _:
+                changed = with_values(drafted, place, visit.form.entered(VALUE))
+        domain_from_json(_confirmed(changed))
+    except InvalidInput as refusal:
+        return _editing(visit, place, refusal)
+    return _review(visit, None, edited=changed)
+
+
+def _editing(visit: Visit, place: str, refusal: InvalidInput | None) -> Response:
+    """The form of one part, with what was entered if that was refused."""
+    drafted = _document(visit.form)
+    part = part_of(drafted, place)
+    entered = visit.form.entered(VALUE)
+    return page(
+        visit,
+        "edit_draft.html",
+        status=HTTPStatus.OK if refusal is None else refusal.status,
+        problem=refusal,
+        place=place,
+        title=_title(place, part),
+        note=_note_of(part),
+        fields=[
+            replace(field, value=entered.get(field.key, field.value)) for field in fields_of(drafted, place)
+        ],
+        part=part,
+        kind=part.get("kind"),
+        rule=place.startswith(RULE),
+        may_be_left_out=place not in {WHOLE, CSV} and part.get("kind") not in {"ignored", "unit"},
+        may_be_kept=isinstance(part.get(KEPT_COLUMN), dict),
+        given={name: "".join(visit.form.all(name)[:1]) for name in ENTERED},
+        ticked=visit.form.all("confirmed"),
+    )
+
+
+def _title(place: str, part: Mapping[str, Any]) -> str:
+    """The name of a part for people."""
+    if place.startswith(RULE):
+        return _rule_name(int(place.removeprefix(RULE)), part.get("columns"))
+    return {WHOLE: "the document", CSV: "how files are written"}.get(place, str(part.get("name")))
+
+
+def _review(visit: Visit, refusal: InvalidInput | None, *, edited: dict[str, Any] | None = None) -> Response:
+    drafted = _document(visit.form) if edited is None else edited
     declared = domain_from_json(_confirmed(drafted))
     domain = declared.to_json()
     wanted = _order(visit.form, domain)
@@ -115,9 +187,19 @@ def _review(visit: Visit, refusal: InvalidInput | None) -> Response:
         drafted=json.dumps(drafted, ensure_ascii=False),
         marked=_by_kind(_marked(drafted)),
         all_of=ALL,
-        ticked=set(visit.form.all("confirmed")),
+        label_of=label_of,
+        ticked=_still_ticked(visit.form) if edited is not None else set(visit.form.all("confirmed")),
         formulas=formula_places(declared),
     )
+
+
+def _still_ticked(form: Form) -> set[str]:
+    """The ticks after an edit: the part's values are others, and what was left out moves the numbers of rules."""
+    return {
+        place
+        for place in form.all("confirmed")
+        if place != form.text("edit") and not place.startswith((ALL, RULE))
+    }
 
 
 @router.post("/datasets")
@@ -193,7 +275,7 @@ def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
     columns, rules, written = (drafted.get(key) for key in ("columns", "rules", "csv"))
     places = [(WHOLE, "document", "The document", drafted)]
     if isinstance(written, dict):
-        places.append(("csv", "document", "How files are written", written))
+        places.append((CSV, "document", "How files are written", written))
     if isinstance(columns, list):
         places += [
             (
@@ -207,7 +289,7 @@ def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
         ]
     if isinstance(rules, list):
         places += [
-            (f"rule{index}", "rules", _rule_name(index, rule.get("columns")), rule)
+            (f"{RULE}{index}", "rules", _rule_name(index, rule.get("columns")), rule)
             for index, rule in enumerate(rules)
             if isinstance(rule, dict)
         ]
@@ -242,14 +324,8 @@ def _values(holder: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[str]]]:
             value = holder[key]
             yield (
                 key,
-                [_text(item) for item in value] if value and isinstance(value, list) else [_text(value)],
+                [line_of(item) for item in value] if value and isinstance(value, list) else [line_of(value)],
             )
-
-
-def _text(value: object) -> str:
-    """A value as it is; as JSON where its ends could not be seen."""
-    is_plain = isinstance(value, str) and value == value.strip() and value.isprintable() and value
-    return str(value) if is_plain else json.dumps(value, ensure_ascii=False)
 
 
 def _confirmed(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -18,7 +18,7 @@ from service.dashboard.errors import FormInvalid
 from service.problem import MalformedRequest
 
 MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
-MAX_FIELDS: Final = 200
+MAX_FIELDS: Final = 2000
 
 _WHOLE: Final = re.compile(
     r"[0-9]{1,15}|[0-9]{1,3}([ \u00a0\u2009\u202f,'\u2019])[0-9]{3}(?:\1[0-9]{3}){0,3}"
@@ -124,6 +124,14 @@ class Form:
     def all(self, name: str) -> list[str]:
         """All values of a multiple-choice field."""
         return list(self._fields.get(name, ()))
+
+    def entered(self, prefix: str) -> Mapping[str, str]:
+        """The texts of fields whose names start alike, as they were typed, by the rest of their names."""
+        return {
+            name.removeprefix(prefix): texts[0]
+            for name, texts in self._fields.items()
+            if name.startswith(prefix)
+        }
 
 
 def order(kind: type[Order], **values: object) -> Order:

@@ -264,6 +264,8 @@ ATTEMPTS: Final[Mapping[str, str]] = {
     "replace_secret": "tried to change an endpoint's secret",
     "resume": "tried to resume an endpoint",
     "review": "tried to review a declaration",
+    "edit": "tried to edit a declaration",
+    "take_edits": "tried to edit a declaration",
     "send": "tried to upload rows",
     "sign_in": "tried to sign in",
     "sign_out": "tried to sign out",

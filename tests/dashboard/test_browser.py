@@ -17,6 +17,7 @@ from core.platform.access.roles import Role
 from service.dashboard.documentation import files
 from tests.dashboard import newer_journeys, previews
 from tests.dashboard.browsing import BROKEN_WORDS, browser_path, chromium, grave_findings, served
+from tests.dashboard.declaring import declares
 from tests.dashboard.every_page import COMPUTED, PAGES
 from tests.dashboard.newer_scene import Newer, enrich
 from tests.dashboard.scene import Scene, lived_in
@@ -182,9 +183,7 @@ def _person(tab: Any, link: str) -> None:
 
 
 def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
-    """By keyboard past the menu; looks at a budget, moves the slider, approves a request, uploads rows."""
-    from playwright.sync_api import expect
-
+    """By keyboard past the menu; looks at a budget, moves the slider, approves a request, declares a drafted table, uploads rows."""
     tab = seen.tab
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
@@ -202,12 +201,7 @@ def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     tab.get_by_role("button", name="Approve").click()
     tab.get_by_text("The request is approved").wait_for()
     tab.get_by_role("link", name="Overview", exact=True).first.click()
-    tab.get_by_role("link", name="Declare a dataset").click()
-    drafted = tmp_path / "domain.json"
-    drafted.write_text('{"declared_size": 7000}')
-    tab.locator("#file").set_input_files(str(drafted))
-    # `wait_for_function` polls with eval, which the pages' policy forbids, wherever its first look is too early.
-    expect(tab.locator("#declared_size")).to_have_value("7000", timeout=30_000)
+    declares(tab, tmp_path)
     tab.get_by_role("link", name="Overview", exact=True).first.click()
     tab.get_by_role("link", name="Ward surveys", exact=True).click()
     tab.get_by_role("link", name="Upload rows").click()

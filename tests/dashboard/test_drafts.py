@@ -90,7 +90,7 @@ def test_every_value_that_becomes_public_is_on_the_page_by_itself(sign_in: Calla
     looked = owner.send("/datasets/review", **facts).text
     marked = [unescape(text) for text in re.findall(r"<mark>(.*?)</mark>", looked, re.DOTALL)]
     assert marked == ["sex", *schools[:60], '"  "', "García", "F", "M", "179"]
-    assert "categories: 62 values" in looked
+    assert "Categories: 62 values" in looked
     assert '<p class="fine">Each row is a pupil.</p>' in looked
     assert "All words &lt;that&gt; occur." in looked, "the draft says why"
     # One box for all of a kind, and none for a kind of one location.

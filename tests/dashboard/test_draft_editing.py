@@ -1,0 +1,230 @@
+"""A drafted domain is edited in the browser, part by part, without JSON."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from html import unescape
+from typing import Any
+
+import pytest
+
+from tests.dashboard.visitor import Visitor
+from tests.service.world import World
+
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "pupil", "kind": "unit", "records": "learn"},
+    {"name": "town", "kind": "categorical", "categories": ["Bath", ' "Old" Quay', "Ely"], "null": "category", "_from_data": ["categories"], "_note": "All words that occur."},
+    {"name": "age", "kind": "numeric", "type": "integer", "lower": 4, "upper": 19, "_from_data": ["lower", "upper"]},
+    {"name": "fee", "kind": "numeric", "type": "real", "lower": 1, "upper": 900, "edges": [1, 10, 100, 900], "decimals": 2, "specials": [0], "_from_data": ["lower", "upper", "edges"]},
+    {"name": "came", "kind": "date", "lower": "2020-01-01", "upper": "2024-12-31", "_from_data": ["lower", "upper"]},
+    {"name": "left", "kind": "date", "lower": "2020-01-01", "upper": "2025-12-31", "difference": {"from": "came", "lower": 0, "upper": 400}, "_from_data": ["difference"]},
+    {"name": "passed", "kind": "boolean", "true": "yes", "false": "no", "_from_data": ["true", "false"]},
+    {"name": "form", "kind": "ignored", "_else": {"kind": "ordinal", "levels": ["1", "2"], "_from_data": ["levels"]}},
+]  # fmt: skip
+RULES = [{"kind": "at_most", "columns": ["came", "left"], "_from_data": ["columns"]}]
+DRAFT: dict[str, Any] = {
+    "schema": "understudy.domain/1", "privacy_unit": "pupil", "target": "passed", "csv": {"null_values": ["", "-"]},
+    "_from_data": ["privacy_unit", "target"], "columns": COLUMNS, "rules": RULES,
+}  # fmt: skip
+FACTS = {"name": "pupils", "declared_size": "3500"}
+
+
+def facts(draft: Mapping[str, Any] = DRAFT) -> dict[str, str]:
+    return FACTS | {"domain": json.dumps(draft)}
+
+
+def form(page: str) -> dict[str, str]:
+    """The fields of the page's form that edits, as a browser would send them."""
+    found = dict(re.findall(r'<input id="field-\d+" name="(value:[^"]+)" type="text" value="([^"]*)"', page))
+    found |= dict(
+        re.findall(r'<textarea id="field-\d+" name="(value:[^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)
+    )
+    for name, options in re.findall(
+        r'<select id="field-\d+" name="(value:[^"]+)"[^>]*>(.*?)</select>', page, re.DOTALL
+    ):
+        chosen = re.search(r'value="([^"]*)" selected', options)
+        assert chosen, f"nothing is chosen of {name}"
+        found[name] = chosen[1]
+    return {name: unescape(text) for name, text in found.items()}
+
+
+def draft_in(page: str) -> Any:
+    """The document that a page sends on."""
+    return json.loads(unescape(re.findall(r'name="domain" value="([^"]*)"', page)[0]))
+
+
+def edited(owner: Visitor, place: str, draft: Mapping[str, Any] = DRAFT, **values: str) -> Any:
+    """The document after an edit of one part, as the form of that part sends it."""
+    shown = owner.send("/datasets/edit", **facts(draft), edit=place)
+    assert shown.status_code == 200, shown.text
+    fields = form(shown.text)
+    given = {f"value:{key}": text for key, text in values.items()}
+    assert given.keys() <= fields.keys(), f"{fields.keys()} of {place}"
+    answer = owner.send("/datasets/edited", **facts(draft), edit=place, **fields | given)
+    assert answer.status_code == 200, answer.text
+    return draft_in(answer.text)
+
+
+def column(document: Any, name: str) -> Any:
+    return next(one for one in document["columns"] if one["name"] == name)
+
+
+@pytest.mark.parametrize("place", ["whole", "csv", *map(str, range(len(COLUMNS))), "rule0"])
+def test_a_form_that_is_sent_as_it_is_changes_nothing(sign_in: Callable[..., Visitor], place: str) -> None:
+    assert edited(sign_in("owner"), place) == DRAFT
+
+
+def test_edited_values_are_declared_with_the_dataset(world: World, sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    draft = edited(owner, "1", categories='Bath\r\n" \\"Old\\" Quay"\r\n York ')
+    draft = edited(owner, "2", draft, lower="3", upper="20", outside="refuse")
+    draft = edited(owner, "3", draft, upper="500", decimals="1")
+    draft = edited(owner, "5", draft, lower="2019-01-01", **{"difference.upper": "700"})
+    draft = edited(owner, "4", draft, lower="2019-09-01")
+    draft = edited(owner, "0", draft, records="12")
+    draft = edited(owner, "csv", draft, null_values='""\n-\n?')
+    assert column(draft, "town")["_from_data"] == ["categories"], "what was entered is still to be confirmed"
+    found = re.findall(r'name="confirmed" value="(\w+)"', owner.send("/datasets/review", **facts(draft)).text)
+    assert "The dataset is declared" in owner.follow("/datasets", **facts(draft), confirmed=found)
+    dataset = world.owner.get("/v1/datasets").json()["items"][0]
+    domain = world.owner.get(f"/v1/datasets/{dataset['id']}").json()["domain"]
+    town = column(domain, "town")
+    assert town["categories"] == ["Bath", ' "Old" Quay', "York"]
+    assert (town["other"], town["unknown"]) == ("other", "other"), "a word that is left out refuses no row"
+    age, fee = column(domain, "age"), column(domain, "fee")
+    assert (age["lower"], age["upper"], age["outside"]) == (3, 20, "refuse")
+    assert (fee["edges"], fee["upper"], fee["decimals"]) == ([1, 10, 100, 500], 500, 1)
+    assert column(domain, "came")["lower"] == "2019-09-01"
+    assert column(domain, "left")["difference"]["upper"] == 700
+    assert column(domain, "pupil")["records"] == 12
+    assert domain["csv"]["null_values"] == ["", "-", "?"]
+
+
+def test_edges_move_the_bounds(sign_in: Callable[..., Visitor]) -> None:
+    fee = column(edited(sign_in("owner"), "3", edges="0.5\n20\n\n1000\n", specials=""), "fee")
+    assert (fee["lower"], fee["edges"], fee["upper"], fee["specials"]) == (0.5, [0.5, 20, 1000], 1000, [])
+
+
+def test_categories_may_be_left_to_be_learnt(sign_in: Callable[..., Visitor]) -> None:
+    town = column(edited(sign_in("owner"), "1", categories="learn"), "town")
+    assert (town["categories"], town["other"]) == ("learn", True)
+
+
+def test_another_unit_and_target_are_chosen(sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    moved = edited(owner, "whole", privacy_unit="town", target="age")
+    assert (moved["privacy_unit"], moved["target"]) == ("town", "age")
+    assert column(moved, "pupil") == {"name": "pupil", "kind": "ignored"}
+    assert column(moved, "town") == {"name": "town", "kind": "unit"}
+    assert moved["_from_data"] == ["privacy_unit", "target"]
+    by_record = edited(owner, "whole", privacy_unit="", target="")
+    assert (by_record["privacy_unit"], by_record["target"]) == (None, None)
+    assert column(by_record, "pupil")["kind"] == "ignored"
+    answer = owner.send("/datasets/edited", **facts(), edit="whole", **{"value:target": "pupil"})
+    assert answer.status_code == 422
+    assert "“Target” has no such choice." in answer.text
+
+
+def test_a_column_is_left_out_with_what_needs_it(sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    answer = owner.send("/datasets/edited", **facts(), edit="4", do="leave-out")
+    assert answer.status_code == 200, answer.text
+    left = draft_in(answer.text)
+    assert column(left, "came") == {"name": "came", "kind": "ignored"}
+    assert "difference" not in column(left, "left")
+    assert "_from_data" not in column(left, "left"), "no mark is left of what is gone"
+    assert "rules" not in left
+    target = draft_in(owner.send("/datasets/edited", **facts(), edit="6", do="leave-out").text)
+    assert target["target"] is None
+
+
+def test_a_rule_is_dropped_and_a_column_that_was_left_out_is_kept(sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    shown = owner.send("/datasets/edit", **facts(), edit="rule0").text
+    assert "Edit Rule of came, left" in shown
+    assert "Drop this rule" in shown
+    assert "rules" not in draft_in(
+        owner.send("/datasets/edited", **facts(), edit="rule0", do="leave-out").text
+    )
+    assert "Keep this column" in owner.send("/datasets/edit", **facts(), edit="7").text
+    kept = draft_in(owner.send("/datasets/edited", **facts(), edit="7", do="keep").text)
+    assert column(kept, "form") == {
+        "name": "form",
+        "kind": "ordinal",
+        "levels": ["1", "2"],
+        "_from_data": ["levels"],
+    }
+    assert owner.send("/datasets/edited", **facts(), edit="6", do="keep").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("place", "values", "said"),
+    [
+        ("2", {"lower": "four"}, "“Smallest value” is not a number."),
+        ("2", {"lower": ""}, "“Smallest value” is empty."),
+        ("2", {"lower": "nan"}, "“Smallest value” is not a number."),
+        ("2", {"lower": "30"}, "domain-invalid"),
+        ("3", {"edges": "1\nx"}, "“Bin edges” is not a number."),
+        ("1", {"categories": " \n"}, "“Categories” is empty."),
+        ("1", {"categories": '"Bath'}, "one double quote"),
+        ("1", {"categories": "Bath\nBath"}, "domain-invalid"),
+        ("2", {"outside": "drop"}, "has no such choice."),
+        ("4", {"lower": "soon"}, "domain-invalid"),
+    ],
+)
+def test_a_refused_edit_keeps_what_was_entered(
+    sign_in: Callable[..., Visitor], place: str, values: dict[str, str], said: str
+) -> None:
+    given = {f"value:{key}": text for key, text in values.items()}
+    answer = sign_in("owner").send(
+        "/datasets/edited", **facts(), edit=place, **given, confirmed=["whole", "6"]
+    )
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert draft_in(answer.text) == DRAFT
+    shown = form(answer.text) if "outside" not in values else {}
+    assert all(shown[name] == text for name, text in given.items() if name in shown)
+    assert re.findall(r'name="confirmed" value="(\w+)"', answer.text) == ["whole", "6"]
+
+
+@pytest.mark.parametrize("place", ["8", "-1", "rule1", "rule", "x", "²", "", "99999999999999999999"])
+def test_no_part_is_no_crash(sign_in: Callable[..., Visitor], place: str) -> None:
+    for path in ("/datasets/edit", "/datasets/edited"):
+        assert sign_in("owner").send(path, **facts(), edit=place).status_code == 422
+
+
+def test_ticks_stay_but_the_one_of_the_edited_part(sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    ticks = ["whole", "1", "2", "rule0", "all-categories"]
+    answer = owner.send(
+        "/datasets/edited", **facts(), edit="2", confirmed=ticks, **{"value:upper": "18"}
+    ).text
+    assert re.findall(r'value="(\w+)" data-of="\w+" checked', answer) == ["whole", "1"]
+    assert 'data-all="categories" checked' not in answer
+
+
+def test_only_an_owner_edits(sign_in: Callable[..., Visitor]) -> None:
+    for path in ("/datasets/edit", "/datasets/edited"):
+        assert sign_in("analyst").send(path, **facts(), edit="1").status_code == 403
+
+
+def test_labels_of_images_are_edited(sign_in: Callable[..., Visitor]) -> None:
+    draft = {
+        "schema": "understudy.images/1", "width": 8, "height": 8, "channels": 1, "labels": ["cat", "dog"],
+        "privacy_unit": None, "_from_data": ["labels"],
+    }  # fmt: skip
+    assert edited(sign_in("owner"), "whole", draft, labels="cat\ndog\nhorse")["labels"] == [
+        "cat",
+        "dog",
+        "horse",
+    ]
+
+
+def test_a_table_of_many_columns_is_confirmed_box_by_box(sign_in: Callable[..., Visitor]) -> None:
+    columns = [
+        {"name": f"q{number}", "kind": "boolean", "true": "1", "false": "0", "_from_data": ["true"]}
+        for number in range(400)
+    ]
+    draft = {"schema": "understudy.domain/1", "privacy_unit": None, "columns": columns}
+    ticks = [str(number) for number in range(400)]
+    assert "The dataset is declared" in sign_in("owner").follow("/datasets", **facts(draft), confirmed=ticks)
