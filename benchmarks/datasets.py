@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.plan.domain.codec import encode
-from core.plan.domain.columns import NumericColumn
+from core.plan.domain.columns.kinds import NumericColumn
 from core.plan.domain.schema import sample_schema
 from core.plan.domain.table import TableDomain
 

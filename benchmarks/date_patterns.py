@@ -20,7 +20,7 @@ from benchmarks.synthetic_rows import synthetic_rows
 from benchmarks.tables.scores import variation
 from benchmarks.tables.sources import SOURCES, domain_of, read
 from core.plan.domain.codec import encode
-from core.plan.domain.patterns import CODES, pattern_codes
+from core.plan.domain.columns.patterns import CODES, pattern_codes
 
 EPSILONS: Final = {"taxi": (0.2, 1.0, 4.0), "synthea": (1.0,)}
 KEYS: Final = 3

@@ -93,7 +93,7 @@ def run_understudy(path: Path, folder: Path) -> int:
     from core.data.intake.intake import CSV, store_rows
     from core.data.objects import open_store
     from core.data.sealing import new_data_key
-    from core.plan.domain import TableDomain
+    from core.plan.domain.table import TableDomain
 
     with path.open("rb") as file:
         report = store_rows(

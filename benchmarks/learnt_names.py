@@ -21,7 +21,7 @@ from benchmarks.learnt_domains import read_table
 from benchmarks.results_file import merge, rounded
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import LearningPlan

@@ -31,12 +31,11 @@ from core.artifacts.bundle import unpack
 from core.artifacts.sampling.sampler import Sampler
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain.cleaned import TextRules
-from core.plan.domain.cleaning import clean_column
+from core.plan.domain.cleaning.column import clean_column
 from core.plan.domain.codec import encode
-from core.plan.domain.document import column_to_json
+from core.plan.domain.columns.document import column_to_json
 from core.plan.domain.schema import storage_schema
-from core.plan.domain.table import TableDomain
+from core.plan.domain.table import CsvFormat, TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
@@ -84,9 +83,9 @@ def encounters() -> Rows:
     source = SOURCES["diabetes"]
     rows = list(_rows(data_folder() / source.file, domain_of("diabetes")))
     domain = declared(None, columns)
-    rules = TextRules(strip=False, null_values=("?",))
+    csv = CsvFormat(null_values=("?",))
     arrays = [
-        clean_column(column, pa.array([row[column.name] for row in rows], pa.string()), rules).values
+        clean_column(column, pa.array([row[column.name] for row in rows], pa.string()), csv).values
         for column in domain.modelled
     ]
     units = pa.array([row["patient_nbr"] for row in rows], pa.string())

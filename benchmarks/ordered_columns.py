@@ -23,7 +23,7 @@ from core.artifacts.sampling.sampler import Sampler
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.codec import batch_of, codes_of, draw_values
-from core.plan.domain.keeping import REDRAWS, Keeper
+from core.plan.domain.rules.keeping import REDRAWS, Keeper
 from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec

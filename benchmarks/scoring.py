@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from core.plan.domain.codec import encode
-from core.plan.domain.columns import NumericColumn
+from core.plan.domain.columns.kinds import NumericColumn
 from core.plan.domain.table import TableDomain
 
 Matrix = npt.NDArray[np.float64]

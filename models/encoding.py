@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.plan.domain.codec import Codes
-from core.plan.domain.columns import OrderedColumn
+from core.plan.domain.columns.kinds import OrderedColumn
 from core.plan.domain.table import TableDomain
 
 Forbidden = Callable[[], Mapping[tuple[int, int], npt.NDArray[np.bool_]]]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from core.artifacts.sampling.generator_check import GeneratorCheck
-from core.plan.domain.columns import LabelColumn, Modelled
+from core.plan.domain.columns.kinds import LabelColumn, Modelled
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
 from models.idpgan.variety import DRAWS

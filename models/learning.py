@@ -21,9 +21,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from core.plan.domain.clean_labels import LONGEST_CATEGORY_BYTES
+from core.plan.domain.cleaning.labels import LONGEST_CATEGORY_BYTES
 from core.plan.domain.codec import numbers_of
-from core.plan.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn, UnitColumn
+from core.plan.domain.columns.kinds import (
+    Column,
+    LabelColumn,
+    Modelled,
+    NumericColumn,
+    TimeColumn,
+    UnitColumn,
+)
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease, name_weight

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.domain.columns import NumericColumn, TimeColumn
+from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
 from models.learnt_bounds import octave_edges
 
 Floats = npt.NDArray[np.float64]

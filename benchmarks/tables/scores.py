@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from benchmarks.datasets import Codes
 from benchmarks.tables.sources import Split
 from core.plan.domain.codec import decode, encode
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 
 TRIPLES: Final = 200
 MOST_ROWS: Final = 40_000

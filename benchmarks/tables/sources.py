@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.datasets import HERE, Codes, data_folder
-from core.plan.domain.cleaning import clean_column
+from core.plan.domain.cleaning.column import clean_column
 from core.plan.domain.codec import encode
 from core.plan.domain.schema import sample_schema
 from core.plan.domain.table import TableDomain
@@ -157,10 +157,9 @@ def read(name: str) -> tuple[TableDomain, pa.RecordBatch]:
     if source.prepare is not None:
         rows = source.prepare(rows)
     rows = list(rows)
-    rules = domain.csv.text_rules()
     arrays = []
     for column in domain.modelled:
-        cleaned = clean_column(column, pa.array([row[column.name] for row in rows], pa.string()), rules)
+        cleaned = clean_column(column, pa.array([row[column.name] for row in rows], pa.string()), domain.csv)
         if cleaned.refused:
             reasons = {kind: int(refused.sum()) for kind, refused in cleaned.refused.items()}
             raise ValueError(f"The domain of {name} refuses rows for column '{column.name}': {reasons}.")

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from core.artifacts.asking.codes import labels_of_values, values_of
-from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.plan.domain.columns.document import time_text
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.declared import domain_from_json
-from core.plan.domain.document import time_text
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.schema import is_plain_boolean
 from core.plan.domain.table import TableDomain

@@ -17,8 +17,8 @@ from scipy.special import ndtri
 from core.dp.calibration import gaussian_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, Threshold
-from core.plan.domain.columns import Learnt, NumericColumn
-from core.plan.domain.document import LEARN
+from core.plan.domain.columns.document import LEARN
+from core.plan.domain.columns.kinds import Learnt, NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan
 from core.values import CountOrNone, OrAbsent, Positive

@@ -16,7 +16,7 @@ from typing import ClassVar, Final, Literal
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.counting_rules import FEWEST_GROUPS, MOST_CLASSES
-from core.plan.domain.columns import OrderedColumn
+from core.plan.domain.columns.kinds import OrderedColumn
 from core.plan.domain.declared import Domain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidSpec

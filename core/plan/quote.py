@@ -12,7 +12,7 @@ from core.dp.gaussian import joint_noise_multiplier
 from core.dp.groups import epsilon_of_group
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.remaining import remaining_epsilon
-from core.plan.domain.columns import Learnt
+from core.plan.domain.columns.kinds import Learnt
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples
-from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import encode
-from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
+from core.plan.domain.columns.calendar import day_text, second_text
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from service.wording.labels import count

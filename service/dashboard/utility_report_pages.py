@@ -16,7 +16,7 @@ from core.artifacts.asking.result import Row
 from core.artifacts.reports.utility_text import OF_IMAGES, READING
 from core.db.tables.dataset import Dataset
 from core.ledger.entries import GrantState
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.report_columns import declared_target, measurable, predictable

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import grimp
+import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("core", "service", "workers", "models", "understudy", "migrations", "benchmarks", "docs")
@@ -60,16 +61,26 @@ def test_a_short_file_that_one_other_imports_is_part_of_it_or_has_a_reason():
     assert short == set(SHORT_FILES_WITH_ONE_IMPORTER)
 
 
-def test_the_map_of_drafts_names_each_file_after_those_that_it_imports():
-    drafts = "understudy.drafts"
-    text = (ROOT / "understudy/drafts/__init__.py").read_text()
-    graph = grimp.build_graph("understudy", cache_dir=None)
+MAPPED = (
+    "core.plan.domain",
+    "core.plan.domain.cleaning",
+    "core.plan.domain.columns",
+    "core.plan.domain.rules",
+    "understudy.drafts",
+)
+
+
+@pytest.mark.parametrize("folder", MAPPED)
+def test_the_map_of_a_folder_names_each_part_after_those_that_it_imports(folder: str) -> None:
+    text = (ROOT / folder.replace(".", "/") / "__init__.py").read_text()
+    graph = grimp.build_graph(folder.partition(".")[0], cache_dir=None)
     places = {name: place for place, name in enumerate(re.findall(r"^\* `(\w+)`", text, re.MULTILINE))}
-    assert places.keys() == {module.rpartition(".")[2] for module in graph.find_children(drafts)}
+    assert places.keys() == {module.rpartition(".")[2] for module in graph.find_children(folder)}
     imported = {
-        (name, other.rpartition(".")[2])
+        (name, other.removeprefix(f"{folder}.").partition(".")[0])
         for name in places
-        for other in graph.find_modules_directly_imported_by(f"{drafts}.{name}")
-        if other.startswith(f"{drafts}.")
+        for module in {f"{folder}.{name}", *graph.find_descendants(f"{folder}.{name}")}
+        for other in graph.find_modules_directly_imported_by(module)
+        if other.startswith(f"{folder}.")
     }
     assert not [(name, other) for name, other in imported if places[other] > places[name]]

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.summed_columns import by_draft
 from benchmarks.summed_tables import TABLES
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 
 COMPUTED = {"days": "present", "prices": "net", "hours": "worked", "heads": "boys", "incomes": "income"}
 

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from core.artifacts.certificate_form import MechanismForm
 from core.artifacts.reports.page import environment
-from core.plan.domain.columns import LabelColumn, NullPolicy, NumericColumn, TimeColumn
+from core.plan.domain.columns.kinds import LabelColumn, NullPolicy, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard.errors import FormInvalid

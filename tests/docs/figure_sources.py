@@ -59,7 +59,7 @@ LIMITS = {
     "domain.md": {
         "15 %": "understudy.drafts.bin_costs:TOLERATED_SHIFT",
         "99 %": "understudy.drafts.differences:IN_ORDER",
-        "16 times": "core.plan.domain.keeping:PASSES",
+        "16 times": "core.plan.domain.rules.keeping:PASSES",
         "95 %": "core.artifacts.asking.estimates:CONFIDENCE",
         "2 %": "core.plan.learning:FIRST_SHARE",
         "5 %": "core.plan.learning:LARGEST_SHARE",

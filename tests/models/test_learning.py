@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from core.plan.domain.cleaning import clean_column, clean_unit
+from core.plan.domain.cleaning.column import clean_column, clean_unit
 from core.plan.domain.codec import decode_column, encode_column
-from core.plan.domain.columns import LabelColumn, NumericColumn, TimeColumn
+from core.plan.domain.columns.kinds import LabelColumn, NumericColumn, TimeColumn
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import LearningPlan, LearningRelease, learning_of

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.plan.domain.columns import NumericColumn
+from core.plan.domain.columns.kinds import NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.learning import LEVELS
 from models.learnt_bins import FineGrid, NoisyTree, fine_grid, with_bins

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from core.plan.domain.document import MAXIMUM_CODES
+from core.plan.domain.columns.document import MAXIMUM_CODES
 from tests.understudy.scripted import DATASET, JOB, Script, client_of
 from understudy import Dataset, InvalidInput, Job
 from understudy.cli import app, publish

@@ -17,8 +17,13 @@ from pyarrow import csv, parquet
 
 import understudy
 from core.data.intake.clean_rows import clean_rows
-from core.plan.domain.calendar import DATE_RESOLUTIONS, DATETIME_RESOLUTIONS, day_number, second_number
-from core.plan.domain.columns import TimeColumn
+from core.plan.domain.columns.calendar import (
+    DATE_RESOLUTIONS,
+    DATETIME_RESOLUTIONS,
+    day_number,
+    second_number,
+)
+from core.plan.domain.columns.kinds import TimeColumn
 from core.plan.domain.table import TableDomain
 from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client, Conflict, InputUnusable, InvalidInput, NotFound, Refused, TooLarge

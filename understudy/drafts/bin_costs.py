@@ -166,7 +166,7 @@ def _counts(spread: Spread, edges: Sequence[float]) -> list[int]:
 
 
 def edges_of(lower: float, upper: float, unit: float | None, kind: str) -> list[float]:
-    """Edges of the public default rule (`core.plan.domain.bins.default_edges`), about."""
+    """Edges of the public default rule (`core.plan.domain.columns.bins.default_edges`), about."""
     span = upper - lower
     if unit is not None and span / unit < BINS:
         count = round(span / unit) + 1

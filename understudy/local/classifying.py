@@ -29,7 +29,7 @@ from core.clock import FixedClock, SystemClock
 from core.data.intake.intake_report import MAX_REFUSED
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain.columns import Modelled
+from core.plan.domain.columns.kinds import Modelled
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.images import ImageDomain

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.artifacts.errors import InvalidCondition
-from core.plan.domain.columns import LabelColumn, NumericColumn, TimeColumn
+from core.plan.domain.columns.kinds import LabelColumn, NumericColumn, TimeColumn
 from understudy.drafts.facts import is_number
 
 _LISTING: Final = ("tolist", "to_list", "to_pylist")

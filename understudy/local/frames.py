@@ -18,10 +18,10 @@ import pyarrow as pa
 from core.data.errors import WrongHeader
 from core.data.intake.clean_rows import CleanBlock, clean_rows
 from core.data.intake.header import check_header, used_names
-from core.plan.domain.cleaning import clean_column
-from core.plan.domain.columns import LabelColumn, NumericColumn
+from core.plan.domain.cleaning.column import clean_column
+from core.plan.domain.cleaning.text import Mask
+from core.plan.domain.columns.kinds import LabelColumn, NumericColumn
 from core.plan.domain.table import TableDomain
-from core.plan.domain.text import Mask
 from understudy.drafts.facts import require_different
 from understudy.drafts.frame_types import plain_times, wall_times
 from understudy.errors import InputUnusable
@@ -62,7 +62,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         frame = _columned(frame)
         check_header(domain, _names(frame))
         columns, rows = _arrays(frame, domain, used_names(domain))
-        return clean_rows(domain, columns, rows, domain.csv.text_rules())
+        return clean_rows(domain, columns, rows, domain.csv)
 
 
 def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, Mapping[str, Mask]]:
@@ -85,8 +85,7 @@ def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, 
         names = [column.name for column in features]
         _check_features(names, Counter(_names(frame)))
         columns, rows = _arrays(frame, domain, names)
-        rules = domain.csv.text_rules()
-        cleaned = [clean_column(column, columns[column.name], rules) for column in features]
+        cleaned = [clean_column(column, columns[column.name], domain.csv) for column in features]
     batch = pa.RecordBatch.from_arrays([column.values for column in cleaned], names=names)
     none = np.zeros(rows, dtype=bool)
     refused = [np.logical_or.reduce([none, *column.refused.values()]) for column in cleaned]

@@ -11,7 +11,7 @@ from core.artifacts.asking.codes import bin_ends
 from core.artifacts.asking.hidden import hidden_condition
 from core.artifacts.errors import InvalidCondition
 from core.artifacts.sampling.conditions import table_condition
-from core.plan.domain.columns import LabelColumn, TimeColumn
+from core.plan.domain.columns.kinds import LabelColumn, TimeColumn
 from core.plan.domain.table import TableDomain
 from understudy.local.condition_values import Interval
 from understudy.local.conditions import Conditions, Ordered

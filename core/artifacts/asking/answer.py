@@ -42,7 +42,7 @@ from core.artifacts.asking.zeros import Zeros
 from core.artifacts.bundle import unpack_counts
 from core.artifacts.counts import MOST_COLUMNS, Groups, ReleasedCounts
 from core.artifacts.errors import BundleInvalid
-from core.plan.domain.columns import Modelled, NumericColumn
+from core.plan.domain.columns.kinds import Modelled, NumericColumn
 from core.plan.domain.images import SCHEMA as IMAGES
 from core.plan.domain.table import TableDomain
 from core.plan.near_names import nearest

@@ -27,7 +27,7 @@ import numpy as np
 
 from core.artifacts.asking.estimates import CONFIDENCE, Estimates, Floats
 from core.artifacts.asking.zeros import NO_ZEROS, Zeros
-from core.plan.domain.rule_classes import Flags
+from core.plan.domain.rules.classes import Flags
 
 MOST_CELLS: Final = 2**20
 """Maximum number of cells of a fitted table; memory and time are linear in it."""

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from core.artifacts.asking.errors import QuestionInvalid
 from core.artifacts.asking.question import Condition
-from core.plan.domain.calendar import day_number, day_text, second_number, second_text
-from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.plan.domain.columns.calendar import day_number, day_text, second_number, second_text
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
 from core.plan.near_names import nearest
 

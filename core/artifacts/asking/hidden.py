@@ -12,7 +12,7 @@ import numpy as np
 
 from core.artifacts.asking.codes import Mask, labels_of
 from core.artifacts.asking.estimates import DEVIATIONS, Estimates
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.table import TableDomain
 
 REMEDY: Final = "A larger epsilon, fewer columns or coarser bins show more of it."

@@ -17,8 +17,8 @@ from typing import Any, Final, Literal
 from core.artifacts.asking.codes import counted_by
 from core.artifacts.asking.estimates import CONFIDENCE, DEVIATIONS, Estimates
 from core.plan.domain.forbidden import Pair, forbidden_by_rule, whole_groups
-from core.plan.domain.rule_classes import Flags
-from core.plan.domain.rules import Rule
+from core.plan.domain.rules.classes import Flags
+from core.plan.domain.rules.kinds import Rule
 from core.plan.domain.table import TableDomain
 
 CODE: Final = "rule-contradicted"

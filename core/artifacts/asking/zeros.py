@@ -14,7 +14,7 @@ import numpy as np
 from core.artifacts.asking.estimates import Estimates
 from core.artifacts.asking.rules_check import RulesCheck
 from core.plan.domain.forbidden import Pair, forbidden_by_calendar, forbidden_by_rule, whole_groups
-from core.plan.domain.rule_classes import Flags
+from core.plan.domain.rules.classes import Flags
 from core.plan.domain.table import TableDomain
 
 

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.artifacts.reports.errors import ReportTargetUnknown
-from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import Codes, codes_type, encode
-from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
+from core.plan.domain.columns.calendar import day_text, second_text
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import LABEL, PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain

@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.artifacts.errors import InvalidCondition
-from core.plan.domain.calendar import day_text, second_text
 from core.plan.domain.codec import encode_column
-from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.plan.domain.columns.calendar import day_text, second_text
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.schema import arrow_type

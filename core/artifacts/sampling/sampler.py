@@ -8,7 +8,7 @@ The sampler reads only a bundle and has no access to private rows. One row is
     code_j ~ softmax(logits of block j)               for every column j, by inversion; balanced, unless the sample is
                                                       large (core.artifacts.sampling.balanced_sampling)
     value  = a uniform draw inside the public bin of the code
-    row    = the values, made to keep the declared rules between columns (core.plan.domain.keeping)
+    row    = the values, made to keep the declared rules between columns (core.plan.domain.rules.keeping)
 
 A mixture's codes come by the same law from its tables (core.artifacts.sampling.mixture_rows).
 
@@ -36,9 +36,9 @@ from core.artifacts.sampling.balanced_sampling import (
 from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
 from core.artifacts.sampling.drawing import Network, draw_labels, in_order
 from core.artifacts.sampling.row_source import row_source
-from core.plan.domain.bins import Floats
 from core.plan.domain.codec import Codes, batch_of, codes_of, codes_type, decode, draw_values
-from core.plan.domain.rules import Kept
+from core.plan.domain.columns.bins import Floats
+from core.plan.domain.rules.kinds import Kept
 from core.plan.domain.table import TableDomain
 
 BATCH_ROWS = 65_536

@@ -15,10 +15,11 @@ from typing import Any
 
 from core.artifacts.manifest import Manifest, TableManifest
 from core.artifacts.sampling import balanced_sampling, codes_in_groups, inversion
-from core.plan.domain import differences, exchanging, keeping, patterns, rule_classes, rule_kinds
-from core.plan.domain.bins import Bins, Grid
-from core.plan.domain.columns import LabelColumn, Modelled, TimeColumn
-from core.plan.domain.rules import Kept
+from core.plan.domain.columns import differences, patterns
+from core.plan.domain.columns.bins import Bins, Grid
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, TimeColumn
+from core.plan.domain.rules import classes, exchanging, keeping, mending
+from core.plan.domain.rules.kinds import Kept
 from core.plan.domain.schema import is_plain_boolean
 from core.plan.domain.table import TableDomain
 
@@ -295,21 +296,21 @@ def _without_rules() -> str:
 
 def _with_rules(kept: Kept) -> str:
     """The script for rows with rules: it contains the modules that apply rules here, verbatim."""
-    modules = "".join(f"\n\n{_source(module)}" for module in (rule_classes, rule_kinds, exchanging, keeping))
+    modules = "".join(f"\n\n{_source(module)}" for module in (classes, mending, exchanging, keeping))
     rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
     # A row that cannot be repaired takes values from its chunk, so every chunk is a full one.
     return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "together")
 
 
 def _with_patterns(script: str) -> str:
-    """The script for times with patterns: it contains `core.plan.domain.patterns`, verbatim."""
+    """The script for times with patterns: it contains `core.plan.domain.columns.patterns`, verbatim."""
     return script.replace(_DECODED, _DECODED_WITH_PATTERNS).replace(
         _WRITTEN, f"{_source(patterns).lstrip()}\n\n{_PATTERNED}\n\n{_WRITTEN}"
     )
 
 
 def _with_differences(script: str, table: TableDomain) -> str:
-    """The script for columns that are made of another one and a distance: it contains `core.plan.domain.differences`, verbatim."""
+    """The script for columns that are made of another one and a distance: it contains `core.plan.domain.columns.differences`, verbatim."""
     module = f"{_source(differences).lstrip()}\n\nDIFFERENCES = json.loads({_data(table.differences)})\n"
     return _DECODED_ROWS.sub(_ROWS_WITH_STARTS, script).replace(_WRITTEN, f"{module}\n\n{_WRITTEN}")
 

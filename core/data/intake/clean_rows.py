@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.plan.domain.cleaned import Cleaned, TextRules
-from core.plan.domain.cleaning import clean_column, clean_unit
+from core.plan.domain.cleaning.cleaned import Cleaned
+from core.plan.domain.cleaning.column import clean_column, clean_unit
 from core.plan.domain.schema import storage_schema
-from core.plan.domain.table import TableDomain
+from core.plan.domain.table import CsvFormat, TableDomain
 
 LISTED_PER_BLOCK: Final = 1000
 
@@ -36,14 +36,14 @@ class CleanBlock:
 
 
 def clean_rows(
-    domain: TableDomain, columns: dict[str, pa.Array], rows: int, rules: TextRules | None
+    domain: TableDomain, columns: dict[str, pa.Array], rows: int, csv: CsvFormat | None
 ) -> CleanBlock:
     """Clean a block of raw columns (modelled and unit, by name), ``rows`` long each."""
     cleaned: dict[str, Cleaned] = {
-        column.name: clean_column(column, columns[column.name], rules) for column in domain.modelled
+        column.name: clean_column(column, columns[column.name], csv) for column in domain.modelled
     }
     if domain.privacy_unit is not None:
-        cleaned[domain.privacy_unit] = clean_unit(domain.privacy_unit, columns[domain.privacy_unit], rules)
+        cleaned[domain.privacy_unit] = clean_unit(domain.privacy_unit, columns[domain.privacy_unit], csv)
     refused: NDArray[np.bool_] = np.zeros(rows, dtype=bool)
     refusals: Counter[tuple[str, str]] = Counter()
     problems: list[tuple[int, str, str]] = []

@@ -17,7 +17,7 @@ from core.data.errors import DamagedUpload
 from core.data.intake.clean_rows import LISTED_PER_BLOCK, CleanBlock, clean_rows
 from core.data.intake.csv_records import Block, blank_records, check_text, cut_off, record_lines
 from core.data.intake.header import used_names
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.table import TableDomain
 
 _WIDTH: Final = "wrong-number-of-fields"
@@ -36,10 +36,10 @@ class CsvTable:
         dialect = domain.csv
         self._domain = domain
         self._names = names
-        # Without rules of text Arrow finds the null texts itself, while it parses.
-        has_rules = dialect.strip_spaces or dialect.decimal_mark != "."
-        arrow_nulls = () if has_rules else dialect.null_values
-        self._rules = dialect.text_rules() if has_rules else None
+        # Where text needs no other preparation Arrow finds the null texts itself, while it parses.
+        needs_preparing = dialect.strip_spaces or dialect.decimal_mark != "."
+        arrow_nulls = () if needs_preparing else dialect.null_values
+        self._prepared = dialect if needs_preparing else None
         used = used_names(domain)
         labels = {column.name for column in domain.modelled if isinstance(column, LabelColumn)}
         dictionary = pa.dictionary(pa.int32(), pa.string())
@@ -70,7 +70,7 @@ class CsvTable:
         blank = blank_records(block, dialect.quote) if len(self._names) > 1 else _NONE
         if not broken and not len(blank):
             return self._with_lines(
-                clean_rows(self._domain, columns, table.num_rows, self._rules), block, None, ()
+                clean_rows(self._domain, columns, table.num_rows, self._prepared), block, None, ()
             )
         parsed = np.ones(table.num_rows + len(broken), dtype=bool)
         parsed[np.array(broken, dtype=np.int64) - 1] = False
@@ -78,7 +78,7 @@ class CsvTable:
         wanted[blank] = False
         columns = {name: values.filter(pa.array(wanted[parsed])) for name, values in columns.items()}
         records = np.flatnonzero(wanted)
-        found = clean_rows(self._domain, columns, len(records), self._rules)
+        found = clean_rows(self._domain, columns, len(records), self._prepared)
         return self._with_lines(found, block, records, [number - 1 for number in broken])
 
     def _parse(self, block: Block, broken: list[int], short: set[int]) -> pa.Table:

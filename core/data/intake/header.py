@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.data.errors import WrongHeader
-from core.plan.domain.columns import IgnoredColumn
+from core.plan.domain.columns.kinds import IgnoredColumn
 from core.plan.domain.table import TableDomain
 
 

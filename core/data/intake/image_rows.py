@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from core.data.intake.clean_rows import LISTED_PER_BLOCK, CleanBlock
-from core.plan.domain.cleaning import LONGEST_UNIT_BYTES
+from core.plan.domain.cleaning.column import LONGEST_UNIT_BYTES
 from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.schema import storage_schema
 

@@ -1,7 +1,7 @@
 """Rows to codes and back, vectorised per column.
 
 ``encode(decode(codes)) == codes``, except for the code of a pattern that no time of the bin has
-(``core.plan.domain.patterns``). ``decode(encode(values))`` gives each value back as some value of the same bin.
+(``core.plan.domain.columns.patterns``). ``decode(encode(values))`` gives each value back as some value of the same bin.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core.plan.domain.bins import Floats, Integers
-from core.plan.domain.columns import (
+from core.plan.domain.columns.bins import Floats, Integers
+from core.plan.domain.columns.differences import add_starts, distances
+from core.plan.domain.columns.kinds import (
     LabelColumn,
     Modelled,
     NumericColumn,
@@ -22,7 +23,6 @@ from core.plan.domain.columns import (
     TimeColumn,
     pattern_column,
 )
-from core.plan.domain.differences import add_starts, distances
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.schema import MOST_SHORT_CODES, arrow_type, index_type, is_plain_boolean, sample_schema
 from core.plan.domain.table import TableDomain

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from core.plan.domain.columns import LabelColumn, Modelled, OrderedColumn
-from core.plan.domain.rule_classes import Classes, Flags, Floats, Places, Values
-from core.plan.domain.rule_kinds import (
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, OrderedColumn
+from core.plan.domain.rules.classes import Classes, Flags, Floats, Places, Values
+from core.plan.domain.rules.mending import (
     AtMost,
     Determines,
     ExactlyOne,
@@ -22,7 +22,7 @@ from core.plan.domain.rule_kinds import (
     Rule,
     Sum,
 )
-from core.plan.domain.rule_values import column_values
+from core.plan.domain.rules.values import column_values
 from core.plan.domain.table import TableDomain
 
 Pair = tuple[int, int]

@@ -4,7 +4,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import LABEL, PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain

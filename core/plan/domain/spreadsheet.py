@@ -7,7 +7,7 @@ category "-1", is no formula and is unchanged.
 import re
 from typing import Final
 
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
 

@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from core.canonical import canonical_digest
-from core.plan.domain.cleaned import TextRules
-from core.plan.domain.columns import (
+from core.plan.domain.columns.difference_reading import check_differences, difference_data
+from core.plan.domain.columns.document import MAXIMUM_CODES, column_from_json, column_to_json
+from core.plan.domain.columns.kinds import (
     Column,
     IgnoredColumn,
     Learnt,
@@ -18,11 +19,9 @@ from core.plan.domain.columns import (
     pattern_column,
 )
 from core.plan.domain.confirmation import require_confirmed
-from core.plan.domain.difference_reading import check_differences, difference_data
-from core.plan.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
 from core.plan.domain.reading import Node
-from core.plan.domain.rule_reading import require_computable, rules_from_json
-from core.plan.domain.rules import AtMost, Kept, Rule, kept_rules
+from core.plan.domain.rules.kinds import AtMost, Kept, Rule, kept_rules
+from core.plan.domain.rules.reading import require_computable, rules_from_json
 from core.plan.near_names import nearest
 
 SCHEMA: Final = "understudy.domain/1"
@@ -75,12 +74,6 @@ class CsvFormat:
         )
         node.finish()
         return found
-
-    def text_rules(self) -> TextRules:
-        """How text of a file, or of a frame that may come from one, is prepared."""
-        return TextRules(
-            strip=self.strip_spaces, null_values=self.null_values, decimal_mark=self.decimal_mark
-        )
 
     def to_json(self) -> dict[str, object]:
         """The complete object, defaults written out."""
@@ -186,7 +179,7 @@ class TableDomain:
 
     @cached_property
     def differences(self) -> tuple[dict[str, Any], ...]:
-        """What `core.plan.domain.differences` takes: the columns that are made of another one and a distance. Usually empty."""
+        """What `core.plan.domain.columns.differences` takes: the columns that are made of another one and a distance. Usually empty."""
         return difference_data(self.modelled)
 
     @cached_property

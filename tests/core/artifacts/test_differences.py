@@ -22,8 +22,8 @@ from core.artifacts.packing import pack
 from core.artifacts.reports.columns import columns_of, default_target, target_of
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.sampler_script import render_script
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import encode
+from core.plan.domain.table import TableDomain
 from tests.core.artifacts import stand_in
 from tests.core.artifacts.script_draws import drawn_both_ways
 from tests.core.artifacts.test_sampler_script import loaded, unzipped

@@ -22,8 +22,8 @@ from core.artifacts.packing import pack
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.sampler_script import render_script
 from core.artifacts.sampling.samples import open_samples
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import batch_of, encode
+from core.plan.domain.table import TableDomain
 from tests.core.artifacts import stand_in
 from tests.core.artifacts.test_sampler_script import loaded, unzipped
 from tests.core.plan.domain.ruled import ALL, COMPUTED, EVERY_RULE, TOGETHER, broken, document, number, words
@@ -210,8 +210,8 @@ def test_redrawn_rows_keep_the_label_that_they_had() -> None:
 
 def test_a_single_row_has_the_law_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without mending, a broken row is replaced by one of its batch, and not by the one witness, though it is asked for alone."""
-    monkeypatch.setattr("core.plan.domain.keeping.PASSES", 0)
-    monkeypatch.setattr("core.plan.domain.keeping.REDRAWS", 0)
+    monkeypatch.setattr("core.plan.domain.rules.keeping.PASSES", 0)
+    monkeypatch.setattr("core.plan.domain.rules.keeping.REDRAWS", 0)
     found = document([number("a", 0, 999), number("b", 0, 999)], [{"kind": "at_most", "columns": ["a", "b"]}])
     sampler = Sampler(bundle_of(found))
     rows = [row for _ in range(40) for row in rows_of(sampler.batches(1))]

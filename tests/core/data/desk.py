@@ -12,8 +12,8 @@ from core.data.intake.unpacking import IntakeLimits
 from core.data.objects import ObjectStore, open_store
 from core.data.private_rows import open_private_rows
 from core.errors import UnderstudyError
-from core.plan.domain import TableDomain
 from core.plan.domain.declared import Domain
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.examples import table
 
 KEY = bytes(range(32))

@@ -15,7 +15,7 @@ from core.data.intake.intake import GZIP, PARQUET, receive
 from core.data.intake.parquet_footer import Footer
 from core.data.intake.unpacking import IntakeLimits, gunzip
 from core.errors import UnderstudyError
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.examples import table
 
 DOMAIN = table(

@@ -13,9 +13,9 @@ from core.artifacts.bundle import unpack
 from core.artifacts.sampling.sampler import Sampler
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import codes_of
 from core.plan.domain.forbidden import forbidden_pairs
+from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from core.plan.stages import anchor_plan

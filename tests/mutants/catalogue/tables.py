@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         name="bounds-from-data",
-        module="core.plan.domain.clean_ordered",
+        module="core.plan.domain.cleaning.ordered",
         function="_apply_bounds",
         before="np.clip(numbers, column.lower, column.upper, out=numbers, where=beyond)",
         after="""
@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         name="distance-from-the-mean-distance",
-        module="core.plan.domain.differences",
+        module="core.plan.domain.columns.differences",
         function="distances",
         before="""
             apart: NDArray[np.float64] = (end - counted_alike(start, difference["start_unit"])) / difference["unit"]
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         name="distance-from-another-row",
-        module="core.plan.domain.differences",
+        module="core.plan.domain.columns.differences",
         function="distances",
         before="counted_alike(start, difference['start_unit'])",
         after="counted_alike(np.roll(start, 1), difference['start_unit'])",

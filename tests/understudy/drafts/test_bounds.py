@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed
 from understudy.drafts.categories import NOTE
 from understudy.drafts.tables import MARK, draft_frame

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.data.intake.intake import CSV, receive
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import accepted, column, confirmed
 from understudy.cli import app
 from understudy.drafts.categories import NOTE

@@ -187,9 +187,7 @@ def test_times_of_a_frame_are_compared_by_their_resolution() -> None:
     assert 120 <= found["difference"]["upper"] <= 500, "minutes"
     domain = confirmed(draft)
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    assert (
-        clean_rows(domain, columns, table.num_rows, domain.csv.text_rules()).batch.num_rows == table.num_rows
-    )
+    assert clean_rows(domain, columns, table.num_rows, domain.csv).batch.num_rows == table.num_rows
 
 
 class TestConfirming:

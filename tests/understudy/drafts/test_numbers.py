@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import accepted, column, confirmed, write
 from understudy.drafts.categories import NOTE
 from understudy.drafts.tables import codes_at_most, draft_domain, draft_frame

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainInvalid
+from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed, taken_in, write
 from understudy.drafts.changes import change
 from understudy.drafts.marked_values import marks_of

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pytest
 
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed
 from understudy.drafts.categories import NOTE
 from understudy.drafts.changes import change

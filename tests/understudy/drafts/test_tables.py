@@ -11,8 +11,8 @@ import pytest
 
 from core.data.intake.intake import CSV, PARQUET, receive
 from core.data.intake.intake_report import IntakeReport
-from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainUnconfirmed
+from core.plan.domain.table import TableDomain
 from understudy.drafts.categories import NOTE
 from understudy.drafts.tables import MARK, codes_at_most, draft_domain, draft_frame, render_draft
 from understudy.drafts.units import nice_size

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from core.data.intake.intake import CSV, receive
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import accepted, column, confirmed
 from understudy.drafts.categories import NOTE
 from understudy.drafts.changes import change

@@ -11,7 +11,7 @@ from matplotlib.patches import StepPatch
 
 from core.artifacts.reports.columns import columns_of
 from core.artifacts.reports.owner_page import MARK
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.local.test_synthesizer import ROWS, fitted_in, table
 from understudy import InputUnusable, NotInstalled, Synthesizer
 from understudy.local import plots

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 import understudy
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.understudy.local.test_fitting import SMALL
 from understudy import (
     BudgetRefused,

@@ -5,7 +5,7 @@ import pytest
 
 from core.artifacts.reports.columns import columns_of
 from core.artifacts.reports.page import plot
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 
 BANDS = ["0-17", "18-64", "65+"]
 

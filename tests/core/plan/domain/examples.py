@@ -1,6 +1,6 @@
 """Domains that several tests use."""
 
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 
 EVERY_KIND: dict[str, object] = {
     "schema": "understudy.domain/1",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 
 Row = Mapping[str, Any]
 

@@ -2,17 +2,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.plan.domain.cleaned import Cleaned, TextRules
-from core.plan.domain.cleaning import clean_column, clean_unit
+from core.plan.domain.cleaning.cleaned import Cleaned
+from core.plan.domain.cleaning.column import clean_column, clean_unit
 from core.plan.domain.errors import DomainMismatch
+from core.plan.domain.table import CsvFormat
 from tests.core.plan.domain.examples import table
 
 AGE = {"kind": "numeric", "type": "integer", "lower": 0, "upper": 99}
 DAY = {"kind": "date", "lower": "2020-01-01", "upper": "2020-12-31"}
 
 
-def clean(column: dict[str, object], values: pa.Array, rules: TextRules | None = None) -> Cleaned:
-    return clean_column(table(column | {"name": "c"}).modelled[0], values, rules)
+def clean(column: dict[str, object], values: pa.Array, csv: CsvFormat | None = None) -> Cleaned:
+    return clean_column(table(column | {"name": "c"}).modelled[0], values, csv)
 
 
 def kinds(found: Cleaned) -> dict[str, list[int]]:
@@ -89,17 +90,17 @@ def test_timestamps_of_any_unit_and_zone(unit: str):
     assert clean(at, moment).values.to_pylist()[0].isoformat() == "2020-01-01T01:00:00"
 
 
-def test_text_given_once_and_text_given_often_follow_the_same_rules():
+def test_text_given_once_and_text_given_often_are_prepared_alike():
     texts = pa.array(["5", " 7", "x", None, "?", "3.5", "500", "inf", "5", "nan"])
-    rules = TextRules(strip=True, null_values=("?",))
+    csv = CsvFormat(strip_spaces=True, null_values=("?",))
     for policy in (
         {"null": "category", "unreadable": "null", "fraction": "round", "infinite": "clamp"},
         {"null": {"use": 3}, "outside": "null", "infinite": "null"},
         {"outside": "refuse"},
     ):
         plain, coded = (
-            clean(AGE | policy, texts, rules),
-            clean(AGE | policy, texts.dictionary_encode(), rules),
+            clean(AGE | policy, texts, csv),
+            clean(AGE | policy, texts.dictionary_encode(), csv),
         )
         refused = np.logical_or.reduce([*plain.refused.values(), np.zeros(len(texts), bool)])
         keep = pa.array(~refused)
@@ -107,12 +108,16 @@ def test_text_given_once_and_text_given_often_follow_the_same_rules():
         assert kinds(plain) == kinds(coded)
 
 
-def test_rules_without_null_values():
-    assert clean(AGE, pa.array([" 5 "]), TextRules(strip=True, null_values=())).values.to_pylist() == [5]
+def test_a_format_without_null_values():
+    assert clean(AGE, pa.array([" 5 "]), CsvFormat(strip_spaces=True, null_values=())).values.to_pylist() == [
+        5
+    ]
 
 
 def test_units_are_text_and_never_missing():
-    found = clean_unit("who", pa.array(["a", None, "x" * 257]), TextRules(strip=False, null_values=("a",)))
+    found = clean_unit(
+        "who", pa.array(["a", None, "x" * 257]), CsvFormat(strip_spaces=False, null_values=("a",))
+    )
     assert kinds(found) == {"missing-value": [0, 1], "unit-too-long": [2]}
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import decode, encode
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.schema import sample_schema, storage_schema
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.examples import every_kind, table
 
 NULLS = st.sampled_from(["refuse", "category"])

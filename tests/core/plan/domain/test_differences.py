@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import codes_of, decode, draw_values, encode, encode_place
 from core.plan.domain.errors import DomainInvalid, DomainMismatch
 from core.plan.domain.forbidden import forbidden_by_rule, forbidden_pairs
 from core.plan.domain.schema import sample_schema
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.examples import table
 
 ADMITTED: dict[str, Any] = {"name": "admitted", "kind": "date", "lower": "2023-01-01", "upper": "2024-12-31"}

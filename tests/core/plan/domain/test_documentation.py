@@ -11,14 +11,14 @@ from core.artifacts.asking.rules_check import CODE, FALSE_ALARM, SIGNIFICANT, si
 from core.data import errors
 from core.data.intake import image_archive, image_child, image_decoder, image_rows
 from core.errors import UnderstudyError
-from core.plan.domain import TableDomain
-from core.plan.domain.cleaned import Change, Refusal
+from core.plan.domain.cleaning.cleaned import Change, Refusal
 from core.plan.domain.codec import batch_of
 from core.plan.domain.images import ImageDomain
-from core.plan.domain.keeping import PASSES, REDRAWS
-from core.plan.domain.rule_kinds import KINDS
-from core.plan.domain.rule_reading import MAXIMUM_RULES
-from core.plan.domain.rules import MAXIMUM_CELLS
+from core.plan.domain.rules.keeping import PASSES, REDRAWS
+from core.plan.domain.rules.kinds import MAXIMUM_CELLS
+from core.plan.domain.rules.mending import KINDS
+from core.plan.domain.rules.reading import MAXIMUM_RULES
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.examples import EVERY_KIND
 from tests.core.plan.domain.ruled import broken
 from tests.core.plan.domain.test_keeping import drawn

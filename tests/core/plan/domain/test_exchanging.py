@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import batch_of
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.ruled import broken, day, document, moment, number, words
 
 Floats = npt.NDArray[np.float64]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import codes_of
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.forbidden import LARGEST_TABLE, forbidden_by_rule, forbidden_pairs
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.ruled import TOGETHER, broken, day, document, flag, moment, number, words
 from tests.core.plan.domain.test_keeping import COLUMNS, drawn, rules
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from core.plan.domain import TableDomain
 from core.plan.domain.codec import batch_of, codes_of, draw_values, encode
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.errors import DomainInvalid
-from core.plan.domain.keeping import REDRAWS
+from core.plan.domain.rules.keeping import REDRAWS
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.ruled import (
     ALL,
     COMPUTED,
@@ -220,7 +220,7 @@ def test_no_rows_are_kept_too() -> None:
 def test_rules_that_mending_cannot_meet_are_met_by_the_witness(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a pass of mending, what is left is taken from rows that keep the rules, or from the witness."""
     domain = TableDomain.from_json(TOGETHER)
-    monkeypatch.setattr("core.plan.domain.keeping.PASSES", 0)
+    monkeypatch.setattr("core.plan.domain.rules.keeping.PASSES", 0)
     for rows in (1, 2000):
         assert breaking(TOGETHER, domain, drawn(domain, rows, 9, again=False)) == 0
 

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.plan.domain.cleaning import clean_column
+from core.plan.domain.cleaning.column import clean_column
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain

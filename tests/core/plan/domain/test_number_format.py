@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.domain import TableDomain
-from core.plan.domain.cleaned import TextRules
-from core.plan.domain.cleaning import clean_column
+from core.plan.domain.cleaning.column import clean_column
+from core.plan.domain.columns.number_format import GROUPING
 from core.plan.domain.errors import DomainInvalid
-from core.plan.domain.number_format import GROUPING
+from core.plan.domain.table import CsvFormat, TableDomain
 
-RULES = TextRules(strip=False, null_values=("",))
+CSV = CsvFormat(null_values=("",))
 
 
 def domain(number_format: dict[str, Any] | None, **more: Any) -> TableDomain:
@@ -32,10 +31,10 @@ def domain(number_format: dict[str, Any] | None, **more: Any) -> TableDomain:
     )
 
 
-def read(number_format: dict[str, Any], texts: list[Any], rules: TextRules | None = RULES) -> list[object]:
+def read(number_format: dict[str, Any], texts: list[Any], csv: CsvFormat | None = CSV) -> list[object]:
     """The numbers; "refused" for text that is none."""
     (column,) = domain(number_format).modelled
-    cleaned = clean_column(column, pa.array(texts, pa.string()), rules)
+    cleaned = clean_column(column, pa.array(texts, pa.string()), csv)
     refused = cleaned.refused.get("not-a-number")
     return [
         "refused" if refused is not None and refused[place] else value
@@ -88,7 +87,7 @@ def test_what_python_writes_is_read(number: int, thousands: str, affix: str, bef
 
 
 def test_the_mark_of_the_file_holds_where_the_column_says_none() -> None:
-    commas = TextRules(strip=False, null_values=("",), decimal_mark=",")
+    commas = CsvFormat(null_values=("",), decimal_mark=",")
     assert read({"affixes": ["%"]}, ["4,5 %", "4.5 %"], commas) == [4.5, NO]
     assert read({"affixes": ["%"], "decimal_mark": "."}, ["4,5 %", "4.5 %"], commas) == [NO, 4.5]
     assert read({"thousands": ","}, ["1,234.5"], commas) == [1234.5]

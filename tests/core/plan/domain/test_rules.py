@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainInvalid
-from core.plan.domain.rule_reading import MAXIMUM_ENTRIES, MAXIMUM_RULES
+from core.plan.domain.rules.reading import MAXIMUM_ENTRIES, MAXIMUM_RULES
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.examples import EVERY_KIND, every_kind
 from tests.core.plan.domain.ruled import ALL, EVERY_RULE, day, document, flag, number, real, words
 

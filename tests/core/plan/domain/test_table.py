@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.plan.domain import TableDomain
 from core.plan.domain.errors import DomainInvalid, DomainUnconfirmed
+from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.examples import EVERY_KIND, every_kind, table
 
 AGE = {"name": "age", "kind": "numeric", "type": "integer", "lower": 17, "upper": 90}

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plan.domain.text import parse_numbers, parse_times
+from core.plan.domain.cleaning.text import parse_numbers, parse_times
 
 NUMBERS = st.from_regex(r"[+-]?([0-9]{1,9}\.?[0-9]{0,9}|\.[0-9]{1,9})([eE][+-]?[0-9]{1,3})?", fullmatch=True)
 

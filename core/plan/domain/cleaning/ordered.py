@@ -4,16 +4,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.plan.domain.bins import Floats
-from core.plan.domain.cleaned import Cleaned, TextRules, as_mask, wrong_type
+from core.plan.domain.cleaning.cleaned import Cleaned, as_mask, prepared, wrong_type
+from core.plan.domain.cleaning.text import Mask, parse_numbers, parse_times, to_seconds
 from core.plan.domain.codec import stand_in_value
-from core.plan.domain.columns import NumericColumn, TimeColumn
+from core.plan.domain.columns.bins import Floats
+from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
 from core.plan.domain.schema import arrow_type
-from core.plan.domain.text import Mask, parse_numbers, parse_times, to_seconds
+from core.plan.domain.table import CsvFormat
 
 
 def clean_ordered(
-    column: NumericColumn | TimeColumn, raw: pa.Array, rules: TextRules | None, *, keep_missing: bool
+    column: NumericColumn | TimeColumn, raw: pa.Array, csv: CsvFormat | None, *, keep_missing: bool
 ) -> Cleaned:
     """Numbers and times; with ``keep_missing`` the null policy is left to the caller."""
     typed = not (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type))
@@ -22,12 +23,12 @@ def clean_ordered(
     if typed:
         numbers, unreadable = _read_values(column, raw), None
     else:
-        texts = raw.cast(pa.string()) if rules is None else rules.apply(raw.cast(pa.string()))
-        numbers, unreadable = _read_text(column, texts, rules)
+        texts = prepared(raw.cast(pa.string()), csv)
+        numbers, unreadable = _read_text(column, texts, csv)
     if not numbers.flags.writeable:
         numbers = numbers.copy()
-    if typed and rules is not None:
-        numbers[np.isin(numbers, _null_numbers(column, rules))] = np.nan
+    if typed and csv is not None:
+        numbers[np.isin(numbers, _null_numbers(column, csv))] = np.nan
     cleaned = Cleaned(raw)
     missing = _apply_bounds(column, numbers, unreadable, cleaned)
     return _finish_ordered(column, numbers, None if keep_missing else missing, missing, cleaned)
@@ -62,10 +63,10 @@ def _apply_null_policy(column: NumericColumn | TimeColumn, missing: Mask, cleane
 
 
 def _read_text(
-    column: NumericColumn | TimeColumn, texts: pa.Array, rules: TextRules | None
+    column: NumericColumn | TimeColumn, texts: pa.Array, csv: CsvFormat | None
 ) -> tuple[Floats, Mask | None]:
     if isinstance(column, NumericColumn):
-        mark = "." if rules is None else rules.decimal_mark
+        mark = "." if csv is None else csv.decimal_mark
         if column.number_format is not None:
             return parse_numbers(column.number_format.plain(texts, decimal_mark=mark))
         return parse_numbers(texts, decimal_mark=mark)
@@ -74,9 +75,9 @@ def _read_text(
     return numbers, unreadable
 
 
-def _null_numbers(column: NumericColumn | TimeColumn, rules: TextRules) -> Floats:
+def _null_numbers(column: NumericColumn | TimeColumn, csv: CsvFormat) -> Floats:
     """The texts for "missing" parsed as numbers or times: a typed column treats them as missing, like text."""
-    values = _read_text(column, pa.array(rules.null_values, pa.string()), rules)[0]
+    values = _read_text(column, pa.array(csv.null_values, pa.string()), csv)[0]
     return values[~np.isnan(values)]
 
 

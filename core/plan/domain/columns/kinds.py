@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from core.plan.domain.bins import Bins, Floats, Grid, default_edges, make_bins
-from core.plan.domain.calendar import make_grid
-from core.plan.domain.number_format import NumberFormat
-from core.plan.domain.patterns import PatternedBins
+from core.plan.domain.columns.bins import Bins, Floats, Grid, default_edges, make_bins
+from core.plan.domain.columns.calendar import make_grid
+from core.plan.domain.columns.number_format import NumberFormat
+from core.plan.domain.columns.patterns import PatternedBins
 
 Learnt = Literal["bounds", "bins", "categories", "records"]
 """A property of a column that training learns from the rows, with noise and for a charge, instead of taking it as declared.
@@ -245,7 +245,7 @@ class TimeColumn(OrderedColumn):
         return _patterned_bins_of(self)
 
     def pattern_data(self) -> dict[str, Any]:
-        """What `core.plan.domain.patterns.PatternedBins` takes."""
+        """What `core.plan.domain.columns.patterns.PatternedBins` takes."""
         grid, bins = self.grid, self.bins
         return {
             "patterns": list(self.patterns),

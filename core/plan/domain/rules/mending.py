@@ -1,6 +1,6 @@
 """The kinds of rules between columns at work on drawn rows: which rows break a rule, and how they are mended.
 
-Needs numpy alone: stands in the script of a bundle as it is. Rows are held as `core.plan.domain.keeping` says.
+Needs numpy alone: stands in the script of a bundle as it is. Rows are held as `core.plan.domain.rules.keeping` says.
 """
 # ruff: noqa: ARG002, D102 - the kinds of rules share the methods that `Rule` documents
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from core.plan.domain.rule_classes import Classes, Flags, Floats, Places, Values
+from core.plan.domain.rules.classes import Classes, Flags, Floats, Places, Values
 
 Rows = dict[int, Floats]
 

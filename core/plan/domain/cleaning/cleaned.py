@@ -6,38 +6,15 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.plan.domain.cleaning.text import Mask
 from core.plan.domain.errors import DomainMismatch
-from core.plan.domain.text import Mask
+from core.plan.domain.table import CsvFormat
 
 Refusal = Literal[
     "missing-value", "not-a-number", "not-an-integer", "infinite", "outside-bounds", "not-a-date", "unknown-category",
     "unit-too-long", "wrong-number-of-fields",
 ]  # fmt: skip
 Change = Literal["clamped", "rounded", "mapped-to-other", "mapped-to-null", "null-replaced"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextRules:
-    """Preparation of text before parsing (CSV and frames; Parquet values are used unchanged).
-
-    Attributes:
-        strip: Drop blanks around the text.
-        null_values: Texts that mean "missing".
-        decimal_mark: The point or comma before the decimals of numbers.
-    """
-
-    strip: bool
-    null_values: tuple[str, ...]
-    decimal_mark: str = "."
-
-    def apply(self, texts: pa.Array) -> pa.Array:
-        """Strip, and null what means "missing"."""
-        if self.strip:
-            texts = pc.utf8_trim_whitespace(texts)
-        if not self.null_values:
-            return texts
-        missing = pc.is_in(texts, value_set=pa.array(self.null_values, texts.type))
-        return pc.if_else(missing, None, texts) if pc.any(missing).as_py() else texts
 
 
 @dataclass(slots=True)
@@ -63,6 +40,18 @@ class Cleaned:
         """Count changed values, if any."""
         if rows.any():
             self.changed[kind] = self.changed[kind] | rows if kind in self.changed else rows
+
+
+def prepared(texts: pa.Array, csv: CsvFormat | None) -> pa.Array:
+    """Strip texts and null those that mean "missing", as the format of CSV files says; None leaves texts as they are."""
+    if csv is None:
+        return texts
+    if csv.strip_spaces:
+        texts = pc.utf8_trim_whitespace(texts)
+    if not csv.null_values:
+        return texts
+    missing = pc.is_in(texts, value_set=pa.array(csv.null_values, texts.type))
+    return pc.if_else(missing, None, texts) if pc.any(missing).as_py() else texts
 
 
 def as_mask(values: pa.Array) -> Mask:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.plan.domain.columns import Column, Difference, Modelled, NumericColumn, TimeColumn
+from core.plan.domain.columns.kinds import Column, Difference, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.reading import Node, plain_number
 
 _BINS: Final = ("lower", "upper", "edges", "bins", "spacing", "specials")
@@ -189,7 +189,7 @@ def _require_no_circle(
 
 
 def difference_data(modelled: Sequence[Modelled]) -> tuple[dict[str, Any], ...]:
-    """What `core.plan.domain.differences` takes, those that others start from first.
+    """What `core.plan.domain.columns.differences` takes, those that others start from first.
 
     Args:
         modelled: The modelled columns.

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.plan.domain.rule_classes import Floats, Places
-from core.plan.domain.rule_kinds import AtMost, Rule
+from core.plan.domain.rules.classes import Floats, Places
+from core.plan.domain.rules.mending import AtMost, Rule
 
 Order = tuple[AtMost, list[int]]
 """An order, and the places of the columns whose values rows exchange to keep it."""

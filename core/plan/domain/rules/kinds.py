@@ -1,7 +1,7 @@
 """Rules between columns. They are declared and public like the rest of the domain, so keeping them costs no privacy.
 
-docs/domain.md describes the kinds and their keys. `core.plan.domain.rule_values` represents the values of rules;
-`core.plan.domain.keeping` repairs drawn rows that break rules.
+docs/domain.md describes the kinds and their keys. `core.plan.domain.rules.values` represents the values of rules;
+`core.plan.domain.rules.keeping` repairs drawn rows that break rules.
 """
 
 import math
@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final, NoReturn, Protocol, cast
 
 import numpy as np
 
-from core.plan.domain.columns import Modelled, NumericColumn
+from core.plan.domain.columns.kinds import Modelled, NumericColumn
 from core.plan.domain.errors import DomainInvalid
-from core.plan.domain.keeping import Keeper
 from core.plan.domain.reading import plain_number
-from core.plan.domain.rule_classes import Classes, Values
-from core.plan.domain.rule_values import (
+from core.plan.domain.rules.classes import Classes, Values
+from core.plan.domain.rules.keeping import Keeper
+from core.plan.domain.rules.values import (
     Number,
     ValueSet,
     Vocabulary,
@@ -47,7 +47,7 @@ class Rule(Protocol):
         """The complete entry, with defaults; ``rule_from_json`` reads it back."""
 
     def data(self, columns: Columns) -> dict[str, Any]:
-        """The entry in the form that `core.plan.domain.keeping` takes, without kind and columns."""
+        """The entry in the form that `core.plan.domain.rules.keeping` takes, without kind and columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,7 @@ class Kept:
     """The rules of a table, prepared for application to rows.
 
     Attributes:
-        data: The JSON that `core.plan.domain.keeping.Keeper` takes.
+        data: The JSON that `core.plan.domain.rules.keeping.Keeper` takes.
         keeper: Made from `data`.
     """
 

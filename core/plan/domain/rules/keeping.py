@@ -6,7 +6,7 @@ place in its list, NaN for a missing value. `Keeper.keep` works on the values, n
 1. *Complete.* What a rule computes from other columns is computed: the value in a code book, the total of a sum or the
    column that the sum names.
 2. *Draw again.* Rows that break a rule other than an order are drawn again, at most `REDRAWS` times.
-3. *Exchange.* Rows exchange values to keep an order (`core.plan.domain.exchanging`). Rows that break a rule after that are drawn
+3. *Exchange.* Rows exchange values to keep an order (`core.plan.domain.rules.exchanging`). Rows that break a rule after that are drawn
    again, at most `REDRAWS` times.
 4. *Mend.* In each remaining row, each broken rule changes its own columns, in the order of `KINDS`, at most `PASSES` times.
 5. *Replace.* Columns that rules tie together, directly or through others, are taken from a row of the same batch that keeps
@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from core.plan.domain.exchanging import Order, exchange, exchanged_orders
-from core.plan.domain.rule_classes import Flags, Floats, Places, Values
-from core.plan.domain.rule_kinds import KINDS, AtMost, Rows, Rule
+from core.plan.domain.rules.classes import Flags, Floats, Places, Values
+from core.plan.domain.rules.exchanging import Order, exchange, exchanged_orders
+from core.plan.domain.rules.mending import KINDS, AtMost, Rows, Rule
 
 REDRAWS = 8
 PASSES, DOCUMENTED_PASSES = 16, 8

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from core.plan.domain.bins import Grid
+from core.plan.domain.columns.bins import Grid
 
 DATE_RESOLUTIONS: Final = ("day", "week", "month", "quarter", "year")
 DATETIME_RESOLUTIONS: Final = ("second", "minute", "hour", *DATE_RESOLUTIONS)

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.plan.domain.bins import Integers
-from core.plan.domain.cleaned import Cleaned, TextRules, as_mask, as_text
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.cleaning.cleaned import Cleaned, as_mask, as_text, prepared
+from core.plan.domain.columns.bins import Integers
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.schema import index_type, is_plain_boolean
+from core.plan.domain.table import CsvFormat
 
 LONGEST_CATEGORY_BYTES: Final = 200
 """Maximum length of a learnt category in UTF-8."""
@@ -17,17 +18,17 @@ _MISSING: Final = -1
 _UNKNOWN: Final = -2
 
 
-def clean_labels(column: LabelColumn, raw: pa.Array, rules: TextRules | None) -> Cleaned:
-    """Clean a column whose values come from a declared list; see ``core.plan.domain.cleaning.clean_column``."""
+def clean_labels(column: LabelColumn, raw: pa.Array, csv: CsvFormat | None) -> Cleaned:
+    """Clean a column whose values come from a declared list; see ``core.plan.domain.cleaning.column.clean_column``."""
     if column.learn:
-        return _clean_any_text(column, raw, rules)
+        return _clean_any_text(column, raw, csv)
     if pa.types.is_boolean(raw.type) and column.kind == "boolean":
         raw = pa.DictionaryArray.from_arrays(raw.cast(pa.int8()), list(column.labels))
-        rules = None
+        csv = None
     if not pa.types.is_dictionary(raw.type):
         raw = pc.dictionary_encode(raw)
     cleaned = Cleaned(raw)
-    codes = _apply_unknown(column, _codes(column, raw, rules), cleaned)
+    codes = _apply_unknown(column, _codes(column, raw, csv), cleaned)
     missing = codes < 0
     if missing.any():
         if column.null.action == "use":
@@ -44,11 +45,9 @@ def clean_labels(column: LabelColumn, raw: pa.Array, rules: TextRules | None) ->
     return cleaned
 
 
-def _clean_any_text(column: LabelColumn, raw: pa.Array, rules: TextRules | None) -> Cleaned:
+def _clean_any_text(column: LabelColumn, raw: pa.Array, csv: CsvFormat | None) -> Cleaned:
     """Texts of a column whose categories are learnt: unchanged, except that too long ones become "other"."""
-    texts = as_text(column.name, raw)
-    if rules is not None:
-        texts = rules.apply(texts)
+    texts = prepared(as_text(column.name, raw), csv)
     cleaned = Cleaned(texts)
     too_long = as_mask(pc.greater(pc.binary_length(texts), LONGEST_CATEGORY_BYTES))
     if too_long.any():
@@ -59,11 +58,9 @@ def _clean_any_text(column: LabelColumn, raw: pa.Array, rules: TextRules | None)
     return cleaned
 
 
-def _codes(column: LabelColumn, raw: pa.DictionaryArray, rules: TextRules | None) -> Integers:
+def _codes(column: LabelColumn, raw: pa.DictionaryArray, csv: CsvFormat | None) -> Integers:
     """Codes of the rows, _MISSING or _UNKNOWN; each distinct text is looked up once."""
-    texts = as_text(column.name, raw.dictionary)
-    if rules is not None:
-        texts = rules.apply(texts)
+    texts = prepared(as_text(column.name, raw.dictionary), csv)
     listed = pc.index_in(texts, value_set=pa.array(column.words))
     found = pc.fill_null(listed, _UNKNOWN).to_numpy(zero_copy_only=False)
     table = np.append(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final, Literal, cast
 
 from core.dp.adjacency import MOST_RECORDS
-from core.plan.domain.calendar import (
+from core.plan.domain.columns.calendar import (
     DATE_RESOLUTIONS,
     DATETIME_RESOLUTIONS,
     day_number,
@@ -12,7 +12,8 @@ from core.plan.domain.calendar import (
     second_number,
     second_text,
 )
-from core.plan.domain.columns import (
+from core.plan.domain.columns.difference_reading import difference_to_json, with_difference
+from core.plan.domain.columns.kinds import (
     Column,
     IgnoredColumn,
     LabelColumn,
@@ -26,8 +27,7 @@ from core.plan.domain.columns import (
     UnitColumn,
     Unknown,
 )
-from core.plan.domain.difference_reading import difference_to_json, with_difference
-from core.plan.domain.number_format import NumberFormat
+from core.plan.domain.columns.number_format import NumberFormat
 from core.plan.domain.reading import Node, plain_number
 
 MAXIMUM_CODES: Final = 1_000_000

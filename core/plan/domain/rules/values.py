@@ -10,12 +10,12 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from core.plan.domain.calendar import day_number, second_number
-from core.plan.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
-from core.plan.domain.document import time_text
+from core.plan.domain.columns.calendar import day_number, second_number
+from core.plan.domain.columns.document import time_text
+from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.reading import Node, plain_number
-from core.plan.domain.rule_classes import Values
+from core.plan.domain.rules.classes import Values
 
 Number = float | None
 
@@ -33,7 +33,7 @@ class ValueSet:
     ranges: tuple[tuple[float, float], ...]
 
     def data(self, lower: float, upper: float) -> list[Any]:
-        """The set in the form that `core.plan.domain.rule_classes.Classes` takes.
+        """The set in the form that `core.plan.domain.rules.classes.Classes` takes.
 
         Args:
             lower: The column's lower bound, at which ranges are cut off.
@@ -76,7 +76,7 @@ class Vocabulary:
 
 
 def column_values(column: Modelled) -> dict[str, Any]:
-    """The values that synthetic rows can have in a column, in the form that `core.plan.domain.rule_classes.Values` takes."""
+    """The values that synthetic rows can have in a column, in the form that `core.plan.domain.rules.classes.Values` takes."""
     nullable = column.null_code is not None
     if isinstance(column, LabelColumn):
         words = {"offset": 0, "width": 1, "scale": 1, "ticks": len(column.words), "table": None}

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core.plan.domain.bins import Floats
+from core.plan.domain.columns.bins import Floats
 
 Mask = NDArray[np.bool_]
 

@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from core.plan.domain.reading import Node
-from core.plan.domain.rule_values import Vocabulary, read_value, read_value_set, refuse
-from core.plan.domain.rules import (
+from core.plan.domain.rules.kinds import (
     AtMost,
     Columns,
     Combinations,
@@ -17,6 +16,7 @@ from core.plan.domain.rules import (
     Rule,
     Sum,
 )
+from core.plan.domain.rules.values import Vocabulary, read_value, read_value_set, refuse
 from core.plan.near_names import nearest
 
 MAXIMUM_RULES: Final = 128

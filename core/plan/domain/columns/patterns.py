@@ -47,7 +47,7 @@ class PatternedBins:
     then the one before it, then two together, and so on; at last any value of the bin.
 
     Args:
-        data: "patterns", in order; "unit_seconds"; "grid" with "offset", "width" and "table" as in `core.plan.domain.bins.Grid`;
+        data: "patterns", in order; "unit_seconds"; "grid" with "offset", "width" and "table" as in `core.plan.domain.columns.bins.Grid`;
             "first_ticks" and "tick_counts" of the bins.
     """
 
