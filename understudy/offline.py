@@ -13,7 +13,7 @@ from understudy.errors import library_missing
 from understudy.rules import RulesCheck
 
 if TYPE_CHECKING:
-    from understudy.local.predicting import Predictor
+    from understudy.local.sampling.predicting import Predictor
 
 
 def ask(bundle: Path | str | bytes, question: str) -> Answer:
@@ -30,7 +30,7 @@ def ask(bundle: Path | str | bytes, question: str) -> Answer:
         NotInstalled: if the engine is missing.
     """
     with _needing("asking"):
-        from understudy.local.asking import answered_from
+        from understudy.local.sampling.asking import answered_from
     return Answer.from_json(answered_from(bundle, question))
 
 
@@ -47,7 +47,7 @@ def check_rules(bundle: Path | str | bytes) -> RulesCheck:
         NotInstalled: the engine is missing.
     """
     with _needing("checking rules"):
-        from understudy.local.asking import checked_rules
+        from understudy.local.sampling.asking import checked_rules
     return RulesCheck.from_json(checked_rules(bundle))
 
 
@@ -64,7 +64,7 @@ def predictor(bundle: Path | str | bytes) -> "Predictor":
         NotInstalled: the engine is missing.
     """
     with _needing("predicting"):
-        from understudy.local.predicting import predictor_from
+        from understudy.local.sampling.predicting import predictor_from
     return predictor_from(bundle)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 MOST = 1 << 20
 LOADED = (
     "core.artifacts.sampling.sampler",
-    "understudy.local.sampling",
+    "understudy.local.sampling.bundle",
     "understudy.verifying.verification",
     "understudy.drafts.tables",
 )

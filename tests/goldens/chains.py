@@ -20,8 +20,8 @@ from core.platform.notifications.messages import Message
 from core.platform.notifications.webhook import signed_headers
 from core.platform.witness.signed_heads import signed_ledger_head, signed_publication
 from tests.goldens.privacy import CHARGE, SAMPLED
-from understudy.local.ledger_lines import Header, line_of
-from understudy.local.ledger_lines import entry_json as local_entry_json
+from understudy.local.ledger.lines import Header, line_of
+from understudy.local.ledger.lines import entry_json as local_entry_json
 
 POPULATION, GRANT, HOLDER = UUID(int=2), UUID(int=5), UUID(int=6)
 AT: Final = datetime(2026, 11, 20, 12, 30, 15, 123456, tzinfo=UTC)

@@ -155,6 +155,6 @@ def test_labels_of_a_stranger_steer_no_terminal(file: Path) -> None:
 
 
 def test_without_the_engine_the_extra_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "understudy.local.asking", None)
+    monkeypatch.setitem(sys.modules, "understudy.local.sampling.asking", None)
     with pytest.raises(NotInstalled, match="of the extra `offline`"):
         understudy.ask(file, "ward")

@@ -83,7 +83,7 @@ def test_wrong_words_are_explained(
 
 
 def test_a_bundle_error_is_an_error_of_the_client(tmp_path: Path) -> None:
-    from understudy.local.sampling import open_bundle_samples
+    from understudy.local.sampling.bundle import open_bundle_samples
 
     file = tmp_path / "bundle.zip"
     file.write_text("no zip")

@@ -18,7 +18,7 @@ def require_rules(document: Json, file: Path) -> None:
         InvalidInput: it breaks a rule; the message names file, line and column.
     """
     try:
-        from understudy.local.accounts import require_domain
+        from understudy.local.ledger.accounts import require_domain
     except ModuleNotFoundError:
         return
     try:

@@ -194,7 +194,7 @@ def sample_offline(
     if not bundle.is_file():
         raise InputUnusable(f"there is no file {bundle}")
     try:
-        from understudy.local.sampling import (
+        from understudy.local.sampling.bundle import (
             bin_notes,
             hidden_where,
             open_bundle_samples,

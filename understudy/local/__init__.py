@@ -9,19 +9,34 @@
 
 Each name is imported when it is asked for: sampling a bundle needs the extra ``offline``, training
 ``workers``, and ``all`` has everything.
+
+In reading order, each after those that it imports; a folder is read as its own map says:
+
+* `paths`: paths as callers give them.
+* `warned`: warnings that point at the caller's line.
+* `html_tables`: tables that a notebook shows.
+* `rows`: the caller's rows and images, taken in and given back.
+* `ledger`: the budget, kept in a file.
+* `sampling`: drawing from a bundle, asking its counts and predicting.
+* `reporting`: owner reports.
+* `plots`: pictures of synthetic rows, or of real ones beside them.
+* `fitted`: the result of a training.
+* `training`: a plan, its quote, and trainings in this process.
+* `drafted`: a draft of a frame's domain.
+* `synthesizer`: all of it with the manners of scikit-learn.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from understudy.local.accounts import read_account, set_cap
-    from understudy.local.classifying import FittedClassifier, fit_classifier
     from understudy.local.fitted import Fitted
-    from understudy.local.fitting import fit
-    from understudy.local.intake import RowsRefused, ValuesClamped
-    from understudy.local.quoted import LargeExpectedError, TrainingQuote
+    from understudy.local.ledger.accounts import read_account, set_cap
+    from understudy.local.rows.intake import RowsRefused, ValuesClamped
     from understudy.local.synthesizer import Synthesizer
+    from understudy.local.training.classifying import FittedClassifier, fit_classifier
+    from understudy.local.training.fitting import fit
+    from understudy.local.training.quote import LargeExpectedError, TrainingQuote
 
 __all__ = [
     "Fitted",
@@ -39,16 +54,16 @@ __all__ = [
 
 _HOMES = {
     "Fitted": "fitted",
-    "FittedClassifier": "classifying",
-    "LargeExpectedError": "quoted",
-    "RowsRefused": "intake",
+    "FittedClassifier": "training.classifying",
+    "LargeExpectedError": "training.quote",
+    "RowsRefused": "rows.intake",
     "Synthesizer": "synthesizer",
-    "TrainingQuote": "quoted",
-    "ValuesClamped": "intake",
-    "fit": "fitting",
-    "fit_classifier": "classifying",
-    "read_account": "accounts",
-    "set_cap": "accounts",
+    "TrainingQuote": "training.quote",
+    "ValuesClamped": "rows.intake",
+    "fit": "training.fitting",
+    "fit_classifier": "training.classifying",
+    "read_account": "ledger.accounts",
+    "set_cap": "ledger.accounts",
 }
 
 

@@ -19,13 +19,13 @@ from core.plan.domain.table import TableDomain
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.errors import Conflict, HiddenByNoise, InputUnusable, library_missing
-from understudy.local.accounts import answered
-from understudy.local.asking import answered_from, checked_rules
-from understudy.local.conditions import drawn_where, read_conditions
-from understudy.local.hidden import hidden_in
 from understudy.local.html_tables import html_table
+from understudy.local.ledger.accounts import answered
 from understudy.local.paths import AnyPath
-from understudy.local.predicting import Predictor, predictor_from
+from understudy.local.sampling.asking import answered_from, checked_rules
+from understudy.local.sampling.conditions import drawn_where, read_conditions
+from understudy.local.sampling.hidden import hidden_in
+from understudy.local.sampling.predicting import Predictor, predictor_from
 from understudy.local.warned import warn
 from understudy.rules import RulesCheck
 from understudy.tables import Form, drawn, in_form, require_form

@@ -28,7 +28,7 @@ from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from understudy.drafts.differences import DIFFERENCE
 from understudy.errors import InputUnusable
-from understudy.local.accounts import answered
+from understudy.local.ledger.accounts import answered
 from understudy.local.reporting import owner_rows
 from understudy.near_names import suggestion
 

@@ -22,10 +22,10 @@ from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from understudy.errors import InputUnusable
-from understudy.local.accounts import answered
-from understudy.local.frames import clean_frame
-from understudy.local.intake import taken_in
-from understudy.local.pictures import clean_images
+from understudy.local.ledger.accounts import answered
+from understudy.local.rows.frames import clean_frame
+from understudy.local.rows.images import clean_images
+from understudy.local.rows.intake import taken_in
 
 _WHY_FREE: Final = "nothing of it is released: it is a file that only your user can read, and nothing seals it once you pass it on"
 

@@ -24,18 +24,18 @@ from understudy.documents import Json
 from understudy.drafts.frame_words import words_of
 from understudy.drafts.tables import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
-from understudy.local.accounts import Account, answered, pair_of_numbers, read_account
 from understudy.local.drafted import Changes, Draft, changes_of, combined
 from understudy.local.fitted import Fitted, Where
-from understudy.local.fitting import fit, progress_bar
-from understudy.local.frame_dtypes import FrameDtypes, where_of_clocks
-from understudy.local.frames import arrow_of
 from understudy.local.html_tables import html_table
+from understudy.local.ledger.accounts import Account, answered, pair_of_numbers, read_account
+from understudy.local.ledger.remaining import left_in_words, spent_in_words
 from understudy.local.paths import AnyPath
-from understudy.local.planning import Order, declaration_of, guarantee_of, read_declared
-from understudy.local.predicting import Predictor, predictor_from
-from understudy.local.quoted import TrainingQuote, quote_of
-from understudy.local.remaining import left_in_words, spent_in_words
+from understudy.local.rows.dtypes import FrameDtypes, where_of_clocks
+from understudy.local.rows.frames import arrow_of
+from understudy.local.sampling.predicting import Predictor, predictor_from
+from understudy.local.training.fitting import fit, progress_bar
+from understudy.local.training.planning import Order, declaration_of, guarantee_of, read_declared
+from understudy.local.training.quote import TrainingQuote, quote_of
 from understudy.near_names import suggestion
 from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck

@@ -27,8 +27,8 @@ from core.plan.domain.table import TableDomain
 from tests.core.artifacts import stand_in
 from tests.core.artifacts.script_draws import drawn_both_ways
 from tests.core.artifacts.test_sampler_script import loaded, unzipped
-from understudy.local.frames import clean_frame
-from understudy.local.predicting import feature_codes
+from understudy.local.rows.frames import clean_frame
+from understudy.local.sampling.predicting import feature_codes
 
 DOMAIN: dict[str, Any] = {
     "schema": "understudy.domain/1",

@@ -162,7 +162,7 @@ MUTANTS = (
     ),
     Mutant(
         name="local-training-settled-for-anchor-only",
-        module="understudy.local.accounts",
+        module="understudy.local.ledger.accounts",
         function="settle",
         before="charge_of(plan.mechanism, delta=plan.guarantee.delta)",
         after="charge_of(plan.executed(0), delta=plan.guarantee.delta)",

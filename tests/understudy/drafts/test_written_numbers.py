@@ -19,7 +19,7 @@ from understudy.drafts.marked_values import marks_of
 from understudy.drafts.tables import draft_domain, draft_frame
 from understudy.drafts.written_numbers import Ambiguous, Writing, writing_of
 from understudy.errors import InputUnusable
-from understudy.local.frames import clean_frame
+from understudy.local.rows.frames import clean_frame
 
 DOLLARS = [f"${1000 + 37 * n:,}.{n % 100:02d}" for n in range(500)]
 EUROS = [f"{1000 + 37 * n:,}".replace(",", ".") + f",{n % 100:02d} €" for n in range(500)]

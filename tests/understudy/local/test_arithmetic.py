@@ -11,7 +11,7 @@ from workers.child import child_environment
 PRODUCT = """
 import os, torch
 {first}
-from understudy.local import arithmetic
+from understudy.local.training import arithmetic
 record = torch.arange(1.0, 10.0, dtype=torch.float64).sin().expand(128, -1).contiguous()
 products = [record @ torch.linspace(-1, 1, 9 * width, dtype=torch.float64).reshape(9, width) for width in (3, 5, 7, 9, 17)]
 print(os.environ.get("MKL_CBWR"), all(bool((made == made[:1]).all()) for made in products))

@@ -31,7 +31,8 @@ from tests.core.artifacts.stand_in import DOMAIN
 from understudy import BudgetRefused, InputUnusable, InvalidInput, VerificationFailed
 from understudy.cli import main
 from understudy.errors import DegenerateGenerator
-from understudy.local import Fitted, RowsRefused, ValuesClamped, fit, fitting, read_account, set_cap
+from understudy.local import Fitted, RowsRefused, ValuesClamped, fit, read_account, set_cap
+from understudy.local.training import fitting
 from understudy.verifying.bundle_file import open_bundle
 from understudy.verifying.local_form import SCHEMA
 from understudy.verifying.verification import Outcome, verify_bundle, verify_opened
@@ -280,7 +281,7 @@ def test_when_rows_are_touched_the_charge_is_on_the_disk_and_a_failure_keeps_it(
 ) -> None:
     failing, synced = Failing(capped(tmp_path)), []
     monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: failing)
-    monkeypatch.setattr("understudy.local.ledger_file.os.fsync", synced.append)
+    monkeypatch.setattr("understudy.local.ledger.file.os.fsync", synced.append)
     with pytest.raises(MemoryError):
         fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path)
     assert failing.seen == ["SPENT"]

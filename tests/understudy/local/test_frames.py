@@ -14,8 +14,8 @@ from core.errors import InvalidInput
 from core.plan.domain.table import TableDomain
 from tests.core.data.desk import Desk
 from understudy import InputUnusable
-from understudy.local.frames import clean_frame
-from understudy.local.intake import taken_in
+from understudy.local.rows.frames import clean_frame
+from understudy.local.rows.intake import taken_in
 
 DOMAIN = TableDomain.from_json({
     "schema": "understudy.domain/1", "privacy_unit": "who", "columns": [

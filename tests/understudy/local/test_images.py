@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 import understudy
 from core.plan.domain.images import ImageDomain
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput, Synthesizer
-from understudy.local import Fitted, RowsRefused, fit, fitting, read_account, set_cap, synthesizer
-from understudy.local.intake import Intake, taken_in
-from understudy.local.pictures import clean_images
+from understudy.local import Fitted, RowsRefused, fit, read_account, set_cap, synthesizer
+from understudy.local.rows.images import clean_images
+from understudy.local.rows.intake import Intake, taken_in
+from understudy.local.training import fitting
 from understudy.verifying.verification import Outcome, verify_bundle
 
 COUNT, SIDE = 60, 8

@@ -18,9 +18,9 @@ from core.ledger.entries import LEDGER_CHAIN
 from core.plan.plan import Plan
 from tests.core.artifacts.certified import plan_for
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput, VerificationFailed
-from understudy.local.accounts import pay, read_account, set_cap, settle
-from understudy.local.ledger_file import ledger_path, opened_ledger
-from understudy.local.ledger_lines import entry_from, line_of
+from understudy.local.ledger.accounts import pay, read_account, set_cap, settle
+from understudy.local.ledger.file import ledger_path, opened_ledger
+from understudy.local.ledger.lines import entry_from, line_of
 
 CLOCK = SystemClock()
 
@@ -190,7 +190,7 @@ def test_what_was_paid_into_a_file_that_is_gone_does_not_begin(
         path.unlink()
         path.write_bytes(before)
 
-    monkeypatch.setattr("understudy.local.ledger_file.os.fsync", replaced)
+    monkeypatch.setattr("understudy.local.ledger.file.os.fsync", replaced)
     with pytest.raises(VerificationFailed, match="replaced while"):
         paid(ledgers, plan)
     assert path.read_bytes() == before

@@ -15,7 +15,7 @@ from tests.core.plan.domain.ruled import document, flag, number, real, words
 from tests.understudy.local.test_fitting import SMALL
 from understudy import Synthesizer
 from understudy.local import fit_classifier, set_cap
-from understudy.local.predicting import classes_of
+from understudy.local.sampling.predicting import classes_of
 
 
 def domain(target: dict[str, Any]) -> TableDomain:

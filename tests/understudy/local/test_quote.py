@@ -14,13 +14,14 @@ from core.clock import SystemClock
 from core.dp.guarantee import PrivacyGuarantee
 from tests.understudy.local.test_synthesizer import html, made, table
 from understudy import BudgetRefused, DraftNotAccepted, InputUnusable, Synthesizer
-from understudy.local import LargeExpectedError, quoted, read_account, set_cap
-from understudy.local.accounts import pay
-from understudy.local.ledger_file import ledger_path
-from understudy.local.planning import Order
+from understudy.local import LargeExpectedError, read_account, set_cap
+from understudy.local.ledger.accounts import pay
+from understudy.local.ledger.file import ledger_path
+from understudy.local.training import quote
+from understudy.local.training.planning import Order
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::understudy.local.quoted.LargeExpectedError"),
+    pytest.mark.filterwarnings("ignore::understudy.local.training.quote.LargeExpectedError"),
     pytest.mark.filterwarnings("ignore::understudy.errors.HiddenByNoise"),
 ]
 LEARNT = {
@@ -228,7 +229,7 @@ def test_what_is_spent_is_shown_as_the_ledger_composes_it(tmp_path: Path) -> Non
 
 
 def test_the_example_of_the_class_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quoted, "folder_of", lambda ledgers: tmp_path if ledgers is None else ledgers)
+    monkeypatch.setattr(quote, "folder_of", lambda ledgers: tmp_path if ledgers is None else ledgers)
     found = doctest.DocTestFinder(recurse=False).find(
         Synthesizer, "Synthesizer", globs={"Synthesizer": Synthesizer}
     )

@@ -34,7 +34,7 @@ from understudy import (
     Synthesizer,
 )
 from understudy.local import read_account, synthesizer
-from understudy.local.fitting import progress_bar
+from understudy.local.training.fitting import progress_bar
 from understudy.training_bar import shows_bars
 
 ROWS = 400

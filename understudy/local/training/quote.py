@@ -10,12 +10,12 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.admission import decimal_text
 from core.plan.plan import Plan
 from core.plan.quote import make_quote, plan_charge
-from understudy.local.accounts import answered, folder_of, pair_of_numbers
 from understudy.local.html_tables import html_table
-from understudy.local.ledger_file import ledger_path, opened_ledger
+from understudy.local.ledger.accounts import answered, folder_of, pair_of_numbers
+from understudy.local.ledger.file import ledger_path, opened_ledger
+from understudy.local.ledger.remaining import left_for, left_in_words, refusal_text
 from understudy.local.paths import AnyPath
-from understudy.local.planning import Order
-from understudy.local.remaining import left_for, left_in_words, refusal_text
+from understudy.local.training.planning import Order
 from understudy.local.warned import warn
 from understudy.quote_labels import noise_line, training_lines
 from understudy.results.jobs import Quote

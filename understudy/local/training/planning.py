@@ -16,7 +16,7 @@ from core.plan.quote import plan_charge
 from core.plan.spec import SynthesisSpec
 from understudy.documents import Json
 from understudy.errors import InputUnusable
-from understudy.local.accounts import answered, pair_of_numbers
+from understudy.local.ledger.accounts import answered, pair_of_numbers
 from understudy.local.paths import AnyPath
 from understudy.table_files import DECLARED_SIZE, MARK, marked, place_in, read_domain
 

@@ -16,8 +16,8 @@ from core.errors import UnderstudyError as EngineError
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.exchange import Seen
-from understudy.local.conditions import Conditions
-from understudy.local.hidden import hidden_in
+from understudy.local.sampling.conditions import Conditions
+from understudy.local.sampling.hidden import hidden_in
 from understudy.sample_conditions import FIX, bin_note
 
 

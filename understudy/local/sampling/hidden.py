@@ -13,8 +13,8 @@ from core.artifacts.errors import InvalidCondition
 from core.artifacts.sampling.conditions import table_condition
 from core.plan.domain.columns.kinds import LabelColumn, TimeColumn
 from core.plan.domain.table import TableDomain
-from understudy.local.condition_values import Interval
-from understudy.local.conditions import Conditions, Ordered
+from understudy.local.rows.values import Interval
+from understudy.local.sampling.conditions import Conditions, Ordered
 
 Mask = NDArray[np.bool_]
 

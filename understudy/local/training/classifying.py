@@ -1,6 +1,6 @@
 """Train a private classifier on this machine, in this process, without a service or a worker.
 
-Plan, pay, train, certify, in the order of `understudy.local.fitting`: the charge is on the disk before a row reaches the
+Plan, pay, train, certify, in the order of `understudy.local.training.fitting`: the charge is on the disk before a row reaches the
 training.
 """
 
@@ -44,16 +44,16 @@ from models.classifier.registered import require_registered
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.software import software_of
 from understudy.documents import Json
-from understudy.local.accounts import answered, folder_of, pay, settle
-from understudy.local.arithmetic import repeatable_torch, require_plain_torch
-from understudy.local.fitting import LocalHost, Watch, cleaned, require_share
-from understudy.local.frame_dtypes import FrameDtypes
 from understudy.local.html_tables import html_table
-from understudy.local.intake import taken_in
-from understudy.local.ledger_file import ledger_path
+from understudy.local.ledger.accounts import answered, folder_of, pay, settle
+from understudy.local.ledger.file import ledger_path
 from understudy.local.paths import AnyPath
-from understudy.local.planning import declaration_of, guarantee_of
-from understudy.local.predicting import classes_of, feature_codes, listed_classes
+from understudy.local.rows.dtypes import FrameDtypes
+from understudy.local.rows.intake import taken_in
+from understudy.local.sampling.predicting import classes_of, feature_codes, listed_classes
+from understudy.local.training.arithmetic import repeatable_torch, require_plain_torch
+from understudy.local.training.fitting import LocalHost, Watch, cleaned, require_share
+from understudy.local.training.planning import declaration_of, guarantee_of
 from understudy.verifying.local_form import localised
 from understudy.whole_files import whole_file
 

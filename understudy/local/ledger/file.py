@@ -26,7 +26,7 @@ from core.ledger.entries import Decision, Entry, LedgerState, next_entry, verify
 from core.ledger.hash_chain import EMPTY, Head
 from core.ledger.reservation import EntryKind, Movement, fold
 from understudy.errors import InputUnusable, VerificationFailed
-from understudy.local.ledger_lines import Header, entry_from, entry_json, line_of
+from understudy.local.ledger.lines import Header, entry_from, entry_json, line_of
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OWNER_ONLY: Final = 0o600

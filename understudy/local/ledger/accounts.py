@@ -27,9 +27,9 @@ from understudy.connection import default_data_folder
 from understudy.documents import Json
 from understudy.errors import Conflict, InputUnusable, VerificationFailed, refusal
 from understudy.local.html_tables import html_table
-from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
+from understudy.local.ledger.file import OpenLedger, ledger_path, opened_ledger
+from understudy.local.ledger.remaining import left_for, left_in_words, require_room, spent_in_words
 from understudy.local.paths import AnyPath, path_of
-from understudy.local.remaining import left_for, left_in_words, require_room, spent_in_words
 from understudy.near_names import suggestion
 
 OWNER = "the owner of the file"

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from understudy.documents import Json
-from understudy.local.condition_values import listed, read_moment
-from understudy.local.frames import dense
+from understudy.local.rows.frames import dense
+from understudy.local.rows.values import listed, read_moment
 
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
 """How the names of types begin that pandas alone has."""

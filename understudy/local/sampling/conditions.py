@@ -19,7 +19,7 @@ from core.artifacts.errors import ConditionTooRare, InvalidCondition
 from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, possible_values, table_condition
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
-from understudy.local.condition_values import Interval, listed, number_of, or_none, seconds_of, word_of
+from understudy.local.rows.values import Interval, listed, number_of, or_none, seconds_of, word_of
 from understudy.near_names import suggestion
 
 _PAIR: Final = 2

@@ -14,11 +14,11 @@ from core.artifacts.model_script import class_names, class_values
 from core.plan.domain.codec import Codes, codes_type, encode_place
 from core.plan.domain.declared import Domain
 from core.plan.domain.table import TableDomain
-from understudy.local.accounts import answered
-from understudy.local.asking import opened_counts
-from understudy.local.frame_dtypes import words_as_numbers
-from understudy.local.frames import clean_features
+from understudy.local.ledger.accounts import answered
 from understudy.local.paths import AnyPath
+from understudy.local.rows.dtypes import words_as_numbers
+from understudy.local.rows.frames import clean_features
+from understudy.local.sampling.asking import opened_counts
 
 _NAMED: Final = 20
 """Number of classes that are shown."""

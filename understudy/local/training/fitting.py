@@ -45,7 +45,8 @@ from models.release_recorder import CertificateRecorder
 from models.software import software_of
 from understudy.documents import Json
 from understudy.errors import DegenerateGenerator, HiddenByNoise, InputUnusable
-from understudy.local.accounts import (
+from understudy.local.fitted import Fitted
+from understudy.local.ledger.accounts import (
     Payment,
     answered,
     folder_of,
@@ -53,14 +54,13 @@ from understudy.local.accounts import (
     set_first_cap,
     settle,
 )
-from understudy.local.arithmetic import repeatable_torch, require_plain_torch
-from understudy.local.fitted import Fitted
-from understudy.local.frames import clean_frame
-from understudy.local.intake import taken_in
-from understudy.local.ledger_file import ledger_path
+from understudy.local.ledger.file import ledger_path
 from understudy.local.paths import AnyPath
-from understudy.local.pictures import clean_images
-from understudy.local.planning import Order, guarantee_of
+from understudy.local.rows.frames import clean_frame
+from understudy.local.rows.images import clean_images
+from understudy.local.rows.intake import taken_in
+from understudy.local.training.arithmetic import repeatable_torch, require_plain_torch
+from understudy.local.training.planning import Order, guarantee_of
 from understudy.local.warned import warn
 from understudy.verifying.local_form import localised
 
