@@ -141,6 +141,12 @@ def admit(cap: Cap, charges: Sequence[Charge]) -> Admission:
     return Admission(rooms=rooms)
 
 
+def remaining_femtos(cap: Cap, charges: Sequence[Charge]) -> int:
+    """Return the delta that the basic filter has left, in 1e-15; 0 if none."""
+    basic = admit(cap, charges).rooms["basic"]
+    return max(0, (basic.capacity_femtos or 0) - (basic.used_femtos or 0))
+
+
 @lru_cache(maxsize=1024)
 def _capacities(cap: Cap) -> tuple[int, int, tuple[tuple[int, int], ...]]:
     """The capacities of a cap's filters: epsilon, the basic filter's share of delta, and the Renyi divergence per order."""

@@ -1,18 +1,34 @@
-"""The remaining budget as one number: the largest epsilon that one more job may have under a cap."""
+"""What a cap has left: the largest epsilon that one more job may have, and what is admitted in place of a refused job.
+
+`remaining_epsilon` answers for a typical job at its default delta. `largest_epsilon` and `admitted_instead` answer for one certain job,
+and what they answer was tried on it.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Decimal
 from functools import lru_cache
 
-from core.dp import gaussian
-from core.dp.charge import FEMTO, MICRO, ORDERS, UNBOUNDED_MICROS, Charge, decimal_of
-from core.dp.filters import Cap, admit
+from core.dp.charge import FEMTO, MICRO, Charge, decimal_of
+from core.dp.errors import InvalidGuarantee, TargetOutOfReach
+from core.dp.filters import Cap, admit, remaining_femtos
 from core.dp.guarantee import SMALLEST_DELTA, PrivacyGuarantee
+from core.dp.typical_job import delta_under_grant, typical_charge
 
-_GRAIN = 1e-4
-"""The result is a multiple of this, rounded down."""
-_WORKABLE_DELTA = 2 * SMALLEST_DELTA
-"""Smallest default delta that is fitted to a grant: thresholds take a part of it, and the rest must be promisable."""
+_GRAIN, _PLACES = 1e-4, 4
+"""An epsilon that is left is a multiple of this, rounded down."""
+_DELTA_DIGITS = 3
+"""Significant digits of a delta that is offered, rounded down: people type it."""
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+
+ChargeAt = Callable[[PrivacyGuarantee], Charge]
+"""What the job is charged at a guarantee; raises InvalidGuarantee or TargetOutOfReach where it cannot be planned."""
+
+
+def gaussian_charge_at(guarantee: PrivacyGuarantee) -> Charge:
+    """Return the charge of one Gaussian release with this guarantee: that of a typical job."""
+    return typical_charge(guarantee.epsilon, guarantee.delta, thresholds=False)
 
 
 def remaining_epsilon(
@@ -25,8 +41,7 @@ def remaining_epsilon(
     Args:
         cap: The cap, or a grant as a sub-cap.
         charges: Everything that counts against it.
-        thresholds: Whether the job has a threshold, as one that learns categories has. If the kind of job is not known,
-            True gives the lower bound.
+        thresholds: As in `delta_under_grant`.
         within: The cap that a grant lies within, which sets the default delta; None if `cap` is no grant.
     """
     return _largest(cap, tuple(charges), thresholds=thresholds, within=within)
@@ -34,81 +49,129 @@ def remaining_epsilon(
 
 @lru_cache(maxsize=1024)
 def _largest(cap: Cap, charges: tuple[Charge, ...], *, thresholds: bool, within: Cap | None) -> float:
-    low, high = 0, math.floor(cap.epsilon / _GRAIN)
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = _fits(cap, charges, middle * _GRAIN, thresholds=thresholds, within=within)
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return low * _GRAIN
+    def fits(steps: int) -> bool:
+        epsilon = steps * _GRAIN
+        if within is None:
+            delta = cap.default_job_delta()
+        else:
+            delta = delta_under_grant(within, cap, charges, epsilon=epsilon, thresholds=thresholds)
+        return admit(cap, [*charges, typical_charge(epsilon, delta, thresholds=thresholds)]).admitted
+
+    return _last(fits, 0, math.floor(cap.epsilon / _GRAIN) + 1) * _GRAIN
 
 
-def _fits(
-    cap: Cap, charges: Sequence[Charge], epsilon: float, *, thresholds: bool, within: Cap | None
-) -> bool:
-    if within is None:
-        delta = cap.default_job_delta()
-    else:
-        delta = default_delta(within, cap, charges, epsilon=epsilon, thresholds=thresholds)
-    return admit(cap, [*charges, typical_charge(epsilon, delta, thresholds=thresholds)]).admitted
-
-
-def default_delta(
-    cap: Cap, grant: Cap, drawn: Sequence[Charge], *, epsilon: float, thresholds: bool
+def largest_epsilon(
+    cap: Cap, charges: Sequence[Charge], *, delta: float, charge_at: ChargeAt = gaussian_charge_at
 ) -> float:
-    """Return the delta of a job that names none and draws on a grant: the cap's default where the grant admits it.
-
-    Where the grant has too little delta for that, the job gets of what is left the share that it asks of the epsilon left,
-    so that delta does not run out before epsilon. Where not even that is workable, the default stays, and the grant refuses it.
+    """Return the largest epsilon (0 if none) at which one more job of this delta is admitted.
 
     Args:
-        cap: The population's cap.
-        grant: The grant as a sub-cap.
-        drawn: Everything that was drawn on the grant.
-        epsilon: Of the job.
-        thresholds: As in `remaining_epsilon`.
+        cap: the cap.
+        charges: everything spent and reserved.
+        delta: of the job.
+        charge_at: what the job is charged.
     """
-    usual = cap.default_job_delta()
-    if admit(grant, [*drawn, typical_charge(epsilon, usual, thresholds=thresholds)]).admitted:
-        return usual
-    basic = admit(grant, drawn).rooms["basic"]
-    asked, left = math.ceil(decimal_of(round(epsilon, 9)) * MICRO), basic.remaining_micros
-    if asked > left or remaining_femtos(grant, drawn) >= math.ceil(decimal_of(usual) * FEMTO):
-        return usual
-    # The smallest workable delta is taken where the share is less, as long as it is left.
-    share = max(remaining_femtos(grant, drawn) * asked // left, round(_WORKABLE_DELTA * FEMTO))
-    return share / FEMTO if share <= remaining_femtos(grant, drawn) else usual
+
+    def fits(steps: int) -> bool:
+        return steps == 0 or _admits(cap, charges, _guarantee(steps, delta), charge_at)
+
+    # Few plans are made: nearly every job costs what a Gaussian does, and one with a threshold what basic composition leaves.
+    high = _gaussian_steps(cap, charges, delta, basic_alone=False)
+    if fits(high):
+        return _epsilon(high)
+    basic = _gaussian_steps(cap, charges, delta, basic_alone=True)
+    if fits(basic):
+        return _epsilon(basic if not fits(basic + 1) else _last(fits, basic + 1, high))
+    return _epsilon(_last(fits, 0, basic))
 
 
-def remaining_femtos(cap: Cap, charges: Sequence[Charge]) -> int:
-    """Return the delta that the basic filter has left, in 1e-15; 0 if none."""
-    basic = admit(cap, charges).rooms["basic"]
-    return max(0, (basic.capacity_femtos or 0) - (basic.used_femtos or 0))
+def admitted_instead(
+    cap: Cap,
+    charges: Sequence[Charge],
+    wanted: PrivacyGuarantee,
+    *,
+    charge_at: ChargeAt = gaussian_charge_at,
+) -> PrivacyGuarantee | None:
+    """Return what a cap admits now in place of a job that it refuses; None if nothing.
 
+    It is the wanted epsilon at the delta that the basic filter has left, if that fits; else the largest epsilon that fits at the
+    wanted delta or at the one that is left.
 
-def job_delta(granted: float) -> float | None:
-    """Return the delta of the job for which a grant with this delta is requested: the half that the basic filter of the default rule has.
-
-    None where that half is less than any job can promise.
+    Args:
+        cap: the cap.
+        charges: everything spent and reserved.
+        wanted: the guarantee of the refused job.
+        charge_at: what the job is charged.
     """
-    return granted / 2 if granted / 2 >= SMALLEST_DELTA else None
-
-
-@lru_cache(maxsize=4096)
-def typical_charge(epsilon: float, delta: float, *, thresholds: bool) -> Charge:
-    """Return the charge of a typical job before it is planned: one Gaussian release with this guarantee.
-
-    With thresholds no Renyi divergence is bounded, and only basic composition covers the job and those after it. That
-    charge exceeds the other in every amount, so whatever it leaves, a job without thresholds leaves too.
-
-    A pure function of public facts. Recent results are cached, because lists of datasets search the same grid again and again.
-
-    Raises:
-        InvalidGuarantee: epsilon or delta is out of range.
-    """
-    mu = gaussian.largest_mu(PrivacyGuarantee(epsilon=epsilon, delta=delta))
-    divergences = (math.ceil(order * mu**2 / 2 * MICRO) for order in ORDERS)
-    return Charge(
-        epsilon_micros=math.ceil(decimal_of(round(epsilon, 9)) * MICRO),
-        delta_femtos=math.ceil(decimal_of(delta) * FEMTO),
-        rdp_micros=(UNBOUNDED_MICROS,) * len(ORDERS) if thresholds else tuple(divergences),
+    deltas = [wanted.delta]
+    free = floored(min(remaining_femtos(cap, charges) / FEMTO, _BELOW_ONE), _DELTA_DIGITS)
+    if SMALLEST_DELTA <= free < wanted.delta:
+        less = PrivacyGuarantee(epsilon=wanted.epsilon, delta=free)
+        if _admits(cap, charges, less, charge_at):
+            return less
+        deltas.append(free)
+    epsilon, delta = max(
+        (largest_epsilon(cap, charges, delta=delta, charge_at=charge_at), delta) for delta in deltas
     )
+    return PrivacyGuarantee(epsilon=epsilon, delta=delta) if epsilon else None
+
+
+def composed_epsilon(cap: Cap, charges: Sequence[Charge]) -> float | None:
+    """Return the smallest epsilon of a cap, with this cap's delta and rule, that admits the charges; None if this cap does not.
+
+    It says how far the ledger's own rule has come. The promise is the cap, which is fixed beforehand
+    (docs/decisions/accountant-as-filter.md).
+    """
+    if not admit(cap, charges).admitted:
+        return None
+    if not any(charge.epsilon_micros for charge in charges):
+        return 0.0
+    low, high = 0, math.floor(decimal_of(cap.epsilon) * MICRO)
+    while high - low > 1:
+        middle = (low + high) // 2
+        admitted = admit(replace(cap, epsilon=middle / MICRO), charges).admitted
+        low, high = (low, middle) if admitted else (middle, high)
+    return high / MICRO
+
+
+def floored(value: float, digits: int) -> float:
+    """Return a number with at most so many significant digits, rounded down; 0 stays."""
+    exact = Decimal(repr(value))
+    if not exact:
+        return 0.0
+    return float(exact.quantize(Decimal((0, (1,), exact.adjusted() - digits + 1)), rounding=ROUND_FLOOR))
+
+
+def _gaussian_steps(cap: Cap, charges: Sequence[Charge], delta: float, *, basic_alone: bool) -> int:
+    """The largest number of grains of epsilon at which a Gaussian release fits, of all filters or of the basic one."""
+
+    def charge_at(guarantee: PrivacyGuarantee) -> Charge:
+        return typical_charge(guarantee.epsilon, guarantee.delta, thresholds=basic_alone)
+
+    def fits(steps: int) -> bool:
+        return steps == 0 or _admits(cap, charges, _guarantee(steps, delta), charge_at)
+
+    return _last(fits, 0, math.floor(decimal_of(cap.epsilon) / decimal_of(_GRAIN)) + 1)
+
+
+def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest whole number that fits: from `low`, which does, below `high`, which does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _epsilon(steps: int) -> float:
+    return round(steps * _GRAIN, _PLACES)
+
+
+def _guarantee(steps: int, delta: float) -> PrivacyGuarantee:
+    return PrivacyGuarantee(epsilon=_epsilon(steps), delta=delta)
+
+
+def _admits(cap: Cap, charges: Sequence[Charge], wanted: PrivacyGuarantee, charge_at: ChargeAt) -> bool:
+    try:
+        return admit(cap, [*charges, charge_at(wanted)]).admitted
+    except (InvalidGuarantee, TargetOutOfReach):
+        return False

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Final
 
 from core.dp.charge import FEMTO, MICRO, Charge
-from core.dp.filters import Admission, Cap, Room, admit
-from core.dp.remaining import remaining_epsilon, remaining_femtos
+from core.dp.filters import Admission, Cap, Room, admit, remaining_femtos
+from core.dp.remaining import remaining_epsilon
 from core.errors import BudgetRefused
 from core.ledger.errors import CapBelowSpent
 

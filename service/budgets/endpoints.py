@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from core.db.tables.dataset import Dataset
 from core.dp.errors import InvalidGuarantee
-from core.dp.remaining import typical_charge
+from core.dp.typical_job import typical_charge
 from core.ledger import governance, ledger_queries
 from core.ledger.errors import BudgetNotSet, CapBelowSpent, GrantNotFound, LedgerBroken, ReasonRequired
 from core.plan.learning import learns_categories

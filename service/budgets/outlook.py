@@ -13,13 +13,9 @@ from sqlalchemy.orm import Session
 
 from core.db.tables.grant import Grant
 from core.dp.charge import FEMTO, Charge
-from core.dp.filters import Admission, AdmissionRule, Cap, admit
-from core.dp.remaining import (
-    default_delta,
-    remaining_epsilon,
-    remaining_femtos,
-    typical_charge,
-)
+from core.dp.filters import Admission, AdmissionRule, Cap, admit, remaining_femtos
+from core.dp.remaining import remaining_epsilon
+from core.dp.typical_job import delta_under_grant, typical_charge
 from core.errors import BudgetRefused, Conflict
 from core.ledger import ledger_queries, repository
 from core.ledger.admission import short_of
@@ -178,7 +174,9 @@ def _of_size(
     for grant in usable:
         cap = Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(summary.rule))
         standing_of_grant = drawn[grant.id].in_force
-        fitted = default_delta(summary.cap, cap, [standing_of_grant], epsilon=epsilon, thresholds=thresholds)
+        fitted = delta_under_grant(
+            summary.cap, cap, [standing_of_grant], epsilon=epsilon, thresholds=thresholds
+        )
         charge = typical_charge(epsilon, fitted, thresholds=thresholds)
         under_grants[grant.id] = Bound(
             cap=cap,

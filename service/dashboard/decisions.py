@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Query, Response
 
-from core.dp.remaining import job_delta
+from core.dp.typical_job import job_delta
 from core.plan.learning import learns_categories
 from core.platform.budget_requests.states import RequestState
 from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset

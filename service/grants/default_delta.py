@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.dp.filters import admit
-from core.dp.remaining import default_delta, typical_charge
+from core.dp.typical_job import delta_under_grant, typical_charge
 from core.ledger import ledger_queries
 from service.grants.choosing import grant_without_name
 
@@ -41,7 +41,7 @@ def default_delta_of(
     balances = ledger_queries.grant_balances(session, usable)
     for grant in usable:
         sub_cap, drawn = balances[grant.id].cap, balances[grant.id].balance.in_force
-        delta = default_delta(cap, sub_cap, [drawn], epsilon=epsilon, thresholds=thresholds)
+        delta = delta_under_grant(cap, sub_cap, [drawn], epsilon=epsilon, thresholds=thresholds)
         deltas[grant.id] = delta
         if admit(sub_cap, [drawn, typical_charge(epsilon, delta, thresholds=thresholds)]).admitted:
             fitting.append(grant)

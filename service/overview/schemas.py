@@ -13,7 +13,8 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.dp.charge import MICRO
 from core.dp.filters import admit
-from core.dp.remaining import job_delta, remaining_epsilon, typical_charge
+from core.dp.remaining import remaining_epsilon
+from core.dp.typical_job import job_delta, typical_charge
 from core.ledger.admission import decimal_text
 from core.ledger.ledger_queries import GrantBalance, Summary
 from core.ledger.repository import CoursePoint

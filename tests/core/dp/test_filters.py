@@ -9,7 +9,8 @@ from core.dp.errors import InvalidGuarantee
 from core.dp.filters import AdmissionRule, Cap, Room, admit, rdp_capacity
 from core.dp.gaussian import largest_mu
 from core.dp.guarantee import PrivacyGuarantee
-from core.dp.remaining import default_delta, remaining_epsilon, typical_charge
+from core.dp.remaining import remaining_epsilon
+from core.dp.typical_job import delta_under_grant, typical_charge
 from tests.core.dp.builders import gaussian
 from tests.core.dp.test_charge import charges
 
@@ -191,7 +192,7 @@ def test_a_default_delta_fits_whatever_epsilon_is_left_of_a_grant(granted: float
     spent: list[Charge] = []
     for epsilon in (0.3, 0.001, 0.2, 0.499):
         left = remaining_epsilon(grant, spent, thresholds=thresholds, within=budget)
-        delta = default_delta(budget, grant, spent, epsilon=epsilon, thresholds=thresholds)
+        delta = delta_under_grant(budget, grant, spent, epsilon=epsilon, thresholds=thresholds)
         charge = typical_charge(epsilon, delta, thresholds=thresholds)
         fits = admit(grant, [*spent, charge]).admitted
         assert fits is (epsilon <= left)

@@ -9,10 +9,10 @@ from pathlib import Path
 from uuid import UUID
 
 from core.clock import Clock, SystemClock
-from core.dp.admissible import ChargeAt, composed_epsilon
 from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Cap, admit
 from core.dp.mechanism import to_json
+from core.dp.remaining import ChargeAt, composed_epsilon
 from core.errors import UnderstudyError as EngineError
 from core.ledger.admission import decimal_text, require_cap_above
 from core.ledger.entries import cap_set

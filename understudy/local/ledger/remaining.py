@@ -2,10 +2,10 @@
 
 import math
 
-from core.dp.admissible import ChargeAt, admitted_instead, gaussian_charge_at, left_at
 from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
+from core.dp.remaining import ChargeAt, admitted_instead, gaussian_charge_at, largest_epsilon
 from core.errors import BudgetRefused
 from core.ledger import admission
 from core.ledger.admission import decimal_text
@@ -28,7 +28,7 @@ def left_for(
     """
     delta = cap.default_job_delta() if delta is None else delta
     charge_at = charge_at or gaussian_charge_at
-    epsilon = left_at(cap, [in_force], delta=delta, charge_at=charge_at)
+    epsilon = largest_epsilon(cap, [in_force], delta=delta, charge_at=charge_at)
     if epsilon:
         return epsilon, delta
     wanted = PrivacyGuarantee(epsilon=cap.epsilon, delta=delta)

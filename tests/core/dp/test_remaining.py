@@ -7,12 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dp.admissible import admitted_instead, composed_epsilon, floored, gaussian_charge_at, left_at
 from core.dp.charge import ORDERS, UNBOUNDED_MICROS, Charge
 from core.dp.errors import TargetOutOfReach
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.dp.guarantee import PrivacyGuarantee
-from core.dp.remaining import remaining_epsilon, typical_charge
+from core.dp.remaining import (
+    admitted_instead,
+    composed_epsilon,
+    floored,
+    gaussian_charge_at,
+    largest_epsilon,
+    remaining_epsilon,
+)
+from core.dp.typical_job import typical_charge
 
 CAP = Cap(epsilon=2.0, delta=1e-5, rule=AdmissionRule.FILTERS)
 
@@ -39,14 +46,14 @@ KINDS = [gaussian_charge_at, with_threshold, dearer]
 
 @pytest.mark.parametrize("delta", [1e-6, 6.25e-7, 1e-8])
 def test_what_is_left_is_left_at_the_orders_own_delta(delta: float) -> None:
-    left = left_at(CAP, ELEVEN, delta=delta)
+    left = largest_epsilon(CAP, ELEVEN, delta=delta)
     assert left > 0.2
     assert admit(CAP, [*ELEVEN, _gaussian(left, delta)]).admitted
     assert not admit(CAP, [*ELEVEN, _gaussian(left + 1e-4, delta)]).admitted
 
 
 def test_what_is_left_at_another_delta_is_not_admitted() -> None:
-    usual, own = remaining_epsilon(CAP, ELEVEN, thresholds=False), left_at(CAP, ELEVEN, delta=1e-6)
+    usual, own = remaining_epsilon(CAP, ELEVEN, thresholds=False), largest_epsilon(CAP, ELEVEN, delta=1e-6)
     assert usual != own
     assert not admit(CAP, [*ELEVEN, _gaussian(max(usual, own), 1e-6 if usual > own else 6.25e-7)]).admitted
 
@@ -63,7 +70,7 @@ def test_an_order_of_what_is_left_is_admitted(
     charge_at: Callable[[PrivacyGuarantee], Charge], spent: list[tuple[float, float]], delta: float
 ) -> None:
     before = [_gaussian(*one) for one in spent]
-    left = left_at(CAP, before, delta=delta, charge_at=charge_at)
+    left = largest_epsilon(CAP, before, delta=delta, charge_at=charge_at)
     if left:
         assert admit(CAP, [*before, charge_at(PrivacyGuarantee(epsilon=left, delta=delta))]).admitted
     wanted = PrivacyGuarantee(epsilon=2.5, delta=delta)
@@ -76,14 +83,14 @@ def test_an_order_of_what_is_left_is_admitted(
 
 
 def test_an_order_with_a_threshold_has_what_the_basic_filter_has() -> None:
-    assert left_at(CAP, ELEVEN, delta=1e-6, charge_at=with_threshold) == 0
+    assert largest_epsilon(CAP, ELEVEN, delta=1e-6, charge_at=with_threshold) == 0
     assert (
         admitted_instead(CAP, ELEVEN, PrivacyGuarantee(epsilon=0.1, delta=1e-6), charge_at=with_threshold)
         is None
     )
     three = ELEVEN[:3]
-    assert left_at(CAP, three, delta=1e-6, charge_at=with_threshold) == 0.5
-    assert left_at(CAP, three, delta=3e-6, charge_at=with_threshold) == 0
+    assert largest_epsilon(CAP, three, delta=1e-6, charge_at=with_threshold) == 0.5
+    assert largest_epsilon(CAP, three, delta=3e-6, charge_at=with_threshold) == 0
     less = admitted_instead(CAP, three, PrivacyGuarantee(epsilon=0.4, delta=3e-6), charge_at=with_threshold)
     assert less == PrivacyGuarantee(epsilon=0.4, delta=2e-6)
 
@@ -92,7 +99,7 @@ def test_an_order_that_cannot_be_planned_is_not_left() -> None:
     def unplanned(guarantee: PrivacyGuarantee) -> Charge:
         raise TargetOutOfReach("none")
 
-    assert left_at(CAP, [], delta=1e-6, charge_at=unplanned) == 0
+    assert largest_epsilon(CAP, [], delta=1e-6, charge_at=unplanned) == 0
 
 
 def test_what_is_composed_is_the_smallest_cap_that_admits_it() -> None:
