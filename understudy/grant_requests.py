@@ -9,10 +9,10 @@ from collections.abc import Callable
 from understudy.client import Client
 from understudy.connection import Connection
 from understudy.errors import ApprovalPending, Conflict, Forbidden, JobDoesNotFit, NotFound
-from understudy.quote_labels import refused_by_cap
 from understudy.results.datasets import Dataset
 from understudy.results.governance import BudgetRequest
 from understudy.results.jobs import Quote
+from understudy.wording.quotes import refused_by_cap
 
 Say = Callable[[str], None]
 

@@ -26,12 +26,12 @@ from understudy.publication import (
     second_budgets,
     smallest_budget,
 )
-from understudy.quote_labels import quote_lines
 from understudy.results.budgets import Statement
 from understudy.results.datasets import Dataset
 from understudy.results.jobs import Quote
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploads import UploadNote
+from understudy.wording.quotes import quote_lines
 
 BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
 FIGURES = "figures.html"

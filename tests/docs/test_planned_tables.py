@@ -16,8 +16,8 @@ from core.plan.report_planning import precision_of
 from core.plan.spec import SynthesisSpec
 from tests.core.plan.test_report_plan import plan_of, wide
 from tests.core.plan.test_selection import DELTA, selection_of
-from understudy.quote_labels import quote_lines
 from understudy.results.jobs import Quote
+from understudy.wording.quotes import quote_lines
 
 MECHANISMS = Path(__file__).parents[2] / "docs" / "mechanisms"
 NUMBER = r"([\d,.]+)"

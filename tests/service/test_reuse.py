@@ -22,7 +22,7 @@ from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_obtaining import wired
 from tests.service.world import CSV, NOON, World, require_problem
 from understudy.cli.releases import known_lines
-from understudy.quote_labels import quote_lines
+from understudy.wording.quotes import quote_lines
 
 COUNTED = {"critic": False}
 SIZE = 1000

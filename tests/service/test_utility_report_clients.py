@@ -21,12 +21,12 @@ from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World
 from understudy import AsyncClient, Client, InputUnusable, JobCancelled, JobFailed, dummy
 from understudy.cli import main
-from understudy.cli.utility_report_labels import quote_lines
 from understudy.client.handles import ReportJob
 from understudy.errors import Refused
 from understudy.results.jobs import Quote
 from understudy.verifying.utility import verify_report
 from understudy.verifying.verification import Outcome
+from understudy.wording.utility_reports import quote_lines
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., int]

@@ -5,8 +5,8 @@ import pytest
 
 from tests.understudy.scripted import Documented, Script, check_documented, client_of
 from understudy import BudgetRequest, Grant, WhatIf
-from understudy.cli.budget_labels import beyond_the_cap, budget_lines, grant_line, request_line, what_if_lines
 from understudy.results.budgets import Budget
+from understudy.wording.budgets import beyond_the_cap, budget_lines, grant_line, request_line, what_if_lines
 
 GRANT = {
     "id": "g", "population_id": "p", "holder_id": "a", "epsilon": 1.0, "delta": 2e-6, "state": "open",

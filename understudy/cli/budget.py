@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.budget_labels import beyond_the_cap, budget_lines, grant_line, request_line, what_if_lines
 from understudy.cli.options import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
@@ -16,6 +15,7 @@ from understudy.cli.options import (
 )
 from understudy.cli.service import Commands, Service
 from understudy.results.budgets import Budget
+from understudy.wording.budgets import beyond_the_cap, budget_lines, grant_line, request_line, what_if_lines
 
 app = Commands(help="Request, grant and inspect privacy budget.", no_args_is_help=True)
 

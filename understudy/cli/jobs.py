@@ -7,7 +7,6 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.budget_labels import amounts, number, total_lines
 from understudy.cli.options import (
     AsJson,
     Candidates,
@@ -25,10 +24,11 @@ from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.documents import Json
 from understudy.order_options import parse_options, parse_selection, with_profile
-from understudy.quote_labels import quote_lines
 from understudy.results.budgets import Statement
 from understudy.results.jobs import JobFacts
 from understudy.training_bar import left_text, stage_text
+from understudy.wording.budgets import amounts, number, total_lines
+from understudy.wording.quotes import quote_lines
 
 AMOUNTS = frozenset({"epsilon", "delta"})
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]

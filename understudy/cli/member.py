@@ -12,7 +12,7 @@ from understudy.cli.service import Service
 from understudy.client import Client
 from understudy.documents import take
 from understudy.order_options import joined, parse_federation, terms_of
-from understudy.quote_labels import quote_lines
+from understudy.wording.quotes import quote_lines
 
 
 def member(

@@ -11,10 +11,10 @@ from understudy.cli.answers import tell
 from understudy.cli.options import AsJson, Epsilon, KeysFile, TrustedKeys, delta_option
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
-from understudy.cli.utility_report_labels import quote_lines, report_lines
 from understudy.errors import InputUnusable, library_missing
 from understudy.verifying.signatures import trusted_keys
 from understudy.verifying.strict_json import read_object
+from understudy.wording.utility_reports import quote_lines, report_lines
 
 app = Commands(
     help="Order, read and verify utility reports: how good a release is, measured for a small epsilon.",

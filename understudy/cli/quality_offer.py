@@ -9,7 +9,6 @@ from typing import Final
 import typer
 
 from understudy.cli.screen import TerminalScreen
-from understudy.cli.utility_report_labels import quote_lines, report_lines
 from understudy.client import Client
 from understudy.connection import Connection
 from understudy.errors import ApprovalPending, UnderstudyError
@@ -17,6 +16,7 @@ from understudy.grant_requests import HOPELESS, obtain_grant
 from understudy.publication import Order, Published, counts_several_records, report_part
 from understudy.publishing import LEDGER, write_json
 from understudy.results.owner_reports import OwnerReport
+from understudy.wording.utility_reports import quote_lines, report_lines
 
 PATIENCE_SECONDS: Final = 300.0
 LOOK_SECONDS: Final = 2.0

@@ -9,7 +9,7 @@ from understudy.cli.answers import tell
 from understudy.cli.options import AsJson
 from understudy.cli.service import Service
 from understudy.documents import Json, take
-from understudy.quote_labels import expected_error_lines
+from understudy.wording.quotes import expected_error_lines
 
 REPORT_WARNING = (
     "NOT differentially private: for you alone; whatever you publish because of it is outside the promise"

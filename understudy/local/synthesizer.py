@@ -37,10 +37,10 @@ from understudy.local.training.fitting import fit, progress_bar
 from understudy.local.training.planning import Order, declaration_of, guarantee_of, read_declared
 from understudy.local.training.quote import TrainingQuote, quote_of
 from understudy.near_names import suggestion
-from understudy.quote_labels import errors_in_words
 from understudy.rules import RulesCheck
 from understudy.table_files import DECLARED_SIZE
 from understudy.tables import Form, in_form, require_form
+from understudy.wording.quotes import errors_in_words
 
 if TYPE_CHECKING:
     import pandas as pd

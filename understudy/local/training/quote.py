@@ -17,8 +17,8 @@ from understudy.local.ledger.remaining import left_for, left_in_words, refusal_t
 from understudy.local.paths import AnyPath
 from understudy.local.training.planning import Order
 from understudy.local.warned import warn
-from understudy.quote_labels import noise_line, training_lines
 from understudy.results.jobs import Quote
+from understudy.wording.quotes import noise_line, training_lines
 
 NO_DATASET: Final = "no-dataset"
 NO_CAP: Final = "budget-not-set"

@@ -1,9 +1,9 @@
 """Budgets, requests, grants and what one more job would do, as lines for people."""
 
 from understudy.documents import Json
-from understudy.quote_labels import NEARLY
 from understudy.results.budgets import Budget, Statement
 from understudy.results.governance import BudgetRequest, Grant, WhatIf
+from understudy.wording.quotes import NEARLY
 
 
 def budget_lines(budget: Budget) -> list[str]:

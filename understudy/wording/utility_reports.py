@@ -3,9 +3,9 @@
 from typing import Final
 
 from understudy.documents import take
-from understudy.quote_labels import room_lines
 from understudy.results.jobs import Quote
 from understudy.results.utility_reports import Measured, UtilityReport
+from understudy.wording.quotes import room_lines
 
 _BAR: Final = 20
 _SHOWN_PAIRS: Final = 10

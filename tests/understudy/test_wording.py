@@ -12,8 +12,8 @@ from tests.core.plan.learnt import plan_of as learnt_plan
 from tests.core.plan.shapes import Shape
 from tests.core.plan.shapes import plan_of as table_plan
 from tests.core.plan.test_image_plans import DIGITS, plan_of
-from understudy.quote_labels import quote_lines, refused_by_cap, room_lines
 from understudy.results.jobs import Quote
+from understudy.wording.quotes import quote_lines, refused_by_cap, room_lines
 
 
 def lines_of(options: dict[str, object]) -> str:
