@@ -45,7 +45,8 @@ from service.members.schemas import MemberView
 from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
 from service.wire import Before, coarse
 from service.witness.endpoints import read_ledger_head, verify_ledger
-from service.wording.labels import principal_in, short
+from service.wording.amounts import short
+from service.wording.labels import principal_in
 
 NEWEST_JOBS: Final = 20
 REQUESTS: Final = 20

@@ -18,7 +18,7 @@ from core.plan.domain.columns.calendar import day_text, second_text
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from service.wording.labels import count
+from service.wording.amounts import count
 
 ROWS: Final = 2000
 OF_A_LABEL: Final = 8

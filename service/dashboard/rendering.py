@@ -26,7 +26,7 @@ from service.principals.key_endpoints import list_keys
 from service.principals.people_endpoints import list_people
 from service.releases.endpoints import list_releases
 from service.requests.endpoints import list_budget_requests
-from service.wording import domain_text, labels
+from service.wording import amounts, domain_text, labels
 from service.wording.budget_pictures import bar_of, sparkline_of
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -186,6 +186,7 @@ def environment() -> Environment:
     )
     made.globals |= {
         "asset": path_of,
+        "amounts": amounts,
         "labels": labels,
         "domain_text": domain_text,
         "bar_of": bar_of,
@@ -194,15 +195,15 @@ def environment() -> Environment:
     made.filters |= {
         "options": with_whole_options,
         "breaks": with_breaks,
-        "moment": labels.moment,
-        "day": labels.day,
-        "epsilon": labels.epsilon,
-        "share": labels.share,
-        "delta": labels.delta,
-        "exact": labels.exact,
-        "count": labels.count,
-        "short": labels.short,
-        "seconds": labels.seconds,
+        "moment": amounts.moment,
+        "day": amounts.day,
+        "epsilon": amounts.epsilon,
+        "share": amounts.share,
+        "delta": amounts.delta,
+        "exact": amounts.exact,
+        "count": amounts.count,
+        "short": amounts.short,
+        "seconds": amounts.seconds,
     }
     return made
 

@@ -6,7 +6,7 @@ Each sentence holds for the dataset's own privacy unit and cap; docs/privacy-pro
 from collections.abc import Sequence
 from typing import Final
 
-from service.wording.labels import delta_up, epsilon_up, factor_up
+from service.wording.amounts import delta_up, epsilon_up, factor_up
 
 
 def protected(unit: str | None, cap: dict[str, float] | None) -> Sequence[str]:

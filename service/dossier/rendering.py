@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from core.canonical import canonical
 from service.budgets.schemas import BudgetView
-from service.wording import domain_text, labels
+from service.wording import amounts, domain_text, labels
 from service.wording.budget_pictures import bar_of
 
 ENTRIES_SHOWN: Final = 500
@@ -52,12 +52,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals |= {"labels": labels, "domain_text": domain_text}
+    made.globals |= {"amounts": amounts, "labels": labels, "domain_text": domain_text}
     made.filters |= {
-        "epsilon": labels.epsilon,
-        "delta": labels.delta,
-        "count": labels.count,
-        "short": labels.short,
+        "epsilon": amounts.epsilon,
+        "delta": amounts.delta,
+        "count": amounts.count,
+        "short": amounts.short,
         "unbroken": _unbroken,
     }
     return made

@@ -22,7 +22,7 @@ from service.releases.errors import ReleaseNotFound
 from service.releases.precision import expected_error_of
 from service.strict_route import StrictRoute
 from service.wording import certificate_text
-from service.wording.labels import count, delta_up, epsilon_up
+from service.wording.amounts import count, delta_up, epsilon_up
 
 POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "

@@ -1,1 +1,10 @@
-"""The service's facts in plain language: labels, certificates and domains for pages and documents."""
+"""The service's facts in plain language, for pages and documents.
+
+In reading order, each file after those that it imports:
+
+* `amounts`: epsilons, deltas, counts, shares, times and ids.
+* `labels`: states, actions, refusals and names.
+* `budget_pictures`: bars and sparklines of a budget.
+* `certificate_text`: what a certificate says.
+* `domain_text`: what a domain declares.
+"""

@@ -12,7 +12,7 @@ from typing import Final
 
 from service.budgets.schemas import BudgetView
 from service.overview.schemas import DatasetBudget
-from service.wording.labels import day, epsilon
+from service.wording.amounts import day, epsilon
 
 BAR_WIDTH: Final = 1000
 SPARKLINE_WIDTH: Final = 240

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from core.artifacts.stated_split import stated_split
-from service.wording.labels import count, delta_up, epsilon_up, factor_up
+from service.wording.amounts import count, delta_up, epsilon_up, factor_up
 
 _MECHANISMS: Final[Mapping[str, str]] = {
     "anchor": "one noisy measurement of columns and pairs of columns, or of images",

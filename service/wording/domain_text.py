@@ -6,7 +6,7 @@ from typing import Any, Final
 from core.dp.charge import MICRO, UNBOUNDED_MICROS
 from core.ledger.admission import BASIC
 from core.plan.learning import learns_categories
-from service.wording.labels import delta, epsilon
+from service.wording.amounts import delta, epsilon
 
 LEARN: Final = "learn"
 LONGEST: Final = 12

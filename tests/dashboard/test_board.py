@@ -13,7 +13,7 @@ from core.platform.access.roles import Role
 from core.platform.access.scopes import Scope
 from service.dashboard.dataset_pages import TYPICAL
 from service.overview.schemas import CourseView, DatasetBudget
-from service.wording import domain_text, labels
+from service.wording import amounts, domain_text, labels
 from service.wording.budget_pictures import SPARKLINE_HEIGHT, SPARKLINE_WIDTH, sparkline_of
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.core.data.pictures import images
@@ -242,10 +242,10 @@ def test_what_may_still_be_ordered_is_what_the_outlook_of_each_order_says(
         ]
         return [
             [
-                f"ε {labels.epsilon(look['epsilon'])}",
+                f"ε {amounts.epsilon(look['epsilon'])}",
                 "fits" if look["fits"] else f"does not fit {labels.refusal(look['refusal'])}",
-                labels.epsilon(look["grant"]["remaining_epsilon_after"]) if look["fits"] else "",
-                labels.epsilon(look["cap"]["remaining_epsilon_after"]) if look["fits"] else "",
+                amounts.epsilon(look["grant"]["remaining_epsilon_after"]) if look["fits"] else "",
+                amounts.epsilon(look["cap"]["remaining_epsilon_after"]) if look["fits"] else "",
             ]
             for look in looks
         ]

@@ -19,11 +19,11 @@ from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.release_drawing import plot, titles_of
 from service.dossier.promise import protected
-from service.wording import labels
+from service.wording import amounts, labels
+from service.wording.amounts import delta_up, epsilon_up, factor_up
 from service.wording.budget_pictures import BAR_WIDTH, bar_of
 from service.wording.certificate_text import in_words, mechanisms
 from service.wording.domain_text import holds, missing_words, otherwise, rule
-from service.wording.labels import delta_up, epsilon_up, factor_up
 from tests.core.artifacts.certified import certified
 from tests.core.artifacts.certified_selection import WINNER, selection_statement
 from tests.core.artifacts.stand_in import DOMAIN
@@ -45,14 +45,14 @@ from workers import upkeep
     ],
 )
 def test_epsilons(amount: float | str | None, shown: str) -> None:
-    assert labels.epsilon(amount) == shown
+    assert amounts.epsilon(amount) == shown
 
 
 def test_numbers_are_grouped_in_one_way_in_pages_and_reports() -> None:
     for number in (7, 3500, 20_000, 1_234_567):
-        assert labels.count(number) == environment().filters["count"](number)
-    assert labels.decimal(1234.56) == environment().filters["decimal"](1234.56) == "1\u202f234.6"
-    assert labels.decimal(0.12345, 4) == "0.1235"
+        assert amounts.count(number) == environment().filters["count"](number)
+    assert amounts.decimal(1234.56) == environment().filters["decimal"](1234.56) == "1\u202f234.6"
+    assert amounts.decimal(0.12345, 4) == "0.1235"
     folder = Path(labels.__file__).parents[1]
     for file in [*folder.glob("dashboard/templates/*.html"), *folder.glob("dashboard/static/[a-t]*.js")]:
         assert not re.search(r'\{:,|toLocaleString\("en"\)(?!\.replaceAll)', file.read_text()), file.name
@@ -69,9 +69,9 @@ def test_a_refused_attempt_is_told_in_words() -> None:
 
 def test_times_are_rounded_up_as_the_api_rounds_them() -> None:
     at = datetime(2026, 3, 1, 12, 0, 1, tzinfo=UTC)
-    assert labels.moment(at) == "2026-03-01 12:01"
-    assert labels.moment(at.replace(second=0)) == "2026-03-01 12:00"
-    assert labels.moment(at.astimezone(timezone(timedelta(hours=5))).isoformat()) == "2026-03-01 12:01"
+    assert amounts.moment(at) == "2026-03-01 12:01"
+    assert amounts.moment(at.replace(second=0)) == "2026-03-01 12:00"
+    assert amounts.moment(at.astimezone(timezone(timedelta(hours=5))).isoformat()) == "2026-03-01 12:01"
 
 
 def test_a_certificate_in_words_never_promises_more_than_it_says() -> None:
@@ -345,7 +345,7 @@ def test_a_distance_is_drawn_with_its_unit() -> None:
 
 
 def test_shares_have_two_digits() -> None:
-    shown = [labels.share(part) for part in (0.0, 0.0000123, 0.00457, 0.1752, 1.0)]
+    shown = [amounts.share(part) for part in (0.0, 0.0000123, 0.00457, 0.1752, 1.0)]
     assert shown == ["0\u202f%", "0.0012\u202f%", "0.46\u202f%", "18\u202f%", "100\u202f%"]
 
 
