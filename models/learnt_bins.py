@@ -430,7 +430,7 @@ def _with_edges(column: NumericColumn, starts: Floats) -> NumericColumn:
     """Put edges on values of the grid, and leave out those between which there is nothing but special values."""
     grid = column.grid
     if grid is not None and grid.ticks < 1:
-        return _with_edges(replace(column, decimals=None), starts)
+        return _with_edges(replace(column, decimals=None, multiple_of=None), starts)
     if grid is not None:
         ticks = grid.first_at_or_above(starts)
         starts = grid.points(ticks[ticks < grid.ticks])

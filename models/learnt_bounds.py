@@ -73,6 +73,13 @@ def with_bounds(
     elif column.decimals is not None:
         scale = 10**column.decimals
         low, high = np.floor(low * scale) / scale, np.ceil(high * scale) / scale
+    if column.multiple_of is not None:  # so that a multiple lies between the bounds
+        scale = 10 ** (column.decimals or 0)
+        width = round(column.multiple_of * scale)
+        low, high = (
+            np.floor(low * scale / width) * width / scale,
+            np.ceil(high * scale / width) * width / scale,
+        )
     low, high = max(float(low), column.lower), min(float(high), column.upper)
     return replace(column, learn=rest, lower=low, upper=high)
 

@@ -35,6 +35,7 @@ _LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "specials": ("Special values", f"Values that many rows share or that mean something else, such as 0 or 999; {_NUMBERS}."),
     "bins": ("Bins", "A number, or learn: learnt in each training at a privacy cost."),
     "decimals": ("Decimals", "Digits after the point in synthetic rows."),
+    "multiple_of": ("Multiples of", "Synthetic values are multiples of this number."),
     "categories": ("Categories", f"{_WORDS} A word that you leave out counts as other. The single word learn: learnt in each training at a privacy cost."),
     "most": ("Most categories", "How many categories may be learnt."),
     "levels": ("Levels", f"In their order. {_WORDS}"),

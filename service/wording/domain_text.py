@@ -67,6 +67,8 @@ def holds(column: Mapping[str, Any]) -> str:
         low = column.get("lower", column.get("edges", ("", ""))[0])
         high = column.get("upper", column.get("edges", ("", ""))[-1])
         parts = [f"{low} to {high}"]
+        if step := column.get("multiple_of"):
+            parts.append(f"multiples of {step}")
         if specials := column.get("specials"):
             parts.append(f"special {'value' if len(specials) == 1 else 'values'}: {_listed(specials)}")
         parts += [

@@ -103,6 +103,32 @@ def test_bounds_are_found_at_any_scale(scale, sign):
     assert gap.max() < 0.05
 
 
+@pytest.mark.parametrize(
+    "learnt", [{"bounds": "learn"}, {"bins": "learn"}, {"bounds": "learn", "bins": "learn"}]
+)
+@pytest.mark.parametrize(
+    "kind", [{"type": "integer", "multiple_of": 250}, {"type": "real", "decimals": 2, "multiple_of": 0.25}]
+)
+@pytest.mark.parametrize("spread", [40, 4, 1])
+def test_what_is_learnt_of_multiples_has_some(learnt: dict[str, Any], kind: dict[str, Any], spread: int):
+    """Bounds may be learnt between two multiples, where no synthetic value could lie."""
+    column = {"name": "x", "kind": "numeric", "lower": 1, "upper": 99_999} | learnt | kind
+    step = float(kind["multiple_of"])
+    values = step * (1 + np.random.default_rng(5).integers(0, spread, ROWS)) + (
+        0.3 * step if spread == 1 else 0
+    )
+    found = number(
+        learn(
+            domain_of(column),
+            x=np.round(values, 2) if kind["type"] == "real" else values.astype(int),
+        )
+    )
+    drawn = redrawn(found, values)
+    assert len(drawn)
+    ordinary = drawn[~np.isin(drawn, found.specials)]
+    assert np.allclose(ordinary / step % 1, 0)
+
+
 def test_a_long_tail_and_single_heavy_values_far_out_survive():
     rng = np.random.default_rng(2)
     values = np.where(

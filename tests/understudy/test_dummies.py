@@ -342,3 +342,9 @@ def test_fakes_of_decimals_lie_within_bounds_that_have_more() -> None:
     column = {"name": "x", "kind": "numeric", "type": "real", "decimals": 1, "lower": 0.04, "upper": 0.46}
     rows = fake_rows(fake_columns({"columns": [column]}), 300, {})
     assert {row["x"] for row in rows} == {0.1, 0.2, 0.3, 0.4}
+    rows = fake_rows(fake_columns({"columns": [column | {"upper": 1.9, "multiple_of": 0.5}]}), 300, {})
+    assert {row["x"] for row in rows} == {0.5, 1.0, 1.5}
+    whole = {"name": "x", "kind": "numeric", "type": "integer", "lower": -13, "upper": 16, "multiple_of": 5}
+    assert {row["x"] for row in fake_rows(fake_columns({"columns": [whole]}), 300, {})} == {
+        *range(-10, 16, 5)
+    }

@@ -34,7 +34,7 @@ _MOST_UNITS: Final = 92
 """Units of a distance, such as days of a quarter, up to which each has a bin of its own."""
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _ISO_DATE: Final = len("2024-05-31")
-_OF_OWN_VALUES: Final = ("edges", "bins", "spacing", "specials", "patterns", "most")
+_OF_OWN_VALUES: Final = ("edges", "bins", "spacing", "specials", "patterns", "most", "multiple_of")
 
 Column = dict[str, Any]
 

@@ -4,7 +4,7 @@ Public rules from names and from the shape of the values, the same for every tab
 decides what is declared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from math import floor
 from typing import Any, Final
@@ -68,6 +68,25 @@ _SHARE_ON_THE_GRID = 0.9
 _FEWEST_FALLING_GAPS = 0.1
 _SPIKE = 0.5
 
+_STEPS: Final = tuple(
+    sorted(
+        {
+            60,
+            30,
+            25,
+            15,
+            12,
+            *(mantissa * 10**power for power in range(9) for mantissa in (2, 5, 10, 25, 125)),
+        },
+        reverse=True,
+    )
+)
+"""Round numbers of which the values of a column may be multiples, the largest first."""
+_SHARE_OF_MULTIPLES: Final = 0.995
+_FEWEST_MULTIPLES: Final = 6
+"""Different multiples; fewer values have codes of their own."""
+_CHANCE: Final = 1e-4
+
 _MIDNIGHT, _LAST_MINUTE = 2400.0, 2359
 _MINUTES = 60
 _FEWEST_HOURS, _FEWEST_MINUTES, _FEWEST_TIMES = 4, 10, 20
@@ -124,13 +143,42 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
             "bins": 1,
             "_note": "Few values, each with a code of its own; any other number shares one bin.",
         }
+    multiple = _multiple_of(fact, decimals, {*beyond, *found.specials})
+    if multiple is not None:
+        column["multiple_of"] = plain(multiple)
     bins: dict[str, dict[str, Any]] = {
         "log": {"spacing": "log"},
         "learn": {"bins": "learn"},
         "ratio": {"edges": [plain(edge) for edge in found.edges]},
     }
     column |= bins.get(found.bins, {})
-    return column | {"_note": bounds_note(found)}
+    ending = (
+        ""
+        if multiple is None
+        else f" Synthetic values are multiples of {plain(multiple)}, as nearly all values are."
+    )
+    return column | {"_note": bounds_note(found) + ending}
+
+
+def _multiple_of(fact: Facts, decimals: int | None, without: Collection[float]) -> float | None:
+    """The largest round number of which nearly all values are multiples, and too many different ones for chance."""
+    if not fact.whole and decimals is None:
+        return None
+    scale = 10 ** (decimals or 0)
+    counts = {
+        round(float(text) * scale): count
+        for text, count in fact.values.items()
+        if text not in (fact.odd or ()) and float(text) not in without
+    }
+    rows = sum(counts.values())
+    for step in _STEPS:
+        multiples = [value for value in counts if value % step == 0]
+        held = sum(counts[value] for value in multiples)
+        if held < _SHARE_OF_MULTIPLES * rows:
+            continue
+        by_chance = step ** -float(len(multiples) - 1)
+        return step / scale if len(multiples) >= _FEWEST_MULTIPLES and by_chance < _CHANCE else None
+    return None
 
 
 def bounds_note(found: Bounds) -> str:

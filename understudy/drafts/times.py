@@ -4,7 +4,7 @@ import json
 from calendar import monthrange
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from math import inf
 from typing import Any, Final
 
@@ -19,7 +19,11 @@ from understudy.drafts.words import names_moment
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER, _DAYS_OF_YEAR = 2, 31, 92, 366
 _MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
 _FEWEST_DAYS: Final = {"month": 3, "quarter": 6, "year": 3}
-"""Different days that say that all lie on the first of a month, quarter or year: fewer may do so by chance."""
+"""Different days that say that all lie on the first or last day of a month, quarter or year: fewer may do so by chance."""
+_END: Final = "_end"
+_FEWEST_WEEKS: Final = 6
+"""The same of one day of the week."""
+_DAYS_OF_WEEK: Final = 7
 _PARTS = {"seconds": 1, "milliseconds": 1_000}
 _EARLIEST, _LATEST = 6e8, 2.6e9
 """Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
@@ -116,16 +120,19 @@ def times(fact: Facts) -> dict[str, Any]:
     finest = fact.dates.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
     resolution = _resolution(list(map(_day, spread)), finest)
     lower, upper = _outer_days(found, spread, resolution)
+    if resolution == "week":  # weeks count from the lower bound
+        lower -= timedelta(days=(lower - _day(next(iter(spread)))).days % _DAYS_OF_WEEK)
     learn = {"bins": "learn"} if found.bins == "learn" else {}
     notes = [bounds_note(_widened(found, spread, lower, upper))]
     if len(names) > 1 and names[0].startswith("%"):
         notes.append(f"Could also be {' or '.join(names[1:])}.")
     if names[0] in SHORT_YEARS:
         notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
-    if resolution in _MONTHS_OF and names[0] not in MONTHS:
-        notes.append(f"All lie on the first day of a {resolution}.")
-    if resolution == "day" and _are_month_ends(list(map(_day, spread))):
-        notes.append("All are the last day of a month, which no resolution says: move synthetic ones there.")
+    if _months(resolution) and names[0] not in MONTHS:
+        unit, ends = resolution.removesuffix(_END), resolution.endswith(_END)
+        notes.append(f"All lie on the {'last' if ends else 'first'} day of a {unit}.")
+    if resolution == "week":
+        notes.append(f"All are {lower:%A}s.")
     if names[0] == "datetime":
         column: dict[str, Any] = {
             "kind": "datetime",
@@ -204,13 +211,13 @@ def _outer_days(found: Bounds, spread: Mapping[float, int], resolution: str) -> 
     first, last = _without_few_beyond(spread, _day(found.lower), _day(found.upper))
     lower, upper = first.replace(day=1), _month_end(last)
     year_end = last.replace(month=12, day=31)
-    if resolution in {"quarter", "year"}:
+    if _months(resolution) > 1:
         return lower, year_end
     empty = (year_end - upper).days / (year_end - lower).days
     if (last - lower).days > _DAYS_OF_QUARTER and empty <= _MOST_OF_A_YEAR:
         return lower, year_end
     days, held = (upper - lower).days + 1, (last - first).days + 1
-    if resolution in _MONTHS_OF or held > _MOST_OF_MONTHS * days or (first == last and resolution == "day"):
+    if _months(resolution) or held > _MOST_OF_MONTHS * days or (first == last and resolution == "day"):
         return lower, upper
     return first, last
 
@@ -247,27 +254,40 @@ def _month_end(day: date) -> date:
 
 
 def _resolution(days: Collection[date], finest: str) -> str:
-    """The coarsest unit of the calendar that all days begin, or a given one if they begin none."""
-    if finest not in {"day", "month"} or any(day.day != 1 for day in days):
+    """The coarsest unit of the calendar that all days begin or end, weeks of one weekday, or a given one if they are none of these."""
+    if finest not in {"day", "month"}:
         return finest
-    begun = [
+    if all(day.day == 1 for day in days):
+        return _coarsest(days) or finest
+    if all(day == _month_end(day) for day in days):
+        coarsest = _coarsest([day.replace(day=1) for day in days], last=True)
+        return coarsest + _END if coarsest else finest
+    is_weekly = len(days) >= _FEWEST_WEEKS and len({day.weekday() for day in days}) == 1
+    return "week" if is_weekly else finest
+
+
+def _coarsest(months: Collection[date], *, last: bool = False) -> str:
+    """The coarsest unit of which all months are the first or the last; empty if there are too few of them to say."""
+    found = [
         unit
-        for unit, months in _MONTHS_OF.items()
-        if len(days) >= _FEWEST_DAYS[unit] and all((day.month - 1) % months == 0 for day in days)
+        for unit, length in _MONTHS_OF.items()
+        if len(months) >= _FEWEST_DAYS[unit]
+        and all((month.month - 1 + last) % length == 0 for month in months)
     ]
-    return begun[-1] if begun else finest
+    return found[-1] if found else ""
 
 
-def _are_month_ends(days: Collection[date]) -> bool:
-    return len(days) >= _FEWEST_DAYS["month"] and all(day == _month_end(day) for day in days)
+def _months(resolution: str) -> int:
+    """Months between two moments of a resolution; 0 for shorter ones."""
+    return _MONTHS_OF.get(resolution.removesuffix(_END), 0)
 
 
 def _equal_bins(lower: date, upper: date, resolution: str) -> int | None:
     """The most bins that hold equally many months, quarters or years, if the default ones do not and these are half as many or more."""
-    if resolution not in _MONTHS_OF:
+    if not _months(resolution):
         return None
     months = 12 * (upper.year - lower.year) + upper.month - lower.month + 1
-    units = -(-months // _MONTHS_OF[resolution])
+    units = -(-months // _months(resolution))
     if units <= BINS:
         return None
     return next((bins for bins in range(BINS, BINS // 2 - 1, -1) if units % bins == 0), None)
@@ -278,8 +298,8 @@ def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]
     bin_days = ((upper - lower).days + 1) / BINS
     hidden = {
         "hour": resolution in {"second", "minute", "hour"},
-        "weekday": bin_days > _FEW_DAYS and resolution not in _MONTHS_OF,
-        "month": bin_days > _DAYS_OF_MONTH and resolution not in {"quarter", "year"},
+        "weekday": bin_days > _FEW_DAYS and resolution != "week" and not _months(resolution),
+        "month": bin_days > _DAYS_OF_MONTH and _months(resolution) <= 1,
     }
     found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
     return {"patterns": found} if found else {}

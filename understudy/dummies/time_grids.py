@@ -1,7 +1,7 @@
 """The dates and times that a declared resolution keeps apart: those that a release can hold.
 
 Weeks and shorter units count from the lower bound. Months, quarters and years begin where the calendar says, and the first of them is the
-lower bound itself.
+lower bound itself. Ends of them are last days, and the last one is the upper bound itself.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from understudy.documents import Json
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 """Seconds of the units that are all equally long."""
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_END: Final = "_end"
 _YEAR: Final = 12
 
 
@@ -63,19 +64,29 @@ def time_grid(column: Json, ends: tuple[str, str]) -> TimeGrid:
     """
     first, last = (moment_of(text) for text in ends)
     resolution = column.get("resolution", "day" if column["kind"] == "date" else "second")
-    if first > last or resolution not in _UNITS | _MONTHS:
+    length = _MONTHS.get(resolution.removesuffix(_END))
+    if first > last or (resolution not in _UNITS and length is None):
         raise ValueError
-    if resolution in _UNITS:
+    if length is None:
         width = timedelta(seconds=_UNITS[resolution])
         return TimeGrid(first=first, width=width, count=(last - first) // width + 1)
-    months = (moment.year * _YEAR + moment.month - 1 for moment in (first, last))
-    begun = [
-        datetime(month // _YEAR, month % _YEAR + 1, 1)  # noqa: DTZ001 - like those of the domain
-        for month in range(next(months), next(months) + 1)
-        if month % _MONTHS[resolution] == 0
-    ]
-    starts = (first, *(start for start in begun if first < start <= last))
-    return TimeGrid(first=first, width=timedelta(), count=len(starts), starts=starts)
+    begun = [month for month in range(_month(first) + 1, _month(last) + 1) if month % length == 0]
+    starts: tuple[datetime, ...]
+    if resolution.endswith(_END):
+        last_days = (_begin(month) - timedelta(days=1) for month in begun)
+        starts = (*(day for day in last_days if first <= day < last), last)
+    else:
+        starts = (first, *(start for start in map(_begin, begun) if first < start <= last))
+    return TimeGrid(first=starts[0], width=timedelta(), count=len(starts), starts=starts)
+
+
+def _month(moment: datetime) -> int:
+    """Months since the year 0."""
+    return moment.year * _YEAR + moment.month - 1
+
+
+def _begin(month: int) -> datetime:
+    return datetime(month // _YEAR, month % _YEAR + 1, 1)  # noqa: DTZ001 - like those of the domain
 
 
 def moment_of(text: str) -> datetime:

@@ -168,9 +168,12 @@ def _numeric(column: Json) -> Read:
     is_continuous = not integer and column.get("decimals") is None
     scale = 1 if integer or is_continuous else 10 ** int(column["decimals"])
     first, last = _whole_ticks(lower, upper, scale)
+    step = round(float(column.get("multiple_of", 1 / scale)) * scale)
 
     def ordinary() -> float:
-        return _COINS.uniform(lower, upper) if is_continuous else _COINS.randint(first, last) / scale
+        if is_continuous:
+            return _COINS.uniform(lower, upper)
+        return step * _COINS.randint(-(-first // step), last // step) / scale
 
     def draw() -> float:
         special = bool(specials) and _COINS.random() < _RARE

@@ -197,7 +197,7 @@ def _spans(column: OrderedColumn) -> tuple[NDArray[np.float64], float]:
     edges = np.stack([bins.lows, highs], axis=1) - bins.lows[0]
     length = max(float(edges[-1, 1]), _NARROWEST)
     if isinstance(column, NumericColumn) and column.spacing == "log":
-        unit = length / 1000 if grid is None else 1 / grid.scale
+        unit = length / 1000 if grid is None else grid.width / grid.scale
         return np.log1p(edges / unit) / np.log1p(length / unit), 0.0
     return edges / length, length / (
         _DAY if isinstance(column, TimeColumn) and column.kind == "datetime" else 1

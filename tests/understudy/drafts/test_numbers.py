@@ -311,3 +311,34 @@ def test_measurements_of_more_digits_have_no_decimals(tmp_path: Path, measured: 
     rows = "".join(f"{n % 83 / 10},{n % 3}\n" for n in range(1000))
     path = write(tmp_path, f"crp,ward\n{rows}{measured},1\n".encode())
     assert "decimals" not in column(draft_domain(path), "crp")
+
+
+def multiple(values: list[float]) -> object:
+    return column(draft_frame(pa.table({"paid": values})), "paid").get("multiple_of")
+
+
+def test_numbers_that_are_nearly_all_multiples_are_drafted_as_multiples() -> None:
+    amounts = [500.0 * (1 + n * n % 97) for n in range(1000)]
+    assert multiple(amounts) == 500
+    assert multiple([*amounts[:-4], 123.0, 777.0, 4321.0, 8765.0]) == 500, "a few others are typing errors"
+    assert multiple([*amounts[:-40], *(float(137 * n) for n in range(40))]) is None
+    assert multiple([0.25 * (n * n % 301) for n in range(1000)]) == 0.25
+    assert multiple([n + 0.99 for n in range(300)]) is None
+    assert multiple([15.0 * (n * n % 89) for n in range(1000)]) == 15
+    assert multiple([float(n * n % 400) for n in range(1000)]) is None
+
+
+def test_few_values_that_are_multiples_may_be_so_by_chance() -> None:
+    assert (
+        multiple(
+            [float(value) for value in (2, 4, 10, 16, 22, 34, 46, 58, 64, 82, 94, 106) for _ in range(3)]
+        )
+        is None
+    )
+    assert multiple([float(value) for value in range(2, 200, 2) for _ in range(3)]) == 2
+
+
+@given(values=st.lists(st.integers(-(10**6), 10**6), min_size=8, max_size=60, unique=True))
+def test_a_drafted_multiple_is_one_that_a_domain_may_declare(values: list[int]) -> None:
+    found = draft_frame(pa.table({"paid": [value * 100 for value in values] * 3}))
+    TableDomain.from_json(confirmed(found))

@@ -132,8 +132,9 @@ def test_kinds_are_found(tmp_path: Path):
     assert (column(draft, "age")["lower"], column(draft, "age")["upper"]) == (0, 100)
     assert column(draft, "paid")["specials"] == [0]
     assert column(draft, "score") == {
-        "name": "score", "kind": "numeric", "type": "real", "lower": 0, "upper": 7.5, "decimals": 3,
-        NOTE: "Bounds hold all rows, rounded; even bins keep the quartiles.", MARK: ["name", "kind", "type", "lower", "upper", "decimals"],
+        "name": "score", "kind": "numeric", "type": "real", "lower": 0, "upper": 7.5, "decimals": 3, "multiple_of": 0.125,
+        NOTE: "Bounds hold all rows, rounded; even bins keep the quartiles. Synthetic values are multiples of 0.125, as nearly all values are.",
+        MARK: ["name", "kind", "type", "lower", "upper", "decimals", "multiple_of"],
     }  # fmt: skip
     assert column(draft, "seen")["resolution"] == "second"
     assert column(draft, "born")["format"] == "%d/%m/%Y"

@@ -212,13 +212,30 @@ def test_dates_close_together_are_compared_although_a_few_are_none() -> None:
     assert found["difference"]["upper"] == 16
 
 
-def test_a_draft_says_that_all_dates_are_the_last_of_a_month() -> None:
-    ends = [first - timedelta(days=1) for first in _firsts(1)]
-    found = column(draft_frame(pa.table({"until": [*map(str, ends), "9999-12-31"]})), "until")
-    assert found["resolution"] == "day"
-    assert "All are the last day of a month" in found[NOTE]
+@pytest.mark.parametrize(("step", "unit"), [(1, "month"), (3, "quarter"), (12, "year")])
+def test_the_resolution_is_the_unit_that_all_values_end(step: int, unit: str) -> None:
+    ends = [first - timedelta(days=1) for first in _firsts(step)]
+    table = pa.table({"until": [*map(str, ends), "9999-12-31"]})
+    found = column(draft_frame(table), "until")
+    assert found["resolution"] == f"{unit}_end"
+    assert f"All lie on the last day of a {unit}." in found[NOTE]
+    assert found.get("patterns", []) == (["month"] if unit == "month" else [])
+    TableDomain.from_json(confirmed(draft_frame(table)))
     later = column(draft_frame(pa.table({"until": [*ends, date(2020, 3, 4)]})), "until")
+    assert later["resolution"] == "day"
     assert "last day" not in later[NOTE]
+
+
+def test_dates_of_one_weekday_are_weeks_from_that_day_on() -> None:
+    mondays = [date(2020, 1, 6) + timedelta(weeks=n * n % 200) for n in range(400)]
+    found = column(draft_frame(pa.table({"week": mondays})), "week")
+    assert (found["resolution"], found["lower"]) == ("week", "2019-12-30")
+    assert "All are Mondays." in found[NOTE]
+    assert "weekday" not in found.get("patterns", ())
+    few = column(draft_frame(pa.table({"week": [*mondays[:5]] * 30})), "week")
+    assert few["resolution"] == "day", "five days may fall on one weekday by chance"
+    other = column(draft_frame(pa.table({"week": [*mondays, date(2020, 1, 7)]})), "week")
+    assert other["resolution"] == "day"
 
 
 def test_the_note_of_dates_counts_what_lies_beyond_whole_years() -> None:

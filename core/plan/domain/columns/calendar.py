@@ -7,11 +7,13 @@ import numpy as np
 
 from core.plan.domain.columns.bins import Grid
 
-DATE_RESOLUTIONS: Final = ("day", "week", "month", "quarter", "year")
+DATE_RESOLUTIONS: Final = ("day", "week", "month", "quarter", "year", "month_end", "quarter_end", "year_end")
 DATETIME_RESOLUTIONS: Final = ("second", "minute", "hour", *DATE_RESOLUTIONS)
 
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_END: Final = "_end"
+_DAY: Final = 86400
 
 
 def day_number(text: str) -> int:
@@ -46,11 +48,16 @@ def second_text(second: int) -> str:
     return datetime.fromtimestamp(second, tz=UTC).replace(tzinfo=None).isoformat()
 
 
+def unit_of(resolution: str) -> str:
+    """The unit of the calendar that the moments of a resolution begin or end."""
+    return resolution.removesuffix(_END)
+
+
 def make_grid(*, lower: int, upper: int, resolution: str, seconds_per_unit: int) -> Grid:
     """Grid of the times from ``lower`` to ``upper`` that a resolution keeps apart.
 
     Weeks and shorter resolutions count from ``lower``; months, quarters and years begin where the calendar says,
-    and the first of them is ``lower`` itself.
+    and the first of them is ``lower`` itself. Ends of them are last days, and the last one is ``upper`` itself.
 
     Args:
         lower: First unit number (days or seconds).
@@ -65,7 +72,13 @@ def make_grid(*, lower: int, upper: int, resolution: str, seconds_per_unit: int)
         np.datetime64(unit * seconds_per_unit, "s").astype("datetime64[M]") for unit in (lower, upper)
     )
     months = np.arange(first, last + 1)
-    months = months[months.astype(np.int64) % _MONTHS[resolution] == 0]
-    starts = months.astype("datetime64[s]").astype(np.int64) // seconds_per_unit
-    table = np.append(np.int64(lower), starts[(starts > lower) & (starts <= upper)])
+    length = _MONTHS[unit_of(resolution)]
+    if resolution.endswith(_END):
+        months = months[(months.astype(np.int64) + 1) % length == 0]
+        ends = ((months + 1).astype("datetime64[s]").astype(np.int64) - _DAY) // seconds_per_unit
+        table = np.append(ends[(ends >= lower) & (ends < upper)], np.int64(upper))
+    else:
+        months = months[months.astype(np.int64) % length == 0]
+        starts = months.astype("datetime64[s]").astype(np.int64) // seconds_per_unit
+        table = np.append(np.int64(lower), starts[(starts > lower) & (starts <= upper)])
     return Grid(offset=lower, width=1, scale=1, ticks=len(table), table=table)

@@ -1,5 +1,6 @@
 """Columns from and to the domain document (schema ``understudy.domain/1``); the keys are in docs/domain.md."""
 
+import math
 from collections.abc import Callable
 from typing import Final, Literal, cast
 
@@ -11,6 +12,7 @@ from core.plan.domain.columns.calendar import (
     day_text,
     second_number,
     second_text,
+    unit_of,
 )
 from core.plan.domain.columns.difference_reading import difference_to_json, with_difference
 from core.plan.domain.columns.kinds import (
@@ -184,7 +186,7 @@ def _numeric(node: Node, name: str) -> NumericColumn:
     column = NumericColumn(
         learn=learn,
         name=name, integer=integer, lower=lower, upper=upper, edges=edges, specials=specials, decimals=decimals,
-        bin_count=_bin_count(node, edges, learn), null=null,
+        multiple_of=_multiple_of(node, integer=integer, decimals=decimals), bin_count=_bin_count(node, edges, learn), null=null,
         spacing=cast('Literal["linear", "log"]', node.take_choice("spacing", ("linear", "log"), "linear")),
         outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
         infinite=cast("Outside", node.take_choice("infinite", ("clamp", "null", "refuse"), "refuse")),
@@ -197,10 +199,38 @@ def _numeric(node: Node, name: str) -> NumericColumn:
         node, null, outside=column.outside, infinite=column.infinite, unreadable=column.unreadable
     )
     if column.grid is not None and column.grid.ticks < 1:
-        node.refuse("No value with so few decimals lies between the bounds.", "no-values", key="decimals")
+        key, values = (
+            ("decimals", "value with so few decimals")
+            if column.multiple_of is None
+            else ("multiple_of", "multiple")
+        )
+        node.refuse(f"No {values} lies between the bounds.", "no-values", key=key)
     if column.bins.count == 0:
         node.refuse("Every value between the bounds is special.", "no-values", key="specials")
     return column
+
+
+def _multiple_of(node: Node, *, integer: bool, decimals: int | None) -> float | None:
+    """The number of which synthetic values are multiples."""
+    if not node.has("multiple_of"):
+        return None
+    found = node.number(node.take("multiple_of"), "multiple_of")
+    if not integer and decimals is None:
+        node.refuse(
+            "Multiples of a real number need 'decimals'.", "multiples-without-decimals", key="multiple_of",
+            remedy="Add 'decimals', such as 2.",
+        )  # fmt: skip
+    step = found * 10 ** (decimals or 0)
+    if step < 1 or not math.isclose(step, round(step), abs_tol=0):
+        node.refuse(
+            "'multiple_of' must be a positive whole number, or have at most as many decimals as the column.", "bad-multiple", key="multiple_of",
+        )  # fmt: skip
+    if node.has("difference"):
+        node.refuse(
+            "A column with a 'difference' takes its values from the other column.", "multiples-beside-difference", key="multiple_of",
+            remedy="Leave out one of the two.",
+        )  # fmt: skip
+    return found
 
 
 def _bin_count(node: Node, edges: tuple[float, ...], learn: tuple[Learnt, ...]) -> int | None:
@@ -276,7 +306,7 @@ def _patterns(node: Node, kind: str, resolution: str) -> tuple[Pattern, ...]:
             )
         if pattern in found:
             node.refuse("A pattern is listed twice.", "duplicate-value", key=key)
-        if DATETIME_RESOLUTIONS.index(resolution) > DATETIME_RESOLUTIONS.index(_COARSEST[pattern]):
+        if DATETIME_RESOLUTIONS.index(unit_of(resolution)) > DATETIME_RESOLUTIONS.index(_COARSEST[pattern]):
             node.refuse(
                 f"A resolution of '{resolution}' is too coarse for the pattern '{pattern}'.", "pattern-below-resolution", key=key,
                 remedy="Leave out the pattern, or declare a finer 'resolution'.",
@@ -417,6 +447,8 @@ def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
     }
     if column.integer:
         found["fraction"] = column.fraction
+    if column.multiple_of is not None:
+        found["multiple_of"] = plain_number(column.multiple_of)
     if column.decimals is not None:
         found["decimals"] = column.decimals
     if column.edges:

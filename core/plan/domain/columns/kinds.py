@@ -113,6 +113,7 @@ class NumericColumn(OrderedColumn):
         spacing: Spacing of the default rule.
         specials: Values with a code of their own (zero spikes, sentinels), in or out of the bounds.
         decimals: Digits after the point that synthetic reals show, or None for full precision.
+        multiple_of: Synthetic values are multiples of it, special values apart, or None.
         null: Null policy.
         outside: Treatment of values beyond the bounds.
         infinite: Treatment of plus and minus infinity.
@@ -134,6 +135,7 @@ class NumericColumn(OrderedColumn):
     spacing: Literal["linear", "log"] = "linear"
     specials: tuple[float, ...] = ()
     decimals: int | None = None
+    multiple_of: float | None = None
     null: NullPolicy = NullPolicy(action="refuse")
     outside: Outside = "clamp"
     infinite: Outside = "refuse"
@@ -145,20 +147,22 @@ class NumericColumn(OrderedColumn):
 
     @property
     def grid(self) -> Grid | None:
-        """Whole numbers, multiples of 10^-decimals, or None for continuous values."""
+        """Whole numbers, multiples of 10^-decimals or of `multiple_of`, or None for continuous values."""
         if not self.integer and self.decimals is None:
             return None
         scale = 10 ** (self.decimals or 0)
         low, high = round(self.lower * scale), round(self.upper * scale)
         low += low / scale < self.lower
         high -= high / scale > self.upper
-        return Grid(offset=low, width=1, scale=scale, ticks=high - low + 1)
+        width = 1 if self.multiple_of is None else round(self.multiple_of * scale)
+        low += -low % width
+        return Grid(offset=low, width=width, scale=scale, ticks=(high - low) // width + 1)
 
     def make_bins(self) -> Bins:
         """The bins of the column, by declared edges or the default rule."""
         grid = self.grid
         span = self.upper - self.lower
-        unit = span / 1000 if grid is None else 1 / grid.scale
+        unit = span / 1000 if grid is None else grid.width / grid.scale
         edges: Floats = np.array(self.edges) if self.edges else default_edges(
             lower=self.lower, upper=self.upper, grid=grid, unit=unit, bins=self.bin_count, spacing=self.spacing
         )  # fmt: skip

@@ -1,4 +1,4 @@
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.plan.domain.codec import decode, encode
+from core.plan.domain.columns.calendar import DATE_RESOLUTIONS, DATETIME_RESOLUTIONS
 from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.schema import sample_schema, storage_schema
 from core.plan.domain.table import TableDomain
@@ -20,6 +21,9 @@ def integer_columns(draw: st.DrawFn) -> dict[str, object]:
     lower = draw(st.integers(-(10**6), 10**6))
     upper = lower + draw(st.integers(0, 10 ** draw(st.integers(0, 9))))
     column: dict[str, object] = {"kind": "numeric", "type": "integer", "lower": lower, "upper": upper}
+    step = draw(st.sampled_from([1, 2, 5, 50, 1000]))
+    if step > 1 and upper // step > (lower + 44) // step:  # not all multiples are special
+        column["multiple_of"] = step
     specials = draw(st.lists(st.integers(lower - 3, lower + 40), unique=True, max_size=4))
     if upper - lower + 1 > len(specials):
         column["specials"] = specials
@@ -39,6 +43,8 @@ def real_columns(draw: st.DrawFn) -> dict[str, object]:
     column["specials"] = sorted(set(draw(st.lists(st.sampled_from([0.0, lower, upper, -1.5]), max_size=3))))
     if draw(st.booleans()):
         column["decimals"] = draw(st.integers(1, 4))
+        if upper - lower > 3:
+            column["multiple_of"] = draw(st.sampled_from([0.1, 0.2, 0.5]))
     if draw(st.booleans()):
         return column | draw(spacings())
     inner = draw(st.lists(st.floats(0.01, 0.99), unique=True, max_size=6))
@@ -52,14 +58,14 @@ def time_columns(draw: st.DrawFn) -> dict[str, object]:
     days = draw(st.integers(0, 5000))
     upper = date.fromordinal(lower.toordinal() + days)
     if draw(st.booleans()):
-        resolution = draw(st.sampled_from(["day", "week", "month", "quarter", "year"]))
+        resolution = draw(st.sampled_from(DATE_RESOLUTIONS))
         return {
             "kind": "date",
             "lower": lower.isoformat(),
             "upper": upper.isoformat(),
             "resolution": resolution,
         }
-    resolution = draw(st.sampled_from(["second", "minute", "hour", "day", "week", "month", "year"]))
+    resolution = draw(st.sampled_from(DATETIME_RESOLUTIONS))
     end = f"{upper.isoformat()}T23:59:58"
     return {"kind": "datetime", "lower": lower.isoformat(), "upper": end, "resolution": resolution}
 
@@ -103,6 +109,44 @@ def test_every_code_decodes_to_a_value_of_its_own_code(domain: TableDomain, seed
     batch.validate(full=True)
     assert np.array_equal(encode(domain, batch), codes)
     assert batch.schema == sample_schema(domain)
+
+
+def test_drawn_numbers_are_multiples_and_drawn_dates_are_ends() -> None:
+    domain = table(
+        {"name": "loan", "kind": "numeric", "type": "integer", "lower": 120, "upper": 99_990, "multiple_of": 250, "specials": [99], "spacing": "log"},
+        {"name": "dose", "kind": "numeric", "type": "real", "lower": 0.3, "upper": 40, "decimals": 2, "multiple_of": 0.25},
+        {"name": "month", "kind": "date", "lower": "2020-01-15", "upper": "2024-02-10", "resolution": "month_end"},
+        {"name": "quarter", "kind": "date", "lower": "2020-01-15", "upper": "2024-03-31", "resolution": "quarter_end"},
+        {"name": "year", "kind": "datetime", "lower": "1999-12-31", "upper": "2024-12-31T00:00:00", "resolution": "year_end"},
+    )  # fmt: skip
+    rng = np.random.default_rng(5)
+    rows = decode(domain, random_codes(domain, 20_000, rng), rng).to_pydict()
+    loans = {value for value in rows["loan"] if value != 99}
+    assert min(loans) == 250
+    assert all(value % 250 == 0 for value in loans)
+    assert {value * 4 % 1 for value in rows["dose"]} == {0.0}
+    assert (min(rows["dose"]), max(rows["dose"])) == (0.5, 40.0)
+    ends = set(rows["month"]) - {date(2024, 2, 10)}
+    assert len(ends) == 49
+    assert all((day + timedelta(days=1)).day == 1 for day in ends)
+    assert max(rows["month"]) == date(2024, 2, 10), "the upper bound is a moment itself"
+    assert {(day.month, day.day) for day in rows["quarter"]} == {(3, 31), (6, 30), (9, 30), (12, 31)}
+    assert {(moment.year, moment.month, moment.day) for moment in rows["year"]} == {
+        (year, 12, 31) for year in range(1999, 2025)
+    }
+    stored = pa.table({"month": [date(2020, 1, 20), date(2020, 1, 31), date(2020, 2, 28), date(2020, 2, 29)]})
+    months = table(
+        {
+            "name": "month",
+            "kind": "date",
+            "lower": "2020-01-01",
+            "upper": "2020-12-31",
+            "resolution": "month_end",
+        }
+    )
+    assert encode(months, stored).ravel().tolist() == [0, 0, 0, 1], (
+        "a day between two ends counts as the one before"
+    )
 
 
 @given(column=integer_columns(), seed=st.integers(0, 2**32))
