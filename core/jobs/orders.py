@@ -22,7 +22,7 @@ from core.jobs.turns import announce
 from core.ledger import ledger
 from core.logs import current_request_id
 from core.plan.devices import Device, Wish
-from core.plan.domain.columns.document import LEARN
+from core.plan.domain.columns.common_keys import LEARN
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
 from core.plan.selection import OrderedPlan, local_size_of, owners_of

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from core.dp.calibration import gaussian_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, Threshold
-from core.plan.domain.columns.document import LEARN
+from core.plan.domain.columns.common_keys import LEARN
 from core.plan.domain.columns.kinds import Learnt, NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from core.data import waiting
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
-from core.plan.domain.columns.document import LEARN
+from core.plan.domain.columns.common_keys import LEARN
 from core.platform.access import visibility
 from core.platform.access.roles import Principal
 from core.platform.access.visibility import seen_by

@@ -58,6 +58,7 @@ LIMITS = {
     },
     "domain.md": {
         "15 %": "understudy.drafts.bin_costs:TOLERATED_SHIFT",
+        "99.5 %": "understudy.drafts.numbers:_SHARE_OF_MULTIPLES",
         "99 %": "understudy.drafts.differences:IN_ORDER",
         "16 times": "core.plan.domain.rules.keeping:PASSES",
         "95 %": "core.artifacts.asking.estimates:CONFIDENCE",

@@ -8,6 +8,8 @@ In reading order, each file after those that it imports:
 * `patterns`: weekday, month and hour of a time, coded beside its bin.
 * `differences`: a column as another one plus a distance.
 * `kinds`: the kinds of columns, as frozen values.
+* `common_keys`: keys that several kinds of columns have.
+* `label_reading`: categories, levels and truth values from and to the domain document.
 * `difference_reading`: "difference" of a column, read and checked.
 * `document`: columns from and to the domain document.
 """

@@ -14,34 +14,33 @@ from core.plan.domain.columns.calendar import (
     second_text,
     unit_of,
 )
+from core.plan.domain.columns.common_keys import (
+    LEARN,
+    MOST_BINS_OR_LEARNT,
+    check_null_has_a_place,
+    null_policy,
+    refuse_stand_in,
+)
 from core.plan.domain.columns.difference_reading import difference_to_json, with_difference
 from core.plan.domain.columns.kinds import (
     Column,
     IgnoredColumn,
-    LabelColumn,
     Learnt,
     Modelled,
-    NullPolicy,
     NumericColumn,
     Outside,
     Pattern,
     TimeColumn,
     UnitColumn,
-    Unknown,
 )
+from core.plan.domain.columns.label_reading import labels_from_json, labels_to_json
 from core.plan.domain.columns.number_format import NumberFormat
 from core.plan.domain.reading import Node, plain_number
 
 MAXIMUM_CODES: Final = 1_000_000
 """Codes of all columns together; a code takes some 0.5 kB at the peak of a training (docs/wide-tables.md)."""
-MOST_BINS_OR_LEARNT: Final = 32767
-"""Bins of a number or time, and categories that may be learnt of one column."""
-LEARN: Final = "learn"
-"""Value in a document for bounds, bins or categories that training learns for a charge (docs/domain.md)."""
 MOST_BINS: Final = 32
 """Default of `most` for a column whose bins are learnt: bins and heavy values together."""
-MOST_CATEGORIES: Final = 64
-"""Default of `most` for a column whose categories are learnt."""
 LARGEST_NUMBER: Final = 2.0**53
 """Learnt bounds are at most this in absolute value if no bounds are declared."""
 
@@ -68,29 +67,6 @@ def column_from_json(value: object, pointer: str) -> Column:
     return column
 
 
-def _null_policy(node: Node, read_value: Callable[[object], str | float]) -> NullPolicy:
-    value = node.take("null", "refuse")
-    if isinstance(value, dict):
-        inner = Node(value, node.at("null"))
-        stand_in = inner.take("use")
-        inner.finish()
-        return NullPolicy(action="use", value=read_value(stand_in))
-    if value not in ("refuse", "category"):
-        node.refuse("'null' must be 'refuse', 'category' or {\"use\": value}.", "bad-null-policy", key="null")
-    return NullPolicy(action=value)
-
-
-def _check_null_has_a_place(node: Node, null: NullPolicy, **rules: str) -> None:
-    for key, rule in rules.items():
-        if rule == "null" and null.action == "refuse":
-            node.refuse(
-                f"'{key}' turns values into null, but 'null' refuses them.",
-                "null-has-no-place",
-                key=key,
-                remedy=f'Write "{key}": "refuse", or give \'null\' the policy \'category\' or {{"use": value}}.',
-            )
-
-
 def _learnt(node: Node) -> tuple[Learnt, ...]:
     """The properties of a number or time that its entry leaves to be learnt; "bounds" is consumed, "bins" is not."""
     found: list[Learnt] = []
@@ -107,14 +83,6 @@ def _learnt(node: Node) -> tuple[Learnt, ...]:
             remedy="Leave out 'outside', or declare the bounds.",
         )  # fmt: skip
     return tuple(found)
-
-
-def _refuse_stand_in(node: Node, null: NullPolicy, learn: tuple[Learnt, ...]) -> None:
-    if null.action == "use" and learn and learn != ("bins",):
-        node.refuse(
-            "The replacement of missing values must be a declared value.", "learn-beside-stand-in", key="null",
-            remedy='Write "null": "category", or declare what is to be learnt.',
-        )  # fmt: skip
 
 
 def _bounds_or_edges(
@@ -181,8 +149,8 @@ def _numeric(node: Node, name: str) -> NumericColumn:
             node.refuse("The value must lie in the bounds or be special.", "outside-bounds", key="null/use")
         return found
 
-    null = _null_policy(node, stand_in)
-    _refuse_stand_in(node, null, learn)
+    null = null_policy(node, stand_in)
+    refuse_stand_in(node, null, learn)
     column = NumericColumn(
         learn=learn,
         name=name, integer=integer, lower=lower, upper=upper, edges=edges, specials=specials, decimals=decimals,
@@ -195,7 +163,7 @@ def _numeric(node: Node, name: str) -> NumericColumn:
             'Literal["round", "refuse"]', node.take_choice("fraction", ("round", "refuse"), "refuse")),
         number_format=NumberFormat.from_node(Node(node.take("number_format"), node.at("number_format"))) if node.has("number_format") else None,
     )  # fmt: skip
-    _check_null_has_a_place(
+    check_null_has_a_place(
         node, null, outside=column.outside, infinite=column.infinite, unreadable=column.unreadable
     )
     if column.grid is not None and column.grid.ticks < 1:
@@ -282,8 +250,8 @@ def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColum
             node.refuse("The value must lie in the bounds.", "outside-bounds", key="null/use")
         return found
 
-    null = _null_policy(node, stand_in)
-    _refuse_stand_in(node, null, learn)
+    null = null_policy(node, stand_in)
+    refuse_stand_in(node, null, learn)
     resolution = node.take_choice("resolution", resolutions, "day" if kind == "date" else "second")
     column = TimeColumn(
         learn=learn, patterns=_patterns(node, kind, resolution),
@@ -292,7 +260,7 @@ def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColum
         outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
         unreadable=_unreadable(node),
     )  # fmt: skip
-    _check_null_has_a_place(node, null, outside=column.outside, unreadable=column.unreadable)
+    check_null_has_a_place(node, null, outside=column.outside, unreadable=column.unreadable)
     return column
 
 
@@ -324,77 +292,6 @@ def _time_format(node: Node) -> str | None:
     return text
 
 
-def _learnt_categories(node: Node, name: str) -> LabelColumn:
-    """A column whose categories are learnt; every value that is not among them is "other"."""
-    node.take("categories")
-    most = node.take_integer("most", MOST_CATEGORIES, lowest=1, highest=MOST_BINS_OR_LEARNT)
-    other = node.take("other", default=True)
-    if other is False:
-        node.refuse(
-            "Learnt categories omit rare values, so 'other' is needed.", "learn-without-other", key="other",
-            remedy="Leave out 'other', or give its text.",
-        )  # fmt: skip
-    text = "other" if other is True else other
-    if not isinstance(text, str) or not text:
-        node.refuse("'other' must be true or its text.", "not-text", key="other")
-    null = _null_policy(node, str)
-    _refuse_stand_in(node, null, ("categories",))
-    node.take_choice("unknown", ("other",), "other")
-    width = len(str(most))
-    places = [f"category {place:0{width}}" for place in range(1, (most or 0) + 1)]
-    return LabelColumn(
-        name=name, kind="categorical", labels=tuple(place for place in places if place != text), other=text,
-        null=null, unknown="other", learn=("categories",),
-    )  # fmt: skip
-
-
-def _labels(node: Node, name: str, kind: Literal["categorical", "ordinal", "boolean"]) -> LabelColumn:
-    if kind == "categorical" and node.is_text("categories", LEARN):
-        return _learnt_categories(node, name)
-    other: str | None = None
-    labels: tuple[str, ...]
-    if kind == "boolean":
-        labels = (node.take_text("false", "false"), node.take_text("true", "true"))
-        if labels[0] == labels[1]:
-            node.refuse("The words for false and true must differ.", "duplicate-value", key="true")
-    else:
-        key = "categories" if kind == "categorical" else "levels"
-        labels = node.take_texts(key)
-        other = _other(node, labels) if kind == "categorical" else None
-        # A release with learnt categories may have none: perhaps no value is shared by enough units.
-        if not labels and other is None:
-            node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one value.")
-    words = labels if other is None else (*labels, other)
-
-    def stand_in(value: object) -> str:
-        if str(value) not in words:
-            node.refuse("The value must be a listed one.", "outside-bounds", key="null/use")
-        return str(value)
-
-    null = _null_policy(node, stand_in)
-    choices = ("other", "null", "refuse") if other is not None else ("null", "refuse")
-    unknown = node.take_choice("unknown", choices, "refuse" if other is None else "other")
-    _check_null_has_a_place(node, null, unknown=unknown)
-    return LabelColumn(
-        name=name, kind=kind, labels=labels, other=other, null=null, unknown=cast("Unknown", unknown)
-    )
-
-
-def _other(node: Node, labels: tuple[str, ...]) -> str | None:
-    value = node.take("other", default=False)
-    if value is False:
-        return None
-    text = "other" if value is True else value
-    if not isinstance(text, str) or not text:
-        node.refuse("'other' must be true, false or its text.", "not-text", key="other")
-    if text in labels:
-        node.refuse(
-            "The text for 'other' is also a category.", "duplicate-value", key="other",
-            remedy=f'Leave the word out of the list: rows that hold it count as {text!r}. Or write another text, for example "other": "any other".',
-        )  # fmt: skip
-    return text
-
-
 def _unit(node: Node, name: str) -> UnitColumn:
     if node.is_text("records", LEARN):
         node.take("records")
@@ -404,9 +301,9 @@ def _unit(node: Node, name: str) -> UnitColumn:
 
 _READERS: Final[dict[str, Callable[[Node, str], Column]]] = {
     "numeric": _numeric,
-    "categorical": lambda node, name: _labels(node, name, "categorical"),
-    "ordinal": lambda node, name: _labels(node, name, "ordinal"),
-    "boolean": lambda node, name: _labels(node, name, "boolean"),
+    "categorical": lambda node, name: labels_from_json(node, name, "categorical"),
+    "ordinal": lambda node, name: labels_from_json(node, name, "ordinal"),
+    "boolean": lambda node, name: labels_from_json(node, name, "boolean"),
     "date": lambda node, name: _time(node, name, "date"),
     "datetime": lambda node, name: _time(node, name, "datetime"),
     "ignored": lambda _node, name: IgnoredColumn(name=name),
@@ -428,7 +325,7 @@ def column_to_json(column: Column) -> dict[str, object]:
     elif isinstance(column, TimeColumn):
         found |= _time_to_json(column)
     else:
-        found |= _labels_to_json(column)
+        found |= labels_to_json(column)
     # Omitted where the column's own values are coded: documents older than the key keep their digest.
     if column.difference is not None:
         found["difference"] = difference_to_json(column.difference)
@@ -495,17 +392,6 @@ def _time_to_json(column: TimeColumn) -> dict[str, object]:
     if column.patterns:
         found["patterns"] = list(column.patterns)
     return found
-
-
-def _labels_to_json(column: LabelColumn) -> dict[str, object]:
-    if column.kind == "boolean":
-        return {"false": column.labels[0], "true": column.labels[1], "unknown": column.unknown}
-    if column.kind == "ordinal":
-        return {"levels": list(column.labels), "unknown": column.unknown}
-    other = False if column.other is None else column.other
-    if column.learn:
-        return {"categories": LEARN, "most": len(column.labels), "other": other, "unknown": column.unknown}
-    return {"categories": list(column.labels), "other": other, "unknown": column.unknown}
 
 
 def _null_to_json(column: Modelled) -> object:
