@@ -12,20 +12,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.artifacts.certificate_schema import schema_text
-from core.artifacts.joint_form import joint_schema_text
-from core.artifacts.member_form import member_counts_schema_text
-from core.artifacts.model_form import (
-    averaged_schema_text,
-    federated_schema_text,
-    member_schema_text,
-    model_schema_text,
-)
-from core.artifacts.reports.utility_form import utility_schema_text
-from core.artifacts.selection_certificate import selection_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
 from docs.architecture_picture import architecture_plots, with_ways
 from docs.cost_figures import cost_plots
+from docs.document_schemas import FORMS, schema_text
 from docs.federated_page import federated_page
 from docs.figures import benchmarks_page
 from docs.image_figures import image_plots
@@ -56,18 +46,6 @@ PAGES = {
     "docs/wide-tables.md": wide_tables_page,
     "docs/tables-beside-peers.md": peers_page,
 }
-# The verifier reads them at run time, from where they are installed.
-SCHEMAS = {
-    "understudy/verifying/certificate.schema.json": schema_text,
-    "understudy/verifying/charged.schema.json": utility_schema_text,
-    "understudy/verifying/federated.schema.json": joint_schema_text,
-    "understudy/verifying/model.schema.json": model_schema_text,
-    "understudy/verifying/federated-model.schema.json": federated_schema_text,
-    "understudy/verifying/averaged-model.schema.json": averaged_schema_text,
-    "understudy/verifying/member-model.schema.json": member_schema_text,
-    "understudy/verifying/member.schema.json": member_counts_schema_text,
-    "understudy/verifying/selection.schema.json": selection_schema_text,
-}
 
 
 def stale_files() -> list[str]:
@@ -80,8 +58,8 @@ def stale_files() -> list[str]:
 def _texts() -> Iterator[tuple[str, str]]:
     for name, render in PAGES.items():
         yield name, _NOTICE + render()
-    for name, write in SCHEMAS.items():
-        yield name, write()
+    for document in FORMS:  # the verifier reads them at run time, from where they are installed
+        yield f"understudy/verifying/{document}.schema.json", schema_text(document)
     yield PAGE, true_page()
     for name, plot in (image_plots() | cost_plots() | ablation_plots()).items():
         yield f"docs/benchmarks/{name}", plot

@@ -6,7 +6,7 @@ They are not in the repository. Building the site makes them (`docs.reference_ho
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, Literal, get_args, get_origin
@@ -18,20 +18,10 @@ from pydantic import SecretStr
 import core
 import service
 import workers
-from core.artifacts.certificate_schema import schema_text
-from core.artifacts.joint_form import joint_schema_text
-from core.artifacts.member_form import member_counts_schema_text
-from core.artifacts.model_form import (
-    averaged_schema_text,
-    federated_schema_text,
-    member_schema_text,
-    model_schema_text,
-)
-from core.artifacts.reports.utility_form import utility_schema_text
-from core.artifacts.selection_certificate import selection_schema_text
 from core.errors import UnderstudyError
 from core.jobs.states import OWNER_WITHDREW, PLAN_ALTERED, TRAINING_FAILED
 from core.platform.settings import Settings
+from docs.document_schemas import FORMS, schema_text
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
 from service.app import create_app
@@ -146,15 +136,7 @@ REFERENCE: Final[Mapping[str, Callable[[], str]]] = {
     "errors.md": errors_page,
     "metrics.md": metrics_page,
     "openapi.json": lambda: openapi_text(openapi()),
-    "certificate.schema.json": schema_text,
-    "charged.schema.json": utility_schema_text,
-    "federated.schema.json": joint_schema_text,
-    "model.schema.json": model_schema_text,
-    "federated-model.schema.json": federated_schema_text,
-    "averaged-model.schema.json": averaged_schema_text,
-    "member-model.schema.json": member_schema_text,
-    "member.schema.json": member_counts_schema_text,
-    "selection.schema.json": selection_schema_text,
+    **{f"{document}.schema.json": partial(schema_text, document) for document in FORMS},
 }
 """Every file of the site's folder `reference`, and what writes it."""
 

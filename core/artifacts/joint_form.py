@@ -6,7 +6,6 @@ from pydantic import Field
 
 from core.artifacts import statements as say
 from core.artifacts.certificate_form import CertificateForm, Composition, Model
-from core.artifacts.certificate_schema import schema_text
 from core.artifacts.owners_ledgers import OwnersLedger, Presence
 from core.plan.joint_plan import JointPlan
 from core.plan.owners import MOST_OWNERS
@@ -37,8 +36,3 @@ class JointCertificateForm(CertificateForm):
     plan: JointPlan
     ledgers: Annotated[list[OwnersLedger], Field(min_length=2, max_length=MOST_OWNERS)]
     presence: Annotated[list[Presence], Field(min_length=2, max_length=MOST_OWNERS)]
-
-
-def joint_schema_text() -> str:
-    """Return the file of the published JSON Schema of a generator over several owners' datasets."""
-    return schema_text(JointCertificateForm, name=JOINT_SCHEMA)

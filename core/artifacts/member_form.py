@@ -6,7 +6,6 @@ from pydantic import Field
 
 from core.artifacts import statements as say
 from core.artifacts.certificate_form import CertificateForm, Composition, Model
-from core.artifacts.certificate_schema import schema_text
 from core.plan.member_plan import MemberPlan
 
 MEMBER_SCHEMA: Final = "understudy.member-certificate/1"
@@ -35,8 +34,3 @@ class MemberCertificateForm(CertificateForm):
     model: MemberCountsDeployment
     composition: MemberCountsComposition
     plan: MemberPlan
-
-
-def member_counts_schema_text() -> str:
-    """Return the file of the published JSON Schema of a generator of one member of a federation."""
-    return schema_text(MemberCertificateForm, name=MEMBER_SCHEMA)

@@ -15,7 +15,6 @@ from core.artifacts.certificate_form import (
     Software,
     Unit,
 )
-from core.artifacts.certificate_schema import schema_text
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.owners_ledgers import OwnersLedger, Presence, Probability
 from core.dp.accountant import Epsilons
@@ -202,23 +201,3 @@ class MemberModelForm(ModelCertificateForm):
     schema_: Literal["understudy.member-model-certificate/1"] = Field(alias="schema")  # type: ignore[assignment]
     model: MemberDeployment
     composition: MemberComposition
-
-
-def member_schema_text() -> str:
-    """Return the file of the published JSON Schema of one member's model."""
-    return schema_text(MemberModelForm, name=MEMBER_SCHEMA)
-
-
-def model_schema_text() -> str:
-    """Return the file of the published JSON Schema, which is shipped with the client."""
-    return schema_text(ModelCertificateForm, name=SCHEMA)
-
-
-def federated_schema_text() -> str:
-    """Return the file of the published JSON Schema of a model over several owners' datasets."""
-    return schema_text(FederatedModelForm, name=FEDERATED_SCHEMA)
-
-
-def averaged_schema_text() -> str:
-    """Return the file of the published JSON Schema of a model whose owners' weights were averaged."""
-    return schema_text(AveragedModelForm, name=AVERAGED_SCHEMA)

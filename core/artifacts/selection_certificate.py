@@ -12,7 +12,6 @@ from pydantic import Field
 from core.artifacts import statements as say
 from core.artifacts.certificate import form_of, mechanism_rows, require_stated
 from core.artifacts.certificate_form import CertificateForm, ExecutedForm, Form, NoiseGrid
-from core.artifacts.certificate_schema import schema_text
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.selection_execution import SelectionExecuted
 from core.artifacts.signing.contexts import CERTIFICATE
@@ -134,8 +133,3 @@ def _derived(plan: SelectionPlan, executed: SelectionExecuted) -> dict[str, Any]
         "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
         "executed": executed.stated(plan),
     }
-
-
-def selection_schema_text() -> str:
-    """Return the file of the published JSON Schema, which is shipped with the client."""
-    return schema_text(SelectionCertificateForm, name=SCHEMA)

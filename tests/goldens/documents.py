@@ -12,30 +12,19 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.artifacts.certificate import make_certificate, sign_certificate
-from core.artifacts.certificate_schema import schema_text
 from core.artifacts.execution import Executed
-from core.artifacts.joint_form import joint_schema_text
 from core.artifacts.manifest import ImageManifest, TableManifest
-from core.artifacts.member_form import member_counts_schema_text
 from core.artifacts.model_certificate import (
     Trained,
     make_model_certificate,
     sign_model_certificate,
 )
 from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.model_form import (
-    averaged_schema_text,
-    federated_schema_text,
-    member_schema_text,
-    model_schema_text,
-)
 from core.artifacts.owners_ledgers import Place
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
-from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.sampling.generator_check import GeneratorCheck
 from core.artifacts.selection_certificate import (
     of_selection,
-    selection_schema_text,
     sign_selection_certificate,
 )
 from core.artifacts.selection_execution import SelectionExecuted
@@ -52,6 +41,7 @@ from core.plan.model_plan import ModelPlan
 from core.plan.owners import DataOwner
 from core.plan.plan import Plan
 from core.plan.selection import ordered_plan_from_json
+from docs.document_schemas import FORMS, schema_text
 from tests.core.plan.domain.ruled import EVERY_RULE
 from tests.goldens import plans
 from tests.goldens.api import structure
@@ -316,17 +306,8 @@ def manifests() -> dict[str, object]:
 
 def schemas() -> dict[str, object]:
     """Published JSON schemas of signed documents, by definition."""
-    texts = {
-        "certificate": schema_text(),
-        "federated": joint_schema_text(),
-        "selection": selection_schema_text(),
-        "utility report": utility_schema_text(),
-        "model": model_schema_text(),
-        "federated-model": federated_schema_text(),
-        "averaged-model": averaged_schema_text(),
-        "member-model": member_schema_text(),
-        "member": member_counts_schema_text(),
-    }
+    names = {document: document for document in FORMS} | {"charged": "utility report"}
+    texts = {names[document]: schema_text(document) for document in FORMS}
     members: dict[str, object] = {}
     for name, text in texts.items():
         document = json.loads(text)

@@ -13,9 +13,9 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from core.artifacts.reports.utility_form import utility_schema_text
 from core.artifacts.signing import keyring
 from core.db.tables import Job, UtilityReport
+from docs.document_schemas import schema_text
 from tests.service.test_obtaining import everybody, wired
 from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World
@@ -204,7 +204,7 @@ def test_what_was_altered_is_refused_by_strangers(world: World, release_id: str)
 
 
 def test_the_clients_copy_of_the_schema_is_fresh_and_leaves_nothing_open() -> None:
-    text = utility_schema_text()
+    text = schema_text("charged")
     shipped = ROOT / "understudy" / "verifying" / "charged.schema.json"
     assert shipped.read_text() == text, "run `make docs` and commit the result"
     schema = json.loads(text)

@@ -3,13 +3,11 @@
 Every member is required and no other is allowed. Members shared with certificates have the same form.
 """
 
-import json
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from core.artifacts.certificate_form import Form, Ledger, Moment, Randomness, Software, Unit
-from core.artifacts.certificate_schema import strict_object
 from core.artifacts.reports import utility_text as say
 from core.dp.accountant import Epsilons
 from core.dp.charge import Charge
@@ -128,20 +126,3 @@ class UtilityReportForm(Form):
     algorithm: Literal["Ed25519"]
     key_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     signature: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{86}==$")]
-
-
-def utility_schema_text() -> str:
-    """Return the published JSON Schema (draft 2020-12) as text."""
-    head: dict[str, Any] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{SCHEMA.replace('/', ':')}",
-        "title": "Utility report on a differentially private release",
-    }
-    return (
-        json.dumps(
-            head | strict_object(UtilityReportForm.model_json_schema(by_alias=True, mode="serialization")),
-            indent=1,
-            sort_keys=True,
-        )
-        + "\n"
-    )

@@ -6,12 +6,12 @@ import jsonschema_rs
 import pytest
 
 from core.artifacts.certificate import sign_certificate, verify_certificate
-from core.artifacts.certificate_schema import json_schema
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.execution import Executed, Heard, multiplier_runs, require_as_planned
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, verify
 from core.dp.gaussian import joint_noise_multiplier
+from docs.document_schemas import json_schema
 from tests.core.artifacts.certified import REFRESHING, SIGNER, certified, plan_for, statement
 
 OPTIONS = [{}, {"critic": False}, {"anchor": False, "schedule": "exponential"}, REFRESHING]
@@ -25,7 +25,7 @@ def test_a_certificate_survives_json_and_its_epsilon_is_recomputed(options: dict
 
     assert recomputed.to_json() == document["epsilon"]
     assert recomputed.reported <= document["privacy_parameters"]["epsilon"]
-    jsonschema_rs.validator_for(json_schema()).validate(document)
+    jsonschema_rs.validator_for(json_schema("certificate")).validate(document)
 
 
 def test_a_certificate_is_signed_for_its_purpose():

@@ -9,10 +9,10 @@ import pytest
 
 from core.artifacts import statements as say
 from core.artifacts.certificate import sign_certificate, verify_certificate
-from core.artifacts.certificate_schema import json_schema
 from core.artifacts.errors import InvalidCertificate
 from core.plan.learning import NAMES
 from core.plan.plan import Plan
+from docs.document_schemas import json_schema
 from tests.core.artifacts.certified import SIGNER, certified, statement
 from tests.core.plan.learnt import AGE, WARD, domain_of, plan_of
 
@@ -35,7 +35,7 @@ def test_a_certificate_says_which_names_of_a_unit_count(unit: str | None, record
     document = signed(plan)
 
     assert verify_certificate(document) == plan.epsilons
-    jsonschema_rs.validator_for(json_schema()).validate(document)
+    jsonschema_rs.validator_for(json_schema("certificate")).validate(document)
     assert document["preprocessing"] == list(SENTENCES[unit, records])
     assert document["plan"]["learning"].get("names_per_unit") == (None if unit is None else NAMES)
 
@@ -54,7 +54,7 @@ def test_a_certificate_from_before_is_verified_by_its_own_sentences(
     assert "names_per_unit" not in document["plan"]["learning"]
     assert document["preprocessing"] == list(said)
     assert verify_certificate(document) == plan.epsilons
-    jsonschema_rs.validator_for(json_schema()).validate(document)
+    jsonschema_rs.validator_for(json_schema("certificate")).validate(document)
     with pytest.raises(InvalidCertificate):
         verify_certificate(signed(plan, preprocessing=list(said)))
     with pytest.raises(InvalidCertificate):

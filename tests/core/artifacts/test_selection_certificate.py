@@ -11,11 +11,11 @@ import pytest
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.selection_certificate import (
     of_selection,
-    selection_schema_text,
     sign_selection_certificate,
     verify_selection_certificate,
 )
 from core.artifacts.selection_execution import SelectionExecuted
+from docs.document_schemas import schema_text
 from tests.core.artifacts.certified import SIGNER, certified
 from tests.core.artifacts.certified_selection import WINNER, certified_selection, selection_plan
 
@@ -114,7 +114,7 @@ def test_a_statement_whose_epsilon_is_too_small_is_refused():
 
 
 def test_its_schema_is_published_and_shipped_and_leaves_nothing_open():
-    text = selection_schema_text()
+    text = schema_text("selection")
     schema = json.loads(text)
 
     shipped = ROOT / "understudy" / "verifying" / "selection.schema.json"
