@@ -25,20 +25,22 @@ class UnderstudyError(Exception):
     """The root: what is wrong (``detail``), what to do (``remedy``) and public facts about it.
 
     Args:
-        detail: What is wrong, in a full sentence, without any data value.
-        remedy: What the reader can do about it.
+        detail: What is wrong, in a full sentence, without any data value; omitted for errors that always say the same.
+        remedy: What the reader can do about it; omitted for the standing remedy.
         **facts: Public, JSON-serialisable values shown with the error (budget amounts, limits, column names).
     """
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Error"
+    standing_detail: ClassVar[str]
+    """The detail of errors that always say the same; others have none, and are raised with one."""
     standing_remedy: ClassVar[str] = "Give the operator the request id."
     """The default remedy, for errors raised without one."""
 
-    def __init__(self, detail: str, *, remedy: str = "", **facts: object) -> None:
-        super().__init__(detail)
-        self.detail = detail
+    def __init__(self, detail: str = "", *, remedy: str = "", **facts: object) -> None:
+        self.detail = detail or self.standing_detail
+        super().__init__(self.detail)
         self.remedy = remedy or self.standing_remedy
         self.facts = facts
 
@@ -145,9 +147,5 @@ class InternalError(UnderstudyError):
     code = "internal-error"
     status = 500
     title = "Internal error"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Something failed inside the service; the operator's log has the request id.",
-            remedy="Try again; if it keeps failing, give the operator the request id.",
-        )
+    standing_detail = "Something failed inside the service; the operator's log has the request id."
+    standing_remedy = "Try again; if it keeps failing, give the operator the request id."

@@ -76,12 +76,8 @@ class WrongMediaType(Unsupported):
     """The endpoint does not accept the media type of the request body."""
 
     code = "wrong-media-type"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This endpoint accepts only application/json.",
-            remedy="Send UTF-8 JSON with the header Content-Type: application/json.",
-        )
+    standing_detail = "This endpoint accepts only application/json."
+    standing_remedy = "Send UTF-8 JSON with the header Content-Type: application/json."
 
 
 class BodyTooSlow(UnderstudyError):
@@ -170,7 +166,7 @@ def _example_of(error: type[UnderstudyError]) -> dict[str, Any]:
         "type": f"urn:understudy:problem:{error.code}",
         "title": error.title,
         "status": error.status,
-        "detail": _first_line(error),
+        "detail": getattr(error, "standing_detail", _first_line(error)),
         "code": error.code,
         "remedy": error.standing_remedy,
         "facts": {},

@@ -42,9 +42,8 @@ class StorageUnavailable(Unavailable):
     """The object store does not answer, or refuses this service."""
 
     code = "storage-unavailable"
-
-    def __init__(self) -> None:
-        super().__init__("The object store does not answer.", remedy="Try again in a moment.")
+    standing_detail = "The object store does not answer."
+    standing_remedy = "Try again in a moment."
 
 
 class DecoderUnavailable(Unavailable):
@@ -52,12 +51,8 @@ class DecoderUnavailable(Unavailable):
 
     code = "image-decoder-unavailable"
     title = "Images cannot be decoded now"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The service cannot decode images at the moment.",
-            remedy="Try again later, or send the pixels as NPZ, which needs no decoding.",
-        )
+    standing_detail = "The service cannot decode images at the moment."
+    standing_remedy = "Try again later, or send the pixels as NPZ, which needs no decoding."
 
 
 class ObjectMissing(NotFound):
@@ -65,9 +60,7 @@ class ObjectMissing(NotFound):
 
     code = "object-missing"
     title = "Stored object missing"
-
-    def __init__(self) -> None:
-        super().__init__("The stored object does not exist (any more).")
+    standing_detail = "The stored object does not exist (any more)."
 
 
 class EmptyUpload(InvalidInput):
@@ -166,12 +159,8 @@ class DigestDiffers(InvalidInput):
 
     code = "digest-differs"
     title = "The content does not match its digest"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The content does not have the announced digest; nothing of it was stored.",
-            remedy="Send the part again.",
-        )
+    standing_detail = "The content does not have the announced digest; nothing of it was stored."
+    standing_remedy = "Send the part again."
 
 
 class UploadTooLarge(TooLarge):

@@ -82,12 +82,8 @@ class PopulationFrozen(Conflict):
 
     code = "dataset-frozen"
     title = "The dataset is frozen"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The dataset is frozen: no job may be ordered or started on it.",
-            remedy="The ledger statement says by whom and why; an admin can unfreeze it.",
-        )
+    standing_detail = "The dataset is frozen: no job may be ordered or started on it."
+    standing_remedy = "The ledger statement says by whom and why; an admin can unfreeze it."
 
 
 class OwnerWithdrew(Conflict):
@@ -95,12 +91,10 @@ class OwnerWithdrew(Conflict):
 
     code = "owner-withdrew"
     title = "An owner withdrew before the job began"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "An owner froze its dataset or revoked its grant before the job was claimed. No ledger is charged.",
-            remedy="Order again without that dataset, or once its owner agrees.",
-        )
+    standing_detail = (
+        "An owner froze its dataset or revoked its grant before the job was claimed. No ledger is charged."
+    )
+    standing_remedy = "Order again without that dataset, or once its owner agrees."
 
 
 class LedgerBroken(BudgetRefused):
@@ -108,12 +102,8 @@ class LedgerBroken(BudgetRefused):
 
     code = "ledger-broken"
     title = "The dataset's ledger does not verify"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The last entry of this dataset's ledger was changed outside the service.",
-            remedy="Ask an operator to verify the ledger and to restore the database.",
-        )
+    standing_detail = "The last entry of this dataset's ledger was changed outside the service."
+    standing_remedy = "Ask an operator to verify the ledger and to restore the database."
 
 
 class ReasonRequired(InvalidInput):
@@ -121,12 +111,8 @@ class ReasonRequired(InvalidInput):
 
     code = "reason-required"
     title = "A written reason is needed"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A cap is raised only with a written reason.",
-            remedy="Send a reason with the new cap. The larger cap is a promise only if what was released has no part in the reason.",
-        )
+    standing_detail = "A cap is raised only with a written reason."
+    standing_remedy = "Send a reason with the new cap. The larger cap is a promise only if what was released has no part in the reason."
 
 
 class GrantNotFound(NotFound):
@@ -134,9 +120,8 @@ class GrantNotFound(NotFound):
 
     code = "grant-not-found"
     title = "No such grant"
-
-    def __init__(self) -> None:
-        super().__init__("There is no such grant on this dataset.", remedy="List the grants of the dataset.")
+    standing_detail = "There is no such grant on this dataset."
+    standing_remedy = "List the grants of the dataset."
 
 
 class GrantClosed(Conflict):
@@ -144,9 +129,8 @@ class GrantClosed(Conflict):
 
     code = "grant-closed"
     title = "The grant is closed"
-
-    def __init__(self) -> None:
-        super().__init__("The grant has expired or was revoked.", remedy="File a new budget request.")
+    standing_detail = "The grant has expired or was revoked."
+    standing_remedy = "File a new budget request."
 
 
 class GrantRefused(BudgetRefused):

@@ -24,12 +24,10 @@ class OtherDevice(Unavailable):
 
     code = "other-device"
     title = "The job began on another kind of device"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The job's checkpoint was made on another kind of device; it is not resumed on this one.",
-            remedy="Let a worker with the same kind of device, CUDA, cuDNN and torch take the job.",
-        )
+    standing_detail = (
+        "The job's checkpoint was made on another kind of device; it is not resumed on this one."
+    )
+    standing_remedy = "Let a worker with the same kind of device, CUDA, cuDNN and torch take the job."
 
 
 class DeviceDiffers(UnderstudyError):
@@ -40,12 +38,10 @@ class DeviceDiffers(UnderstudyError):
 
     code = "device-differs"
     title = "A device does not compute what the others do"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A device did not compute the same public numbers as the others; nothing was trained on it.",
-            remedy="Run the worker on the CPU, or on GPUs of one model; check the device for faults.",
-        )
+    standing_detail = (
+        "A device did not compute the same public numbers as the others; nothing was trained on it."
+    )
+    standing_remedy = "Run the worker on the CPU, or on GPUs of one model; check the device for faults."
 
 
 class DeviceMemoryShort(UnderstudyError):
@@ -53,9 +49,5 @@ class DeviceMemoryShort(UnderstudyError):
 
     code = "device-memory-short"
     title = "The device has too little free memory"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Not even the smallest piece of a batch fits into the device's memory.",
-            remedy="Free the device's memory, use one with more, or choose a smaller network.",
-        )
+    standing_detail = "Not even the smallest piece of a batch fits into the device's memory."
+    standing_remedy = "Free the device's memory, use one with more, or choose a smaller network."

@@ -13,12 +13,8 @@ class BatchOverCap(UnderstudyError):
     code = "batch-over-cap"
     status = 500
     title = "A sampled batch exceeded the plan's public cap"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A sampled batch exceeded the plan's public cap; the job's budget stays spent.",
-            remedy="Check that the declared size of the dataset is not far below its real size.",
-        )
+    standing_detail = "A sampled batch exceeded the plan's public cap; the job's budget stays spent."
+    standing_remedy = "Check that the declared size of the dataset is not far below its real size."
 
 
 class UnevenRounding(UnderstudyError):
@@ -31,12 +27,12 @@ class UnevenRounding(UnderstudyError):
     code = "uneven-rounding"
     status = 500
     title = "The machine's matrix products are not even enough for private training"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The machine's matrix products round equal records differently; nothing was trained on it.",
-            remedy="Run the worker on another kind of processor, or with torch built on another linear algebra library.",
-        )
+    standing_detail = (
+        "The machine's matrix products round equal records differently; nothing was trained on it."
+    )
+    standing_remedy = (
+        "Run the worker on another kind of processor, or with torch built on another linear algebra library."
+    )
 
 
 class StateRefused(UnderstudyError):
@@ -48,12 +44,8 @@ class StateRefused(UnderstudyError):
     code = "federation-state-refused"
     status = 500
     title = "A state of another member was refused"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A state that the board handed out as another member's is not one of this training.",
-            remedy="Ask the members of the federation which software they run, and begin a new federation.",
-        )
+    standing_detail = "A state that the board handed out as another member's is not one of this training."
+    standing_remedy = "Ask the members of the federation which software they run, and begin a new federation."
 
 
 class CheckpointLost(UnderstudyError):
@@ -65,9 +57,5 @@ class CheckpointLost(UnderstudyError):
     code = "federation-checkpoint-lost"
     status = 500
     title = "A training in a federation cannot be resumed"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The checkpoint of the last round is lost, and a federation's round cannot be repeated.",
-            remedy="Begin a new federation.",
-        )
+    standing_detail = "The checkpoint of the last round is lost, and a federation's round cannot be repeated."
+    standing_remedy = "Begin a new federation."

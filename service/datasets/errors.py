@@ -16,54 +16,39 @@ class DatasetNotFound(NotFound):
     """No such dataset, or someone else's."""
 
     code = "dataset-not-found"
-
-    def __init__(self) -> None:
-        super().__init__("No such dataset.", remedy="List the datasets with GET /v1/datasets.")
+    standing_detail = "No such dataset."
+    standing_remedy = "List the datasets with GET /v1/datasets."
 
 
 class IntakeReportMissing(NotFound):
     """No rows were uploaded yet, so there is no report."""
 
     code = "intake-report-missing"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "No rows were uploaded to this dataset yet.",
-            remedy="Send them to POST /v1/datasets/{id}/rows.",
-        )
+    standing_detail = "No rows were uploaded to this dataset yet."
+    standing_remedy = "Send them to POST /v1/datasets/{id}/rows."
 
 
 class RowsAlreadyStored(Conflict):
     """The dataset already has rows, which cannot be replaced."""
 
     code = "rows-already-stored"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This dataset already has rows, which cannot be replaced.",
-            remedy="Declare a new dataset as a version of this one (in the API: parent_dataset_id); it shares this dataset's budget.",
-        )
+    standing_detail = "This dataset already has rows, which cannot be replaced."
+    standing_remedy = "Declare a new dataset as a version of this one (in the API: parent_dataset_id); it shares this dataset's budget."
 
 
 class NoRowsWaiting(Conflict):
     """No rows of this dataset await their owner's decision."""
 
     code = "no-rows-waiting"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "No rows of this dataset await your decision.",
-            remedy="Send rows to POST /v1/datasets/{id}/rows; the intake report says whether they are waiting.",
-        )
+    standing_detail = "No rows of this dataset await your decision."
+    standing_remedy = (
+        "Send rows to POST /v1/datasets/{id}/rows; the intake report says whether they are waiting."
+    )
 
 
 class UnitDiffers(Conflict):
     """The new version has another privacy unit than its parent."""
 
     code = "unit-differs"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The privacy unit or the adjacency differs from the parent dataset's.",
-            remedy="Declare the same unit and adjacency: versions share one budget.",
-        )
+    standing_detail = "The privacy unit or the adjacency differs from the parent dataset's."
+    standing_remedy = "Declare the same unit and adjacency: versions share one budget."

@@ -27,11 +27,8 @@ class UploadInterrupted(InvalidInput):
     code = "upload-interrupted"
     status = 400
     title = "The upload was not completed"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The upload ended before it was complete. Nothing was stored.", remedy="Send it again."
-        )
+    standing_detail = "The upload ended before it was complete. Nothing was stored."
+    standing_remedy = "Send it again."
 
 
 class BodyStream:

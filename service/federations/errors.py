@@ -20,33 +20,24 @@ class FederationTokenRefused(Unauthenticated):
     """The request has no token of a member of this federation."""
 
     code = "federation-token-refused"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The request carries no token of a member of this federation.",
-            remedy="Send the token that the analyst gave to this member: Authorization: Bearer uf_...",
-        )
+    standing_detail = "The request carries no token of a member of this federation."
+    standing_remedy = "Send the token that the analyst gave to this member: Authorization: Bearer uf_..."
 
 
 class FederationNotFound(NotFound):
     """There is no such federation, or another principal created it."""
 
     code = "federation-not-found"
-
-    def __init__(self) -> None:
-        super().__init__("There is no such federation.", remedy="Use an id that POST /v1/federations gave.")
+    standing_detail = "There is no such federation."
+    standing_remedy = "Use an id that POST /v1/federations gave."
 
 
 class StateNotFound(NotFound):
     """The member has not handed in its state of this round, or the round is no longer kept."""
 
     code = "federation-state-not-found"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The board has no state of this member in this round.",
-            remedy="List the round first; a round is kept until the next one is complete.",
-        )
+    standing_detail = "The board has no state of this member in this round."
+    standing_remedy = "List the round first; a round is kept until the next one is complete."
 
 
 class FederationOver(Conflict):
@@ -80,21 +71,13 @@ class StateDiffers(Conflict):
     """The member has handed in something else before; what was handed in is never replaced."""
 
     code = "federation-state-differs"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The member has handed in something else here before.",
-            remedy="Resume the training that handed it in: it makes the same bytes again.",
-        )
+    standing_detail = "The member has handed in something else here before."
+    standing_remedy = "Resume the training that handed it in: it makes the same bytes again."
 
 
 class CertificateOfAnother(InvalidInput):
     """The certificate does not state the plan of this member."""
 
     code = "federation-certificate-of-another"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The certificate does not state the plan of this member of the federation.",
-            remedy="Hand in the file certificate.json of the bundle of this member's training.",
-        )
+    standing_detail = "The certificate does not state the plan of this member of the federation."
+    standing_remedy = "Hand in the file certificate.json of the bundle of this member's training."

@@ -13,20 +13,15 @@ class JobOfAnother(Forbidden):
     """Another analyst ordered the job."""
 
     code = "job-of-another"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This job was ordered by someone else.", remedy="Ask that person or an admin to cancel it."
-        )
+    standing_detail = "This job was ordered by someone else."
+    standing_remedy = "Ask that person or an admin to cancel it."
 
 
 class FailureNoteMissing(NotFound):
     """The job did not fail while processing rows, or its note no longer exists."""
 
     code = "failure-note-missing"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "No attempt of this job left a failure note.",
-            remedy="Only a training that fails while processing rows leaves a note. Deleting the dataset removes it.",
-        )
+    standing_detail = "No attempt of this job left a failure note."
+    standing_remedy = (
+        "Only a training that fails while processing rows leaves a note. Deleting the dataset removes it."
+    )

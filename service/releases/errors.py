@@ -11,6 +11,5 @@ class ReleaseNotFound(NotFound):
     """No such release, or of someone else's dataset."""
 
     code = "release-not-found"
-
-    def __init__(self) -> None:
-        super().__init__("No such release.", remedy="List the releases with GET /v1/releases.")
+    standing_detail = "No such release."
+    standing_remedy = "List the releases with GET /v1/releases."

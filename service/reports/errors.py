@@ -17,9 +17,7 @@ class OwnerReportNotFound(NotFound):
     standing_remedy = (
         "List the reports of one of your releases with GET /v1/releases/{release_id}/sealed-reports."
     )
-
-    def __init__(self) -> None:
-        super().__init__("No such owner report.")
+    standing_detail = "No such owner report."
 
 
 class OwnerReportNotMade(Conflict):
@@ -28,6 +26,4 @@ class OwnerReportNotMade(Conflict):
     code = "sealed-report-not-made"
     title = "The report is not ready"
     standing_remedy = "Check its state; if it has failed, order another report."
-
-    def __init__(self) -> None:
-        super().__init__("This report has no file yet.")
+    standing_detail = "This report has no file yet."

@@ -11,9 +11,5 @@ class UtilityReportNotFound(NotFound):
     """No such report, or on someone else's dataset."""
 
     code = "charged-report-not-found"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "No such utility report.",
-            remedy="List the reports of a release with GET /v1/releases/{release_id}/charged-reports.",
-        )
+    standing_detail = "No such utility report."
+    standing_remedy = "List the reports of a release with GET /v1/releases/{release_id}/charged-reports."

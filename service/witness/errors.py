@@ -13,9 +13,5 @@ class HalfAWitness(InvalidInput):
 
     code = "half-a-witness"
     title = "Incomplete recorded head"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A recorded head consists of a sequence and a hash; one of them is missing.",
-            remedy="Send both or neither.",
-        )
+    standing_detail = "A recorded head consists of a sequence and a hash; one of them is missing."
+    standing_remedy = "Send both or neither."

@@ -16,9 +16,7 @@ class ReportTargetUnknown(InvalidInput):
     code = "report-target-unknown"
     title = "No such column to predict"
     standing_remedy = "Name a column of the domain that is neither ignored nor the privacy unit, or none."
-
-    def __init__(self) -> None:
-        super().__init__("The target is not a modelled column of the domain.")
+    standing_detail = "The target is not a modelled column of the domain."
 
 
 class ReportForTablesOnly(InvalidInput):
@@ -27,11 +25,7 @@ class ReportForTablesOnly(InvalidInput):
     code = "report-for-tables-only"
     title = "Plots show tables only"
     standing_remedy = "Draw images and look at them; a service makes owner reports of images, too."
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Plots of the local library show the columns of tables; this generator makes images."
-        )
+    standing_detail = "Plots of the local library show the columns of tables; this generator makes images."
 
 
 class ReportNotForModels(InvalidInput):
@@ -40,8 +34,4 @@ class ReportNotForModels(InvalidInput):
     code = "report-not-for-models"
     title = "There are no owner reports of private models"
     standing_remedy = "Read the noisy error rate on the model's certificate, or try its predictions on rows that you hold back."
-
-    def __init__(self) -> None:
-        super().__init__(
-            "An owner report compares synthetic rows with real ones; a private model draws none."
-        )
+    standing_detail = "An owner report compares synthetic rows with real ones; a private model draws none."

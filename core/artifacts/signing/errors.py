@@ -14,12 +14,8 @@ class SignatureInvalid(InvalidInput):
 
     code = "signature-invalid"
     title = "The signature does not verify"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The signature does not verify.",
-            remedy="The document was changed, or it was signed by another key or for another purpose.",
-        )
+    standing_detail = "The signature does not verify."
+    standing_remedy = "The document was changed, or it was signed by another key or for another purpose."
 
 
 class SignedFormUnknown(InvalidInput):
@@ -27,9 +23,5 @@ class SignedFormUnknown(InvalidInput):
 
     code = "signed-form-unknown"
     title = "Not a signed document"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This is not a signed document of a known form.",
-            remedy="Give the JSON file as the service wrote it.",
-        )
+    standing_detail = "This is not a signed document of a known form."
+    standing_remedy = "Give the JSON file as the service wrote it."

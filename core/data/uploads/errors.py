@@ -21,12 +21,10 @@ class UploadNotFound(NotFound):
     """There is no such upload, or it belongs to somebody else."""
 
     code = "upload-not-found"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "There is no such upload (any more).",
-            remedy="Start one with POST /v1/datasets/{id}/uploads; ended uploads are forgotten after a week.",
-        )
+    standing_detail = "There is no such upload (any more)."
+    standing_remedy = (
+        "Start one with POST /v1/datasets/{id}/uploads; ended uploads are forgotten after a week."
+    )
 
 
 class PartOutOfRange(InvalidInput):
@@ -46,12 +44,8 @@ class DigestMissing(InvalidInput):
     """A part needs a Content-Digest header (RFC 9530) with a SHA-256."""
 
     code = "digest-missing"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A part needs a Content-Digest header with its SHA-256.",
-            remedy="Send Content-Digest: sha-256=:<base64 of the digest>: (RFC 9530).",
-        )
+    standing_detail = "A part needs a Content-Digest header with its SHA-256."
+    standing_remedy = "Send Content-Digest: sha-256=:<base64 of the digest>: (RFC 9530)."
 
 
 class ChecksumDiffers(InvalidInput):
@@ -59,12 +53,10 @@ class ChecksumDiffers(InvalidInput):
 
     code = "checksum-differs"
     title = "The file is not the one announced"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The assembled file does not have the announced SHA-256; no rows were stored.",
-            remedy="Complete the upload again with the SHA-256 of the whole file, or abort it and start a new one.",
-        )
+    standing_detail = "The assembled file does not have the announced SHA-256; no rows were stored."
+    standing_remedy = (
+        "Complete the upload again with the SHA-256 of the whole file, or abort it and start a new one."
+    )
 
 
 class UploadNotOpen(Conflict):
@@ -98,9 +90,5 @@ class PartDiffers(Conflict):
     """This part was sent before with different content."""
 
     code = "part-differs"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This part has already arrived with different content.",
-            remedy="If the file has changed, abort this upload and start a new one.",
-        )
+    standing_detail = "This part has already arrived with different content."
+    standing_remedy = "If the file has changed, abort this upload and start a new one."

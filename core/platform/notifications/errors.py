@@ -42,23 +42,18 @@ class KeyNeeded(Forbidden):
     """Endpoints belong to a key, whose rights are checked again at every delivery."""
 
     code = "key-needed"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Notifications need an API key: the rights of a bearer token cannot be checked again later.",
-            remedy="Register the endpoint with an API key, or in a browser session opened with one.",
-        )
+    standing_detail = (
+        "Notifications need an API key: the rights of a bearer token cannot be checked again later."
+    )
+    standing_remedy = "Register the endpoint with an API key, or in a browser session opened with one."
 
 
 class EndpointNotFound(NotFound):
     """There is no such endpoint, or it belongs to another principal."""
 
     code = "notification-endpoint-not-found"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "There is no such endpoint.", remedy="List yours with GET /v1/notifications/endpoints."
-        )
+    standing_detail = "There is no such endpoint."
+    standing_remedy = "List yours with GET /v1/notifications/endpoints."
 
 
 class EndpointNotReady(Conflict):
@@ -71,12 +66,8 @@ class MailNotSet(Conflict):
     """The operator has configured no mail server."""
 
     code = "mail-not-set"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This service sends no e-mail.",
-            remedy="Register a webhook, or ask the operator to set UNDERSTUDY_SMTP_HOST.",
-        )
+    standing_detail = "This service sends no e-mail."
+    standing_remedy = "Register a webhook, or ask the operator to set UNDERSTUDY_SMTP_HOST."
 
 
 class TestedJustNow(TooManyRequests):
