@@ -9,7 +9,7 @@ other software.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -47,9 +47,6 @@ RECENT: Final = timedelta(days=1)
 AGE: Final = timedelta(days=1)
 BATCH: Final = 500
 _LIVE_REPORTS: Final = (QUEUED, RUNNING)
-
-Wanted = Callable[[Session, dict[str, UUID]], set[str]]
-"""Selects, from objects with the id in each key, those that some row refers to."""
 
 
 def release_id_of(job_id: UUID) -> UUID:

@@ -106,11 +106,6 @@ class Admission:
         holding = {name: room for name, room in self.rooms.items() if room.holds}
         return max(holding, key=lambda name: holding[name].free_share) if holding else None
 
-    @property
-    def headroom(self) -> dict[str, int]:
-        """The free amount per filter, in millionths of its own unit; negative when exceeded."""
-        return {name: room.remaining_micros for name, room in self.rooms.items()}
-
 
 def rdp_capacity(cap: Cap, order: int) -> float:
     """Return B(order): the Renyi divergence that converts to the cap at this filter's share of delta.

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -45,8 +44,6 @@ MARK_INTERVAL: Final = 10
 """Steps that one durable mark covers."""
 ANSWERED: Final = 128
 """Records that are answered at a time."""
-
-Units = npt.NDArray[np.int64]
 
 
 class GradientForm(Protocol):

@@ -61,22 +61,6 @@ class LeakyReLU:
         return nn.functional.leaky_relu(z, self.negative_slope)
 
 
-class HardTanh:
-    """`min(max(z, -1), 1)`: a piecewise-linear activation that is not homogeneous."""
-
-    def apply_(self, z: Tensor) -> Tensor:
-        """phi(z), written over z."""
-        return nn.functional.hardtanh_(z)
-
-    def chain_(self, cotangent: Tensor, value: Tensor) -> Tensor:
-        """`cotangent * phi'(z)`."""
-        return cotangent.mul_(value.abs() < 1.0)
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """phi(z), differentiable."""
-        return nn.functional.hardtanh(z)
-
-
 class Critic(nn.Module):
     """`D: (batch, inputs) -> (batch,)`, linear layers with one activation between them, a linear output.
 

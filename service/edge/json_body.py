@@ -56,9 +56,6 @@ def read_json(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
 class _Reader:
     met_refused = False
 
-    def __init__(self) -> None:
-        self.met_infinity = False
-
     def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):

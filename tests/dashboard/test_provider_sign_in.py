@@ -15,13 +15,13 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 from pydantic import SecretStr
 
-from core.jobs.queue import MemoryQueue
 from core.platform.settings import Settings
 from service.app import create_app
 from service.auth.cookie import LOOPBACK_ATTEMPT_COOKIE
 from service.auth.tokens import principal_of
 from tests.dashboard.browsing import browser_path, chromium, served
 from tests.dashboard.visitor import BROWSER, ORIGIN, Visitor, require_page
+from tests.memory_queue import MemoryQueue
 from tests.service.oidc import Provider
 from tests.service.oidc import served as provided
 from tests.service.world import World

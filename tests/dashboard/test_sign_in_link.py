@@ -11,10 +11,10 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from core.db.tables import BrowserSession
-from core.jobs.queue import MemoryQueue
 from core.platform.access.errors import LinkRefused
 from service.app import create_app
 from tests.dashboard.visitor import ALL_ROLES, BROWSER, ORIGIN, Visitor, new_link, require_page
+from tests.memory_queue import MemoryQueue
 from tests.service.conftest import log_text
 from tests.service.world import Caller, World
 

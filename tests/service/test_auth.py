@@ -6,11 +6,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from core.jobs.queue import MemoryQueue
 from core.platform.access.recent import RECENT_SECONDS
 from core.platform.access.roles import Role
 from service.app import create_app
 from tests.core.artifacts.stand_in import DOMAIN
+from tests.memory_queue import MemoryQueue
 from tests.service.world import NOON, World, require_problem
 
 

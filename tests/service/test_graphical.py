@@ -9,11 +9,11 @@ from fastapi.testclient import TestClient
 from core.clock import FixedClock
 from core.data.objects import open_store
 from core.db.session import Database
-from core.jobs.queue import MemoryQueue
 from core.plan import installed
 from core.plan.installed import takes_graphical_models
 from core.platform.settings import Settings
 from service.app import create_app
+from tests.memory_queue import MemoryQueue
 from tests.service.world import NOON, World, require_problem
 
 ENGINES = pytest.mark.parametrize("engine", ["aim", "mst"])

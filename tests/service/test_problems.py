@@ -13,9 +13,9 @@ from httpx2 import Response
 
 from core.data.objects import open_store
 from core.db.session import Database
-from core.jobs.queue import MemoryQueue
 from service.app import create_app
 from service.edge.body_limit import MAX_DOMAIN_BYTES, MAX_JSON_BYTES
+from tests.memory_queue import MemoryQueue
 from tests.service.matrix import requests_on_nothing
 from tests.service.world import Caller, World, require_problem
 

@@ -9,10 +9,10 @@ from fastapi.testclient import TestClient
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisAway
 
-from core.jobs.queue import MemoryQueue
 from core.platform.access.errors import RateExceeded
 from service.app import create_app
 from service.edge.rate_limit import LEASE_KEPT_SECONDS, OwnBucket, RateLimits, redis_of
+from tests.memory_queue import MemoryQueue
 from tests.service.world import Caller, World, require_problem
 
 

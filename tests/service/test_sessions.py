@@ -7,10 +7,10 @@ import pytest
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from core.jobs.queue import MemoryQueue
 from service.app import create_app
 from service.auth.cookie import COOKIE, LOOPBACK_COOKIE
 from tests.core.artifacts.stand_in import DOMAIN
+from tests.memory_queue import MemoryQueue
 from tests.service.world import World, require_problem
 
 HERE = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}

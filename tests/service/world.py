@@ -19,7 +19,6 @@ from core.clock import FixedClock
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables import Dataset, Release
-from core.jobs.queue import MemoryQueue
 from core.ledger import governance
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import pepper_from
@@ -28,6 +27,7 @@ from core.platform.access.scopes import Scope
 from core.platform.settings import Settings
 from service.app import create_app
 from tests.core.artifacts.stand_in import DOMAIN, bundle
+from tests.memory_queue import MemoryQueue
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 OPTIONS = {"steps": 40}

@@ -25,7 +25,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
-from core.jobs.queue import MemoryQueue, Queue
+from core.jobs.queue import Queue
 from core.jobs.states import JobState
 from core.ledger import governance, ledger_queries
 from core.ledger.reservation import EntryKind, Reservation
@@ -38,6 +38,7 @@ from core.plan.owners import DataOwner
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.platform.settings import Settings
+from tests.memory_queue import MemoryQueue
 from tests.workers.in_process import InProcessTrainer, words_of
 from workers.training import Trainer
 

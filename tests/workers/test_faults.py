@@ -10,9 +10,10 @@ import pytest
 from psycopg import sql
 
 from core.artifacts.bundle import unpack
-from core.jobs.queue import CeleryQueue, MemoryQueue
+from core.jobs.queue import CeleryQueue
 from core.ledger.reservation import EntryKind
 from tests.conftest import checked_settings, execute
+from tests.memory_queue import MemoryQueue
 from tests.workers.conftest import SHORT
 from tests.workers.processes import below, is_gone, runner_below, start_upkeep, start_worker
 from tests.workers.support import CANARY, Workshop, small_plan

@@ -30,7 +30,6 @@ from core.data.intake.intake import store_rows
 from core.data.intake.sniffing import NPZ
 from core.db.tables import ChoreRun, Dataset, Job, OwnerReport, Release
 from core.jobs.leases import take_overdue, this_process
-from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
@@ -38,6 +37,7 @@ from core.platform.deletion import finish_deletions, mark_deleted
 from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.stand_in import bundle, network_of
 from tests.core.data.pictures import npz
+from tests.memory_queue import MemoryQueue
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
 from workers import attempts, owner_report_child
 from workers.child import AttemptEnded, ExitCode

@@ -11,9 +11,9 @@ from core.clock import SystemClock
 from core.data.sealing import seal_bytes
 from core.dp.charge import charge_of
 from core.jobs import claims
-from core.jobs.queue import MemoryQueue
 from core.ledger.errors import LedgerBroken
 from core.ledger.reservation import EntryKind
+from tests.memory_queue import MemoryQueue
 from tests.workers.support import Workshop, environment_of, small_plan
 from workers.child import STOP_SECONDS, ExitCode
 from workers.stored_objects import bundle_key, checkpoint_key

@@ -15,11 +15,11 @@ from core.data.failure_notes import failure_note_key
 from core.data.uploads.repository import UPLOADS
 from core.db.tables import NotificationDelivery, NotificationEndpoint, NotificationEvent, Upload
 from core.jobs.leases import this_process
-from core.jobs.queue import MemoryQueue
 from core.ledger import governance, ledger_queries
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.roles import Role
 from core.platform.notifications.repository import DELIVERIES
+from tests.memory_queue import MemoryQueue
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import LedgerAudit
 from workers.stored_objects import bundle_key, checkpoint_key, sweep, sweep_recent

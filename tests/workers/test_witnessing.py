@@ -20,7 +20,6 @@ from core.clock import FixedClock
 from core.data.objects import ObjectStore, open_store
 from core.db.session import Database
 from core.jobs import claims, endings
-from core.jobs.queue import MemoryQueue
 from core.jobs.states import JobState
 from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
@@ -31,6 +30,7 @@ from core.platform.witness.ledger_witness import LedgerWitness
 from core.platform.witness.verification import HEAD_MISSING, RELEASE_MISSING
 from core.platform.witness.witness_store import Witnesses
 from tests.conftest import execute
+from tests.memory_queue import MemoryQueue
 from tests.workers.support import Workshop, environment_of
 from understudy.embedded.postgres import PostgresServer
 from workers.child import ExitCode

@@ -19,7 +19,6 @@ from core.artifacts.signing.errors import SignatureInvalid, SignedFormUnknown
 from core.canonical import canonical
 
 ALGORITHM: Final = "Ed25519"
-PUBLIC_KEY_BYTES: Final = 32
 _DOMAIN: Final = b"understudy/signature/1"
 _KEY_ID_DIGITS: Final = 32
 _SEAL_MEMBERS: Final = frozenset({"context", "algorithm", "key_id", "signature"})

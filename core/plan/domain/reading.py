@@ -140,12 +140,6 @@ class Node:
             self.refuse(f"'{key}' must be finite and at most 2^53 in size.", "number-too-large", key=key)
         return float(value)
 
-    def take_numbers(self, key: str) -> tuple[float, ...]:
-        """Consume an array of finite numbers; an absent key is an empty tuple."""
-        return tuple(
-            self.number(item, f"{key}/{index}") for index, item in enumerate(self.take_list(key, ()))
-        )
-
     def finish(self) -> None:
         """Refuse the keys that were not consumed, except notes (keys that begin with an underscore)."""
         for key in self._rest:

@@ -5,9 +5,9 @@ import pytest
 
 from core.clock import FixedClock
 from core.db.session import Database
-from core.jobs.queue import MemoryQueue
 from tests.conftest import connected
 from tests.core.jobs.support import Desk
+from tests.memory_queue import MemoryQueue
 
 
 @pytest.fixture

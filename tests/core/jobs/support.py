@@ -16,7 +16,6 @@ from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.leases import JOBS, take_overdue
 from core.jobs.orders import place_order
-from core.jobs.queue import MemoryQueue
 from core.jobs.states import Cause, JobState
 from core.ledger import governance, ledger_queries
 from core.ledger.ledger_queries import Statement
@@ -24,6 +23,7 @@ from core.ledger.reservation import EntryKind, Reservation
 from core.plan.devices import DEVICES, Device, Wish
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
+from tests.memory_queue import MemoryQueue
 
 LEASE = 60.0
 ATTEMPTS = 3

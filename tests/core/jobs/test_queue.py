@@ -7,8 +7,9 @@ import redis
 
 from core.db.session import on_commit
 from core.jobs.leases import JOBS, take_overdue
-from core.jobs.queue import CeleryQueue, MemoryQueue, Queue, broker_transport_options
+from core.jobs.queue import CeleryQueue, Queue, broker_transport_options
 from tests.core.jobs.support import Desk
+from tests.memory_queue import MemoryQueue
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from core.errors import BudgetRefused, Unavailable, UnderstudyError
 from core.jobs import claims, endings, repository, turns
 from core.jobs.errors import LeaseLost, PlanDoesNotFit
 from core.jobs.orders import place_order
-from core.jobs.queue import MemoryQueue
 from core.jobs.states import Cause
 from core.ledger import budget_lock, governance, ledger, ledger_queries
 from core.ledger.budget_lock import append_movement, current_balances
@@ -38,6 +37,7 @@ from core.platform import deletion
 from tests.core.jobs.test_races import at_once
 from tests.core.ledger.support import HOLDER, NOON
 from tests.faults.processes import wait_until
+from tests.memory_queue import MemoryQueue
 from tests.models.classifier.small import TABLE
 from tests.system.processes import look
 

@@ -6,9 +6,10 @@ from torch import Tensor
 
 from models.critic.closed_form import CellSum, ClosedForm
 from models.critic.factors import PLANES
-from models.critic.network import Activation, Critic, HardTanh, LeakyReLU
+from models.critic.network import Activation, Critic, LeakyReLU
 from models.dp.clipping import CANCELLATION_SHARE, Layout, Partition, each_block_alone
 from models.randomness import KeyedStreams, Purpose
+from tests.models.critic.hard_tanh import HardTanh
 from tests.models.critic.reference import Reference
 
 STREAMS = KeyedStreams(bytes(range(32)))

@@ -7,10 +7,11 @@ from models.critic.conv_form import FEWEST, MOST, conv_microbatch_size
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Convolution, Geometry
 from models.critic.layer_sums import Materialised, Products, layer_sum
-from models.critic.network import Activation, HardTanh, LeakyReLU
+from models.critic.network import Activation, LeakyReLU
 from models.dp.clipping import Layout, Partition, each_block_alone
 from models.randomness import Purpose
 from tests.models.critic.conv_cases import STREAMS, Images, both, critic_of, images_of, layout_of
+from tests.models.critic.hard_tanh import HardTanh
 
 GROUPINGS = ("flat", "layers", "rows")
 ACTIVATIONS = (LeakyReLU(), LeakyReLU(0.0), HardTanh())

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from models.critic.network import Activation, Critic, HardTanh, LeakyReLU
+from models.critic.network import Activation, Critic, LeakyReLU
 from models.randomness import KeyedStreams
+from tests.models.critic.hard_tanh import HardTanh
 
 STREAMS = KeyedStreams(bytes(range(32)))
 

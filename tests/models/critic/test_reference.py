@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from models.critic.network import HardTanh, LeakyReLU
+from models.critic.network import LeakyReLU
+from tests.models.critic.hard_tanh import HardTanh
 from tests.models.critic.reference import Reference
 from tests.models.critic.test_closed_form import layout_of, make_critic, records
 

@@ -14,7 +14,6 @@ from torch import nn
 
 from core.plan.domain.images import LARGEST_SIDE
 from models.critic.label_network import LabelCritic
-from models.critic.network import HardTanh
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.images.answered import AnsweredImages
 from models.images.chosen import ChosenImages
@@ -24,6 +23,7 @@ from models.images.mixture import Mixture, plain_mixture
 from models.images.moves import MOVES
 from models.onnx_graph import OnnxGraph, rows_of
 from models.synthesizer import NullHost
+from tests.models.critic.hard_tanh import HardTanh
 from tests.models.idpgan.image_jobs import domain, image_plan, small_images
 from tests.models.tables import streams
 

@@ -12,8 +12,8 @@ import pytest
 
 from core.clock import FixedClock
 from core.jobs.claims import held_claim
-from core.jobs.queue import MemoryQueue
 from service.jobs.schemas import JobView
+from tests.memory_queue import MemoryQueue
 from tests.service.world import NOON
 from tests.workers.support import Workshop, environment_of
 from workers import attempts

@@ -27,7 +27,6 @@ from core import tracing
 from core.clock import FixedClock
 from core.data.objects import open_store
 from core.db.session import Database
-from core.jobs.queue import MemoryQueue
 from core.ledger.audit_log import link_waiting
 from core.logs import configure_logs
 from core.platform.access.directory import KeyDirectory
@@ -38,6 +37,7 @@ from core.platform.notifications.dispatch import Dispatcher
 from core.platform.notifications.messages import Batch
 from core.platform.settings import Settings
 from service.app import create_app
+from tests.memory_queue import MemoryQueue
 from tests.privacy.leaks.canaries import in_bytes
 from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN, REFUSED_LINE
 from tests.service.matrix import FEDERATION

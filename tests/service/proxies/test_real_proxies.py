@@ -8,11 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.jobs.queue import MemoryQueue
 from core.platform.access.throttle import FREE_FAILURES
 from core.platform.settings import Settings
 from service.app import create_app
 from service.auth.cookie import COOKIE
+from tests.memory_queue import MemoryQueue
 from tests.service.proxies.servers import NAME, UPSTREAM, caddy, documented, nginx
 from tests.service.serving import serving
 from tests.service.world import World

@@ -6,9 +6,9 @@ import pytest
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
-from core.jobs.queue import MemoryQueue
 from service.app import create_app
 from service.auth.tokens import principal_of
+from tests.memory_queue import MemoryQueue
 from tests.service.tokens.support import AUDIENCE, ROLE_MAP, claims, forged
 from tests.service.world import Caller, World, require_problem
 
