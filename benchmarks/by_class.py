@@ -28,7 +28,8 @@ from benchmarks.runs import DELTA
 from benchmarks.scoring import distances, tree_accuracy
 from core.plan.plan import Plan
 from models.encoding import PrivateTable
-from models.idpgan.measurement import Anchor, make_anchor, measure
+from models.idpgan.measurement import measure
+from models.idpgan.prepared_counts import Anchor, make_anchor
 
 NAME: Final = "by_class"
 RANKS: Final = (1, 3, 5, 7, 9)

@@ -207,7 +207,7 @@ def weighted(
 
     with ExitStack() as changes:
         changes.enter_context(patch("models.anchor.table_weights", _after(table_weights, of_tables)))
-        for module in ("anchor", "idpgan.targets", "idpgan.counts"):
+        for module in ("anchor", "idpgan.column_laws", "idpgan.counts"):
             changes.enter_context(
                 patch(f"models.{module}.column_weights", _after(column_weights, of_columns))
             )

@@ -32,8 +32,8 @@ from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.encoding import PrivateTable
 from models.idpgan.generator import Generator, make_generator
-from models.idpgan.measurement import groups_of
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture, components_wanted
+from models.idpgan.second_round import groups_of
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
 

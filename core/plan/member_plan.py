@@ -126,7 +126,7 @@ def make_member_plan(
 def largest_counts(domain: TableDomain) -> int:
     """Return a bound on the bytes that a member hands in in one round, by public facts: eight for every cell.
 
-    A column has at most as many groups as codes, and more groups than fit are merged (`models.idpgan.measurement.groups_of`).
+    A column has at most as many groups as codes, and more groups than fit are merged (`models.idpgan.second_round.groups_of`).
     """
     return min(_bytes_of(domain, max(domain.cardinalities)), MOST_COUNT_BYTES)
 

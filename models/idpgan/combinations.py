@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout
+from models.idpgan.column_laws import column_stds
 from models.idpgan.shrinkage import kept
-from models.idpgan.targets import Counted, MomentTargets, column_stds
+from models.idpgan.targets import Counted, MomentTargets
 from models.idpgan.zeros import Forbidden, zeros_of
 from models.simplex import positive_law, project_to_simplex
 from models.smoothing import CodeOrder

@@ -12,7 +12,8 @@ from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments
 from models.counting.question import Counter
 from models.encoding import PrivateTable
-from models.idpgan.measurement import Measurement, layout_of
+from models.idpgan.measurement import Measurement
+from models.idpgan.second_round import layout_of
 from models.idpgan.targets import Counted
 
 Floats = npt.NDArray[np.float64]

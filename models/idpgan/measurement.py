@@ -1,8 +1,7 @@
-"""The stage "measure": the noisy releases made before training, and what follows from them."""
+"""The stage "measure": the noisy releases made before training, and between them only what noisy counts and public facts say."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -10,15 +9,8 @@ import torch
 from torch import Tensor
 
 from core.artifacts.counts import ReleasedCounts
-from core.plan.counting_rules import (
-    FEWEST_GROUPS,
-    counts_by_class,
-    counts_target_alone,
-    groups_wanted,
-    noise_of_tables,
-)
-from core.plan.member_plan import BYTES_OF_COUNT, MOST_COUNT_BYTES, MemberPlan
-from core.plan.options import IdpganOptions
+from core.plan.counting_rules import counts_target_alone
+from core.plan.member_plan import MemberPlan
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import (
@@ -37,33 +29,22 @@ from models.anchor import (
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
-from models.exchange import CountExchange, public_streams
-from models.grouping import Groups, group_codes, group_counts, sums_of_groups
-from models.idpgan.combinations import combination_targets
+from models.exchange import CountExchange
+from models.grouping import Groups
+from models.idpgan.column_laws import first_size
 from models.idpgan.labels import noisy_label_law
-from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
 from models.idpgan.reuse import kept_groups, kept_pairs, with_columns, with_tables
-from models.idpgan.targets import (
-    Counted,
-    MomentTargets,
-    column_stds,
-    first_laws,
-    first_size,
-    moment_targets,
+from models.idpgan.second_round import (
+    first_round_laws,
+    groups_for_screening,
+    groups_of,
+    layout_of,
+    records_that_count,
+    screened_pairs,
 )
-from models.idpgan.variety import noisy_variety
-from models.pair_choice import pairs_to_count
-from models.randomness import KeyedStreams, Purpose
-from models.screening import (
-    noisy_distances,
-    pairs_of_columns,
-    screening_groups,
-    screening_std,
-    shares_from_independence,
-    spreads_of,
-)
-from models.smoothing import CodeOrder
-from models.synthesizer import NoisyVariety
+from models.idpgan.targets import Counted
+from models.randomness import KeyedStreams
+from models.screening import noisy_distances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -230,8 +211,8 @@ def _screen(
     exchange: CountExchange | None,
 ) -> tuple[Pair, ...]:
     """Release every pair's distance from independence, and choose the pairs without the target that are worth counting."""
-    laws, size = _first_laws(columns, counter, plan), first_size(columns)
-    groups = _screening_groups(laws, counter, size=_records_that_count(columns, counter, plan))
+    laws, size = first_round_laws(columns, counter, plan), first_size(columns)
+    groups = groups_for_screening(laws, counter, size=records_that_count(columns, counter, plan))
     own = plan.federation.weights[plan.federation.place] if isinstance(plan, MemberPlan) else 1.0
 
     def released(drawn: KeyedStreams) -> npt.NDArray[np.float64]:
@@ -244,163 +225,6 @@ def _screen(
     return screened_pairs(distances, columns, counter, plan, streams)
 
 
-def screened_pairs(
-    distances: npt.NDArray[np.float64],
-    columns: Sequence[npt.NDArray[np.float64]],
-    table: PrivateTable | Counter,
-    plan: Plan,
-    streams: KeyedStreams,
-) -> tuple[Pair, ...]:
-    """Choose the pairs without the target that are worth counting; only public facts of the table are read.
-
-    What the noise of the first round does to the shares of groups is seen by adding as much to the noisy shares again. Codes are
-    merged in the order of their noisy shares, so sums over groups are further off than sums over any other codes.
-
-    Args:
-        distances: (pairs,) noisy distances from independence, in records.
-        columns: noisy counts of the codes of every column.
-        table: whose public facts are read.
-        plan: of the job.
-        streams: of the job.
-    """
-    assert plan.summed is not None, "only an anchor of tables has a screening"
-    assert plan.known is not None, "counts come from an anchor of tables"
-    parts: tuple[float, ...] = (1.0,)
-    if isinstance(plan, MemberPlan):
-        # All members come to the same pairs: what they draw for the choice is public, as the noisy sums are.
-        parts, streams = plan.federation.weights, public_streams(plan.federation)
-    counter = counter_of(table)
-    laws, size = _first_laws(columns, counter, plan), first_size(columns)
-    counted = _records_that_count(columns, counter, plan)
-    stds = column_stds(columns, plan.known, most_records=counter.most_records)
-    drawn = streams.normals(Purpose.SCREENING_ERROR, 0, sum(len(law) for law in laws))
-    pieces = np.split(drawn, np.cumsum([len(law) for law in laws])[:-1])
-    again = _first_laws(
-        [law * size + piece * std for law, piece, std in zip(laws, pieces, stds, strict=True)], counter, plan
-    )
-    errors = [
-        np.abs(sums_of_groups(noisier, groups) - sums_of_groups(law, groups)).sum()
-        for noisier, law, groups in zip(
-            again, laws, _screening_groups(again, counter, size=counted), strict=True
-        )
-    ]
-    groups = _screening_groups(laws, counter, size=counted)
-    return pairs_to_count(
-        shares_from_independence(distances, laws, groups, size=size, errors=np.array(errors), parts=parts),
-        pairs_of_columns(len(laws)),
-        spreads_of(laws, groups),
-        target_index=counter.target_index,
-        size=counted,
-        cell_std=noise_of_tables(plan.summed, 1, most_records=counter.most_records),
-        share_std=screening_std(plan.summed, len(distances), most_records=counter.most_records) / (2 * size),
-    )
-
-
-def _screening_groups(
-    laws: Sequence[npt.NDArray[np.float64]], counter: Counter, *, size: float
-) -> tuple[Groups, ...]:
-    return screening_groups(laws, size=size, ordered=counter.ordered, alone=counter.alone)
-
-
-def _records_that_count(
-    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan
-) -> float:
-    """The declared size, or the noisy number of records where several of a unit count."""
-    return first_size(columns) if counter_of(table).most_records > 1 else plan.declared_size
-
-
-def _with_target(table: PrivateTable | Counter) -> int:
-    return 0 if table.target_index is None else len(table.cardinalities) - 1
-
-
-def _pairs(chosen: Tensor) -> tuple[Pair, ...]:
-    return tuple((first, second) for first, second in chosen.tolist())
-
-
-def groups_of(
-    columns: Sequence[npt.NDArray[np.float64]],
-    table: PrivateTable | Counter,
-    plan: Plan,
-    *,
-    pairs: tuple[Pair, ...] | None = None,
-) -> tuple[Groups, ...]:
-    """Merge the codes of every column but the target; only public facts of the table are read.
-
-    Args:
-        columns: noisy counts of the codes of every column.
-        table: whose public facts are read.
-        plan: of the job.
-        pairs: the pairs of columns other than the target that are counted; None if all are.
-    """
-    assert plan.summed is not None, "only an anchor of tables has groups"
-    if plan.summed.combinations:
-        return tuple(np.arange(codes) for codes in table.cardinalities)
-    by_class = _by_class(table, plan, plan.summed)
-    slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
-    wanted = partial(
-        groups_wanted,
-        size=_records_that_count(columns, table, plan),
-        noise_std=_noise_of_a_table(table, plan.summed, pairs),
-        columns=len(columns),
-        slices=slices,
-    )
-    most = [wanted(ordered=ordered) for ordered in table.ordered]
-    laws = _first_laws(columns, table, plan)
-
-    def merged() -> tuple[Groups, ...]:
-        return tuple(
-            np.arange(len(law))
-            if place == table.target_index
-            else group_codes(law, most=most[place], ordered=table.ordered[place], alone=table.alone[place])
-            for place, law in enumerate(laws)
-        )
-
-    groups = merged()
-    if isinstance(plan, MemberPlan):
-        # All members come to the same groups: the noisy sums are public.
-        while (
-            max(most) > FEWEST_GROUPS
-            and BYTES_OF_COUNT * layout_of(groups, table, plan, pairs=pairs).released_cells > MOST_COUNT_BYTES
-        ):
-            most = [max(FEWEST_GROUPS, one * 9 // 10) for one in most]
-            groups = merged()
-    return groups
-
-
-def layout_of(
-    groups: Sequence[Groups],
-    table: PrivateTable | Counter,
-    plan: Plan,
-    *,
-    pairs: tuple[Pair, ...] | None = None,
-) -> MomentLayout:
-    """Tables that the second round of a plan's anchor counts; only public facts of the table are read."""
-    assert plan.summed is not None, "only an anchor of tables has a layout"
-    kept = plan.kept_groups
-    return MomentLayout(
-        cardinalities=group_counts(groups),
-        target_index=table.target_index,
-        by_class=_by_class(table, plan, plan.summed) if kept is None else kept.by_class,
-        combinations=plan.summed.combinations,
-        pairs=pairs,
-        squares=None
-        if pairs is None
-        else (plan.summed.table_sensitivity / counter_of(table).most_records) ** 2,
-    )
-
-
-def _first_laws(
-    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan
-) -> list[npt.NDArray[np.float64]]:
-    assert plan.known is not None, "counts come from an anchor of tables"
-    stds = column_stds(columns, plan.known, most_records=counter_of(table).most_records)
-    return first_laws(columns, stds, _order_of(table))
-
-
-def _order_of(table: PrivateTable | Counter) -> CodeOrder:
-    return CodeOrder(ordered=table.ordered, alone=table.alone)
-
-
 def _target_alone(counter: Counter, plan: Plan, anchor: AnchorPlan) -> bool:
     return counts_target_alone(
         len(counter.cardinalities),
@@ -411,58 +235,5 @@ def _target_alone(counter: Counter, plan: Plan, anchor: AnchorPlan) -> bool:
     )
 
 
-def _by_class(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan) -> bool:
-    return not anchor.combinations and counts_by_class(
-        table.cardinalities,
-        table.target_index,
-        declared_size=plan.declared_size,
-        noise_std=anchor.noise_std,
-    )
-
-
-def _noise_of_a_table(
-    table: PrivateTable | Counter, anchor: AnchorPlan, pairs: tuple[Pair, ...] | None
-) -> float:
-    """Standard deviation of the noise on a cell of a table of average weight, in records."""
-    if pairs is None:
-        return anchor.noise_std
-    tables = len(pairs) + _with_target(table)
-    return noise_of_tables(anchor, tables, most_records=counter_of(table).most_records)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Anchor:
-    """The part of the noisy counts that the generator uses.
-
-    Args:
-        layout: which counts of groups there are.
-        targets: the counts, consistent and shrunk.
-        groups: of every column (codes,) the group of each code.
-        loss: the distance to the targets.
-        law: shares of the target's classes, or None without a target.
-        variety: how much the generator's draws must vary.
-    """
-
-    layout: MomentLayout
-    targets: MomentTargets
-    groups: tuple[Groups, ...]
-    loss: MomentLoss
-    law: npt.NDArray[np.float64] | None
-    variety: NoisyVariety
-
-
-def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> Anchor:
-    """Prepare the noisy counts for the generator and make them consistent; only public facts of the table are read."""
-    assert plan.known is not None, "counts come from an anchor of tables"
-    assert isinstance(plan.options, IdpganOptions), "graphical models have targets of their own"
-    layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
-    make = combination_targets if layout.combinations else moment_targets
-    targets = make(counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden())
-    return Anchor(
-        layout=layout,
-        targets=targets,
-        groups=counted.groups,
-        loss=MomentLoss(layout, targets, share_power=SHARE_POWERS[plan.options.generator]),
-        law=None if table.target_index is None else targets.columns[table.target_index],
-        variety=noisy_variety(targets, layout),
-    )
+def _pairs(chosen: Tensor) -> tuple[Pair, ...]:
+    return tuple((first, second) for first, second in chosen.tolist())

@@ -28,7 +28,7 @@ from models.grouping import Groups, group_counts
 from models.idpgan.generator import probabilities
 from models.idpgan.grouped_logits import GroupedLogits
 from models.idpgan.learner import Learner, cosine
-from models.idpgan.measurement import Anchor
+from models.idpgan.prepared_counts import Anchor
 from models.randomness import KeyedStreams, Purpose
 
 COMPONENTS: Final = (200, 1600)

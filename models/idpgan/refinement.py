@@ -10,7 +10,7 @@ from models.devices.placement import move_tensors
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch
 from models.idpgan.learner import Refiner, cosine
-from models.idpgan.measurement import Anchor
+from models.idpgan.prepared_counts import Anchor
 from models.randomness import KeyedStreams, Purpose, normals_into
 
 WARM_UP_STEPS = 50

@@ -1,40 +1,29 @@
-"""The generator's targets: noisy counts made consistent and shrunk. Post-processing of a release, free of charge.
+"""The generator's targets: noisy counts made consistent. Post-processing of a release, free of charge.
 
-The noise is known, so what it explains is taken off. The residual of a pair of columns is its noisy shares less the product of its
-columns' shares. Each cell keeps the part of its residual that the noise does not explain (`models.idpgan.shrinkage`). Where other pairs
-imply that two columns depend on each other, the residual is taken from what they imply (`models.idpgan.implied`). By class of the
-target the product is that of the columns' shares within each class, and two residuals are shrunk: what all classes have in common,
-and what each has of its own.
-
-Cells that declared rules leave empty are zero (`models.idpgan.zeros`): their noise is dropped, they are not among the free cells, and the
-product becomes the quasi-independent law that has the same margins on the other cells.
+Several counts say the same number: a column's codes, the sums of its groups, and the row sums of every pair that it is in. All estimates of a
+number are combined by inverse variance (`models.idpgan.column_laws`), and pairs are shrunk (`models.idpgan.shrunk_pairs`). Cells that declared
+rules leave empty are zero (`models.idpgan.zeros`): their noise is dropped, and they are not among the free cells.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.counting_rules import column_weights, smoothed_weight
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
-from models.idpgan.implied import centred, implied_laws, independent
-from models.idpgan.shrinkage import kept
-from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
+from models.idpgan.column_laws import column_law, column_stds
+from models.idpgan.shrunk_pairs import shrunk_pairs
+from models.idpgan.zeros import Forbidden, zeros_of
 from models.simplex import SMALLEST_SHARE, positive_law, project_to_simplex, scaled_to_margins
-from models.smoothing import CodeOrder, Smoother
+from models.smoothing import CodeOrder
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-CODES_OF_GROUP: Final = 32
-"""Codes without an order for each group from which on smoothed codes are scaled to the sums of their groups. The even shares by which sums
-are otherwise corrected would flatten a column of so many."""
 _SCALINGS = 20
-_SMALLEST_KEPT = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,11 +100,7 @@ def moment_targets(
     law = np.ones(1)
     if layout.by_class and layout.target_index is not None:
         target = layout.target_index
-        votes, weights = counted.columns[target] / variances[target], 1.0 / variances[target]
-        for block in blocks:
-            variance = (1.0 / precision[0, block]).sum()
-            votes, weights = votes + ones[:, block].sum(axis=1) / variance, weights + 1.0 / variance
-        law = positive_law(project_to_simplex(votes / weights / size, total=1.0))
+        law = _law_of_classes(counted.columns[target], variances[target], ones, precision, blocks, size)
     columns = [positive_law(project_to_simplex(c / size, total=1.0)) for c in counted.columns]
     margin_std = np.zeros(layout.cells)
     for column, block in zip(layout.features, blocks, strict=True):
@@ -128,7 +113,7 @@ def moment_targets(
         ones[:, block] += (whole - total) / layout.slices
         of_whole = 1.0 / (1.0 / of_direct + 1.0 / of_total)
         margin_std[block] = np.sqrt(of_whole) / size
-        columns[column] = _column_law(
+        columns[column] = column_law(
             counted.columns[column], whole, groups, variances[column],
             of_whole, size, column=column, smoother=smoother,
         )  # fmt: skip
@@ -148,7 +133,7 @@ def moment_targets(
         for column, block in zip(layout.features, layout.blocks, strict=True):
             columns[column] = positive_law(columns[column] * raised[block][counted.groups[column]])
         ones = margins
-    pairs = _shrunk(moments.pairs / size, ones, law, pair_std / size, layout, zeros)
+    pairs = shrunk_pairs(moments.pairs / size, ones, law, pair_std / size, layout, zeros)
     return MomentTargets(
         pairs=pairs,
         pair_std=pair_std / size,
@@ -161,35 +146,24 @@ def moment_targets(
     )
 
 
-def column_stds(columns: Sequence[Floats], anchor: AnchorPlan, *, most_records: int) -> Floats:
-    """Return the standard deviation of the noise on a code of each column in the first round, in records; (columns,).
+def _law_of_classes(
+    direct: Floats, variance: float, ones: Floats, precision: Floats, blocks: Sequence[slice], size: float
+) -> Floats:
+    """Shares of the target's classes: its own counts, joined with the sums of every column within each class.
 
     Args:
-        columns: noisy counts of the codes of every column.
-        anchor: of the plan.
-        most_records: how many records of a unit counted fully.
+        direct: (classes,) noisy counts.
+        variance: of their noise.
+        ones: (classes, cells) counts of groups.
+        precision: (classes, cells) inverse variances of their noise.
+        blocks: the cells of each column.
+        size: records in all.
     """
-    cardinalities = tuple(len(counts) for counts in columns)
-    return anchor.noise_std / column_weights(cardinalities, anchor, most_records=most_records)
-
-
-def first_laws(columns: Sequence[Floats], stds: Floats, order: CodeOrder) -> list[Floats]:
-    """Return the shares of every column from the counts of the first round alone.
-
-    Args:
-        columns: noisy counts of the codes of every column.
-        stds: (columns,) standard deviations of their noise.
-        order: which neighbouring codes are alike.
-    """
-    size = first_size(columns)
-    smoother = order.smoother(columns, stds, total=size)
-    smoothed = [smoother.smoothed(place, counts, float(stds[place])) for place, counts in enumerate(columns)]
-    return [project_to_simplex(counts / size, total=1.0) for counts in smoothed]
-
-
-def first_size(columns: Sequence[Floats]) -> float:
-    """Return the number of records from the counts of the first round alone, at least one."""
-    return max(float(np.median([counts.sum() for counts in columns])), 1.0)
+    votes, weights = direct / variance, 1.0 / variance
+    for block in blocks:
+        of_sum = (1.0 / precision[0, block]).sum()
+        votes, weights = votes + ones[:, block].sum(axis=1) / of_sum, weights + 1.0 / of_sum
+    return positive_law(project_to_simplex(votes / weights / size, total=1.0))
 
 
 def _size(counted: Counted, layout: MomentLayout, pair_std: Floats, variances: Floats) -> float:
@@ -228,155 +202,8 @@ def _ones(
     return ones / precision, precision
 
 
-def _std_of_codes(variance: float, of_sums: Floats, groups: Groups) -> float:
-    """Return the root mean square error of a column's counts whose sums over groups are known better than each count.
-
-    Args:
-        variance: of the noise on a code.
-        of_sums: (groups,) variances of the sums.
-        groups: (codes,) the group of each code.
-    """
-    codes = np.bincount(groups)
-    mean = (variance * (codes - 1.0) + of_sums / codes).sum() / codes.sum()
-    return float(np.sqrt(mean))
-
-
-def _column_law(
-    direct: Floats,
-    sums: Floats,
-    groups: Groups,
-    variance: float,
-    of_sums: Floats,
-    size: float,
-    *,
-    column: int,
-    smoother: Smoother | None,
-) -> Floats:
-    """Combine counts of codes and better known sums over groups; (codes,) shares.
-
-    Args:
-        direct: (codes,) noisy counts.
-        sums: (groups,) estimates from all counts.
-        groups: (codes,) the group of each code.
-        variance: of the noise on a code.
-        of_sums: (groups,) variances of the sums.
-        size: records in all.
-        column: which.
-        smoother: of the table's columns; None to take counts as they are.
-    """
-    counts = direct + ((sums - sums_of_groups(direct, groups)) / np.bincount(groups))[groups]
-    if smoother is not None:
-        counts = smoother.smoothed(column, counts, _std_of_codes(variance, of_sums, groups))
-    law = positive_law(project_to_simplex(counts / size, total=1.0))
-    if smoother is None or smoother.order.ordered[column] or len(direct) < CODES_OF_GROUP * len(sums):
-        return law
-    std = float(np.sqrt(variance))
-    scaled = _with_sums(smoother.smoothed(column, direct, std) / size, sums / size, groups)
-    weight = smoothed_weight(float(direct.mean()) / std)
-    return positive_law(weight * scaled + (1.0 - weight) * law)
-
-
-def _with_sums(shares: Floats, sums: Floats, groups: Groups) -> Floats:
-    """Scale the shares of codes to the sums of their groups; a law."""
-    within = positive_law(project_to_simplex(shares, total=1.0))
-    scaled: Floats = within * (project_to_simplex(sums, total=1.0) / sums_of_groups(within, groups))[groups]
-    return scaled
-
-
 def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
     """Scale rows and columns in turn to their better known sums."""
     fitted = scaled_to_margins(shares + SMALLEST_SHARE * np.outer(law, whole), law, whole, scalings=_SCALINGS)
     fitted *= whole / fitted.sum(axis=0)
     return fitted
-
-
-def _shrunk(
-    pairs: Floats,
-    ones: Floats,
-    law: Floats,
-    pair_std: Floats,
-    layout: MomentLayout,
-    zeros: Zeros | None = None,
-) -> Floats:
-    """Shrink the noisy shares of all pairs towards independence within the slice, then towards what other pairs imply of them."""
-    patterns = {} if zeros is None else zeros.pairs
-    shrunk = np.zeros_like(pairs)
-    for i, block in enumerate(layout.blocks):
-        for j, other in enumerate(layout.blocks[:i]):
-            variance = pair_std[block.start, other.start] ** 2
-            noisy = pairs[:, block, other] if layout.counted[block.start, other.start] else None
-            made = independent(ones, law, block, other)
-            if (i, j) in patterns:
-                margins = ones[:, block], ones[:, other]
-                made = _shrunk_on(patterns[i, j], noisy, margins, law, variance)
-            elif noisy is not None:
-                made = _shrunk_towards(made, noisy, law, variance)
-            _put(shrunk, block, other, made)
-    for (i, j), implied in implied_laws(pairs, shrunk, ones, law, pair_std, layout).items():
-        if (i, j) in patterns:
-            continue
-        block, other = layout.blocks[i], layout.blocks[j]
-        made = implied
-        if layout.counted[block.start, other.start]:
-            variance = pair_std[block.start, other.start] ** 2
-            made = _shrunk_towards(implied, pairs[:, block, other], law, variance)
-        _put(shrunk, block, other, made)
-    return shrunk
-
-
-def _put(tables: Floats, block: slice, other: slice, made: Floats) -> None:
-    tables[:, block, other] = made
-    tables[:, other, block] = made.transpose(0, 2, 1)
-
-
-def _shrunk_towards(expected: Floats, noisy: Floats, law: Floats, variance: float) -> Floats:
-    """Shrink the noisy shares of a pair towards the expected ones; (slices, rows, columns) each.
-
-    Args:
-        expected: with the margins of the columns.
-        noisy: as released.
-        law: (slices,) shares of the slices.
-        variance: of the noise on a cell.
-    """
-    slices = len(law)
-    # Of S slices with shares p, what one has of its own has 1 - 2 p + S p^2 times the variance of a slice: (S - 1) / S where all are even.
-    of_own = (1.0 - 2.0 * law + slices * law**2)[:, None, None]
-    residual = centred(noisy - expected)
-    left = (1.0 - 1.0 / residual.shape[1]) * (1.0 - 1.0 / residual.shape[2])
-    common = residual.sum(axis=0)
-    own = residual - law[:, None, None] * common
-    common *= kept(common, expected.sum(axis=0), variance=variance * slices, left=left)
-    own *= kept(own, expected, variance=variance * of_own, left=left)
-    shrunk: Floats = np.maximum(expected + law[:, None, None] * common + own, 0.0)
-    return shrunk
-
-
-def _shrunk_on(
-    pattern: Pattern, noisy: Floats | None, margins: tuple[Floats, Floats], law: Floats, variance: float
-) -> Floats:
-    """Shrink the noisy shares of a pair towards quasi-independence within the slice, on the cells that are possible.
-
-    Args:
-        pattern: which cells are possible.
-        noisy: (slices, rows, columns); None where the pair was not counted.
-        margins: (slices, rows) and (slices, columns) shares, which stay.
-        law: (slices,) shares of the slices.
-        variance: of the noise on a cell.
-    """
-    rows, columns = margins
-    slices, part = len(law), law[:, None, None]
-    quasi, _ = pattern.fitted(rows[:, :, None] * columns[:, None, :] / part, rows, columns)
-    if noisy is None:
-        return quasi
-    residual = pattern.centred(noisy - quasi)
-    common = residual.sum(axis=0)
-    own = residual - part * common
-    # As in `_shrunk`, but cells and slices may differ in what centring leaves.
-    of_own = 1.0 - 2.0 * part + slices * part**2
-    whole = pattern.left.sum(axis=0)
-    left_of_own = (pattern.left * (1.0 - 2.0 * part) + part**2 * whole) / np.maximum(of_own, SMALLEST_SHARE)
-    common *= kept(common, quasi.sum(axis=0), variance=variance * slices, left=whole / slices)
-    own *= kept(own, quasi, variance=variance * of_own, left=left_of_own)
-    made = quasi + pattern.centred(law[:, None, None] * common + own)
-    # Every possible cell keeps a little of its share, or what is left might not reach the margins.
-    return pattern.fitted(np.maximum(made, _SMALLEST_KEPT * quasi), rows, columns)[0]

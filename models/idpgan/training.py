@@ -16,8 +16,9 @@ from models.exchange import CountExchange, public_streams
 from models.idpgan.counts import released_counts
 from models.idpgan.generator import make_generator
 from models.idpgan.loop import Loop
-from models.idpgan.measurement import Measurement, make_anchor, measure
+from models.idpgan.measurement import Measurement, measure
 from models.idpgan.mixture import Mixture, MixtureFit, components_wanted
+from models.idpgan.prepared_counts import make_anchor
 from models.idpgan.refinement import Refinement
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator, TrainingHost

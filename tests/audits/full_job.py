@@ -27,7 +27,7 @@ from models.dp.poisson import UnitSampler
 from models.encoding import PrivateTable, cells_of
 from models.grouping import Groups
 from models.idpgan import loop
-from models.idpgan.measurement import groups_of, layout_of, screened_pairs
+from models.idpgan.second_round import groups_of, layout_of, screened_pairs
 from models.idpgan.training import Training
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose

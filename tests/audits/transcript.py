@@ -17,7 +17,7 @@ from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout
 from models.encoding import PrivateTable
-from models.idpgan.measurement import groups_of, layout_of
+from models.idpgan.second_round import groups_of, layout_of
 from models.randomness import Purpose
 
 Name = tuple[int, int]

@@ -22,7 +22,8 @@ from models.grouping import (
     sums_of_groups,
 )
 from models.idpgan.counts import released_counts
-from models.idpgan.measurement import Measurement, groups_of, layout_of, measure
+from models.idpgan.measurement import Measurement, measure
+from models.idpgan.second_round import groups_of, layout_of
 from models.randomness import KeyedStreams, Purpose
 from tests.models.idpgan.jobs import small_plan
 from tests.models.tables import KEY, without_unit

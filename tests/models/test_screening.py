@@ -16,7 +16,8 @@ from models.anchor import FIRST_ROUND, GRID, SCREENING, SECOND_ROUND
 from models.encoding import PrivateTable
 from models.grouping import group_counts
 from models.idpgan.counts import released_counts
-from models.idpgan.measurement import Measurement, layout_of, measure
+from models.idpgan.measurement import Measurement, measure
+from models.idpgan.second_round import layout_of
 from models.randomness import KeyedStreams, Purpose
 from models.release_recorder import CertificateRecorder
 from models.screening import (

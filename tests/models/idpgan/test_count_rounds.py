@@ -258,7 +258,7 @@ def _screened(name: str) -> MemberPlan:
 
 def test_codes_are_merged_until_the_counts_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = len(_alone_at_the_board().states[1, 0])
-    monkeypatch.setattr("models.idpgan.measurement.MOST_COUNT_BYTES", usual // 2)
+    monkeypatch.setattr("models.idpgan.second_round.MOST_COUNT_BYTES", usual // 2)
     assert 0 < len(_alone_at_the_board().states[1, 0]) <= usual // 2
 
 

@@ -11,7 +11,7 @@ from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, noisy_columns, noisy_moments
 from models.grouping import group_counts
 from models.idpgan.counts import count_tables
-from models.idpgan.measurement import groups_of, layout_of
+from models.idpgan.second_round import groups_of, layout_of
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.idpgan.targets import Counted
 from models.synthesizer import NullHost

@@ -116,7 +116,7 @@ def test_counted_pairs_of_a_chain_are_nearer_than_by_shrinkage_towards_independe
         return sum(error(made.pairs, table, layout, pair)[0] for made, layout in found for pair in pairs)
 
     with_chain = whole()
-    monkeypatch.setattr("models.idpgan.targets.implied_laws", lambda *_: {})
+    monkeypatch.setattr("models.idpgan.shrunk_pairs.implied_laws", lambda *_: {})
     assert with_chain < 0.9 * whole()
 
 

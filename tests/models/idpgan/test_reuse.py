@@ -13,8 +13,9 @@ from core.plan.reusing import EarlierCounts, with_reuse
 from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND, exact_columns, exact_moments
 from models.encoding import PrivateTable
 from models.idpgan.counts import released_counts
-from models.idpgan.measurement import layout_of, measure
+from models.idpgan.measurement import measure
 from models.idpgan.reuse import require_usable
+from models.idpgan.second_round import layout_of
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost

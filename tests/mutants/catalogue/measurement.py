@@ -344,7 +344,7 @@ MUTANTS = (
     ),
     Mutant(
         name="number-of-groups-by-the-exact-size",
-        module=MEASUREMENT,
+        module="models.idpgan.second_round",
         function="groups_of",
         before="_records_that_count(columns, table, plan)",
         after='max(1, int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()))',
@@ -354,8 +354,8 @@ MUTANTS = (
     ),
     Mutant(
         name="number-of-groups-by-the-exact-records",
-        module=MEASUREMENT,
-        function="_records_that_count",
+        module="models.idpgan.second_round",
+        function="records_that_count",
         before="first_size(columns)",
         after='max(1, int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()))',
         bug="how many groups there are is decided by the exact number of records, where several of a unit count",
@@ -364,7 +364,7 @@ MUTANTS = (
     ),
     Mutant(
         name="declared-size-replaced-by-the-exact",
-        module=MEASUREMENT,
+        module="models.idpgan.second_round",
         function="_by_class",
         before="plan.declared_size",
         after='int(__import__("models.anchor").anchor.exact_columns(table)[0].sum())',

@@ -19,7 +19,7 @@ from models.dp.discrete import discrete_gaussian
 from models.dp.noise import NoisePlan
 from models.encoding import PrivateTable
 from models.grouping import Groups, group_counts
-from models.idpgan.measurement import groups_of
+from models.idpgan.second_round import groups_of
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import PIECE, KeyedStreams, Purpose
 from models.synthesizer import NullHost

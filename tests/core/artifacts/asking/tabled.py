@@ -13,7 +13,7 @@ from models.anchor import MomentLayout, noisy_columns, noisy_moments
 from models.encoding import PrivateTable, codes_alone
 from models.grouping import group_counts
 from models.idpgan.counts import count_tables
-from models.idpgan.measurement import groups_of
+from models.idpgan.second_round import groups_of
 from models.idpgan.targets import Counted
 from tests.core.plan.shapes import Shape, plan_of
 from tests.models.tables import grouped, small_table, streams

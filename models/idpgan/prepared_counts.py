@@ -1,0 +1,57 @@
+"""The anchor's noisy counts, prepared for the generator. Post-processing of a release, free of charge."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from core.plan.options import IdpganOptions
+from core.plan.plan import Plan
+from models.anchor import MomentLayout
+from models.counting.question import Counter
+from models.encoding import PrivateTable
+from models.grouping import Groups
+from models.idpgan.combinations import combination_targets
+from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
+from models.idpgan.second_round import code_order, layout_of
+from models.idpgan.targets import Counted, MomentTargets, moment_targets
+from models.idpgan.variety import noisy_variety
+from models.synthesizer import NoisyVariety
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Anchor:
+    """The part of the noisy counts that the generator uses.
+
+    Args:
+        layout: which counts of groups there are.
+        targets: the counts, consistent and shrunk.
+        groups: of every column (codes,) the group of each code.
+        loss: the distance to the targets.
+        law: shares of the target's classes, or None without a target.
+        variety: how much the generator's draws must vary.
+    """
+
+    layout: MomentLayout
+    targets: MomentTargets
+    groups: tuple[Groups, ...]
+    loss: MomentLoss
+    law: npt.NDArray[np.float64] | None
+    variety: NoisyVariety
+
+
+def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> Anchor:
+    """Prepare the noisy counts for the generator and make them consistent."""
+    assert plan.known is not None, "counts come from an anchor of tables"
+    assert isinstance(plan.options, IdpganOptions), "graphical models have targets of their own"
+    layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
+    make = combination_targets if layout.combinations else moment_targets
+    targets = make(counted, layout, plan.known, order=code_order(table), forbidden=table.forbidden())
+    return Anchor(
+        layout=layout,
+        targets=targets,
+        groups=counted.groups,
+        loss=MomentLoss(layout, targets, share_power=SHARE_POWERS[plan.options.generator]),
+        law=None if table.target_index is None else targets.columns[table.target_index],
+        variety=noisy_variety(targets, layout),
+    )
