@@ -21,7 +21,7 @@ from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.errors import Unavailable, UnderstudyError
 from core.jobs import claims, endings, repository
-from core.jobs.claims import Claim
+from core.jobs.claim import Claim
 from core.jobs.errors import NotCancelled
 from core.jobs.leases import this_process
 from core.jobs.queue import Queue

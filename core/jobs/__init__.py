@@ -1,0 +1,17 @@
+"""Jobs: ordered, claimed under a lease, ended with a charge.
+
+In reading order, each part after those that it imports:
+
+* `errors`: what can go wrong.
+* `states`: the states of a job, and the transitions between them.
+* `repository`: SQL on jobs and releases.
+* `queue`: messages to the workers, which are hints.
+* `turns`: whose job a free worker takes.
+* `orders`: a job and its reservation, in one transaction.
+* `leases`: one worker at a time holds a row.
+* `coarse`: how coarsely progress becomes visible.
+* `claim`: what a worker holds.
+* `endings`: how a job ends, and what it charges.
+* `claims`: claiming spends; heartbeats and marks.
+* `devices`: waiting trainings move to the devices that live workers serve.
+"""

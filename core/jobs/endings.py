@@ -26,6 +26,7 @@ from core.db.tables.release import Release
 from core.db.tables.utility_report import UtilityReport
 from core.dp.charge import Charge, charge_of
 from core.jobs import repository
+from core.jobs.claim import Claim
 from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import JOBS, has_live_worker
@@ -37,13 +38,12 @@ from core.plan.selection import ordered_plan_from_json
 
 # A training child imports this module and sends nothing: it starts without the broker's libraries.
 if TYPE_CHECKING:
-    from core.jobs.claims import Claim  # a claim is ended here, and `claims` ends jobs that cannot be claimed
     from core.jobs.queue import Queue
 
 
 def finish(
     session: Session,
-    claim: "Claim",
+    claim: Claim,
     *,
     release_id: UUID,
     bundle_key: str,
@@ -72,7 +72,7 @@ def finish(
 
 
 def finish_report(
-    session: Session, claim: "Claim", *, report_id: UUID, document: dict[str, Any], clock: Clock
+    session: Session, claim: Claim, *, report_id: UUID, document: dict[str, Any], clock: Clock
 ) -> UtilityReport:
     """Publish a utility report: the job succeeds and its signed report exists, in one transaction.
 
@@ -97,7 +97,7 @@ def finish_report(
 
 def fail(
     session: Session,
-    claim: "Claim",
+    claim: Claim,
     *,
     code: str,
     cause: Cause,
@@ -152,7 +152,7 @@ def give_up(session: Session, job: Job, *, clock: Clock) -> None:
     end(job, JobState.FAILED, at=clock.now(), failure_code=TRAINING_FAILED)
 
 
-def hand_back(session: Session, claim: "Claim", *, clock: Clock, queue: "Queue") -> JobState:
+def hand_back(session: Session, claim: Claim, *, clock: Clock, queue: "Queue") -> JobState:
     """Put a running job back into the queue because its worker was told to stop. Returns its state.
 
     The claim counts as no attempt: attempts count crashes. Its checkpoints stay, and the next claim resumes from them.
@@ -171,7 +171,7 @@ def hand_back(session: Session, claim: "Claim", *, clock: Clock, queue: "Queue")
     return JobState(job.state)
 
 
-def set_aside(session: Session, claim: "Claim") -> None:
+def set_aside(session: Session, claim: Claim) -> None:
     """Leave a running job until its lease runs out, because its ledger has forgotten something. The claim counts as no attempt.
 
     If attempts were used up, the job would end and part of its charge would be given back, before an operator has decided
@@ -192,7 +192,7 @@ def requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> None
     on_commit(session, partial(announce, queue, job.id, job.plan, job.device))
 
 
-def stop(session: Session, claim: "Claim", *, clock: Clock) -> Charge:
+def stop(session: Session, claim: Claim, *, clock: Clock) -> Charge:
     """End a cancelled job once its child is dead. Returns the charge: the prefix of the steps begun.
 
     Raises:
@@ -285,5 +285,5 @@ def move(job: Job, state: JobState) -> None:
     job.state = state.value
 
 
-def _locked(session: Session, claim: "Claim") -> Job:
+def _locked(session: Session, claim: Claim) -> Job:
     return JOBS.locked(session, claim.job_id, fence=claim.fence)

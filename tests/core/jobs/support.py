@@ -13,7 +13,7 @@ from core.dp.charge import Charge, charge_of
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
-from core.jobs.claims import Claim
+from core.jobs.claim import Claim
 from core.jobs.leases import JOBS, take_overdue
 from core.jobs.orders import place_order
 from core.jobs.states import Cause, JobState

@@ -8,7 +8,7 @@ import pytest
 
 from core.dp.filters import admit
 from core.errors import UnderstudyError
-from core.jobs.claims import Claim
+from core.jobs.claim import Claim
 from core.jobs.errors import LeaseLost
 from core.jobs.states import ENDED, Cause
 from core.ledger import ledger_queries
