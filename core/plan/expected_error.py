@@ -267,22 +267,32 @@ class _Counting:
         """Classes in which a pair is counted; its shares are their sums."""
         self.own_stds = np.full(len(cardinalities), np.inf)
         """Noise of the counts of single columns within classes; infinite if there are none."""
-        stds = np.full((len(cardinalities), len(cardinalities)), _NOT_COUNTED)
-        for table, weight in self.weights.items():
-            if self.combinations:
-                summed = math.prod(counts) / np.outer(self.groups, self.groups)
-                stds = noise_std / declared_size / weight * np.sqrt(summed)
-            elif len(table) == 1:
-                self.own_stds[table[0]] = noise_std / declared_size / weight
-            else:
-                stds[table] = noise_std / declared_size / weight
         if self.by_class:
-            assert target_index is not None, "the classes are the target's"
             with_target = (self.first == target_index) | (self.second == target_index)
             self.layers[~with_target] = slices
-            stds[target_index, :] = stds[:, target_index] = self.own_stds
-        self.stds: Floats = np.minimum(stds, stds.T)
+        self.stds = self._table_stds(noise_std / declared_size)
         self.slices = slices
+
+    def _table_stds(self, std: float) -> Floats:
+        """(columns, columns) noise of a cell of every table of two columns, of which `own_stds` is filled in too.
+
+        Args:
+            std: noise of a cell of a table of weight one.
+        """
+        stds = np.full((len(self.codes), len(self.codes)), _NOT_COUNTED)
+        for table, weight in self.weights.items():
+            if self.combinations:
+                summed = math.prod(self.groups) / np.outer(self.groups, self.groups)
+                stds = std / weight * np.sqrt(summed)
+            elif len(table) == 1:
+                self.own_stds[table[0]] = std / weight
+            else:
+                stds[table] = std / weight
+        if self.by_class:
+            assert self.target is not None, "the classes are the target's"
+            stds[self.target, :] = stds[:, self.target] = self.own_stds
+        smaller: Floats = np.minimum(stds, stds.T)
+        return smaller
 
     @property
     def pair_stds(self) -> Floats:

@@ -11,7 +11,7 @@ Needs numpy and pyarrow (the extra ``offline``). The whole file is read in const
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -288,7 +288,7 @@ def _document(
     types: FrameTypes | None = None,
 ) -> dict[str, Any]:
     types = types or FrameTypes()
-    facts, search, rows = seen.facts, seen.search, seen.rows
+    facts = seen.facts
     for name, fact in facts.items():
         fact.as_words = has_words_like_numbers(name, fact)
     unit, why, others = propose_unit(facts)
@@ -298,32 +298,20 @@ def _document(
     )
     point_at_keys(columns, others)
     target = _target(columns)
+    size = seen.rows if unit is None else facts[unit].distinct
     draft: dict[str, Any] = {
         "schema": SCHEMA,
         NOTE: f"{DRAFT} {why}",
         "target": target,
         "privacy_unit": unit,
-        "declared_size": nice_size(rows if unit is None else facts[unit].distinct),
+        "declared_size": nice_size(size),
     }
     odd = missing_words(facts)
-    nulls = sorted({""}.union(odd, *(fact.null_texts for fact in facts.values())))
-    strip = any(fact.blanks for fact in facts.values())
-    if dialect is not None:
-        draft["csv"] = {
-            "delimiter": dialect.delimiter,
-            "header": dialect.header,
-            "null_values": nulls,
-            "strip_spaces": strip,
-        } | ({} if dialect.decimal_mark == "." else {"decimal_mark": dialect.decimal_mark})
-        guessed = [key for key in dialect.guessed if key in draft["csv"]]
-        draft["csv"][MARK] = [*guessed, "null_values", "strip_spaces"]
-    elif strip or nulls != [""]:
-        draft["csv"] = {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
+    if (csv := _csv(facts, odd, dialect)) is not None:
+        draft["csv"] = csv
     if dialect is not None and dialect.decimal_mark == ",":
         draft[NOTE] += f" {_COMMAS}"
-    if few := few_rows(
-        rows if unit is None else facts[unit].distinct, of="rows" if unit is None else f"values of {unit!r}"
-    ):
+    if few := few_rows(size, of="rows" if unit is None else f"values of {unit!r}"):
         draft[WARNINGS] = few
     # Also where none was found: whose row a row is, a person decides.
     draft[MARK] = ["target", "privacy_unit", "declared_size"]
@@ -338,8 +326,40 @@ def _document(
         say_what_is_missing(column, facts[column["name"]])
     say_what_types_say(columns, types)
     leave_constants_and_free_text_out(columns, facts, target=target)
-    leave_copies_out(columns, facts, search, target=target, words=words)
-    rules = propose_rules(columns, facts, search, target=target)
+    leave_copies_out(columns, facts, seen.search, target=target, words=words)
+    if rules := _rules(columns, seen, target):
+        draft[RULES] = rules
+    fixed = [name for rule in rules for name in columns_of(rule)]
+    # The clocks of several zones tell no distance.
+    fixed += types.zones if len(set(types.zones.values())) > 1 else ()
+    propose_differences(columns, seen.sample, target=target, fixed=fixed)
+    point_at_orders(columns, seen.sample, fixed=fixed)
+    point_at_lengths(columns, seen.sample)
+    draft["columns"] = columns
+    return draft
+
+
+def _csv(facts: Mapping[str, Facts], odd: Collection[str], dialect: Dialect | None) -> dict[str, Any] | None:
+    """How the file is written; of a frame, only what its texts need, or None."""
+    nulls = sorted({""}.union(odd, *(fact.null_texts for fact in facts.values())))
+    strip = any(fact.blanks for fact in facts.values())
+    if dialect is None:
+        if not strip and nulls == [""]:
+            return None
+        return {"null_values": nulls, "strip_spaces": strip, MARK: ["null_values", "strip_spaces"]}
+    csv: dict[str, Any] = {
+        "delimiter": dialect.delimiter,
+        "header": dialect.header,
+        "null_values": nulls,
+        "strip_spaces": strip,
+    } | ({} if dialect.decimal_mark == "." else {"decimal_mark": dialect.decimal_mark})
+    guessed = [key for key in dialect.guessed if key in csv]
+    return csv | {MARK: [*guessed, "null_values", "strip_spaces"]}
+
+
+def _rules(columns: list[dict[str, Any]], seen: _Seen, target: str | None) -> list[dict[str, Any]]:
+    """Rules between columns: what determines what, sums, and words that tell a sign, in this order."""
+    rules = propose_rules(columns, seen.facts, seen.search, target=target)
     narrow_determinants(columns, rules)
     sums = propose_sums(
         columns,
@@ -350,17 +370,8 @@ def _document(
     signs = propose_signs(
         columns, seen.sample, target=target, fixed={str(rule["columns"][-1]) for rule in rules}
     )
-    if rules or sums or signs:
-        # A sum may compute the number whose sign tells a word.
-        draft[RULES] = [*rules, *sums, *signs]
-    fixed = [name for rule in draft.get(RULES, ()) for name in columns_of(rule)]
-    # The clocks of several zones tell no distance.
-    fixed += types.zones if len(set(types.zones.values())) > 1 else ()
-    propose_differences(columns, seen.sample, target=target, fixed=fixed)
-    point_at_orders(columns, seen.sample, fixed=fixed)
-    point_at_lengths(columns, seen.sample)
-    draft["columns"] = columns
-    return draft
+    # A sum may compute the number whose sign tells a word.
+    return [*rules, *sums, *signs]
 
 
 def _say_whose(seen: _Seen, unit: str | None) -> None:
