@@ -115,9 +115,6 @@ def running_connection(data_folder: Path) -> Connection | None:
     """Return the connection to the stack that runs on a data folder, or None if none answers.
 
     A killed stack leaves its announcement behind, so the service must answer a health check.
-
-    Args:
-        data_folder: the data folder.
     """
     connection = announced_connection(data_folder)
     if connection is None:
@@ -132,9 +129,6 @@ def running_connection(data_folder: Path) -> Connection | None:
 
 def announced_connection(data_folder: Path) -> Connection | None:
     """Read the announcement in a data folder.
-
-    Args:
-        data_folder: the data folder.
 
     Raises:
         InputUnusable: if it is there but cannot be read.

@@ -92,11 +92,7 @@ def examine_service(*, url: str | None, key: str | None) -> list[Finding] | None
 
 
 def examine_folder(path: Path) -> list[Finding]:
-    """Examine the data folder of the local stack, and ask the service if it is running.
-
-    Args:
-        path: the data folder.
-    """
+    """Examine the data folder of the local stack, and ask the service if it is running."""
     path = path.expanduser()
     if not (path / "supervisor.lock").exists():
         return [_found("folder-missing", f"{path} is no data folder of understudy yet.")]

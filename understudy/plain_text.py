@@ -9,20 +9,12 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
 
 def plain(text: str) -> str:
-    """Escape control characters by their number; line ends and tabs stay.
-
-    Args:
-        text: the text.
-    """
+    """Escape control characters by their number; line ends and tabs stay."""
     return _shown(text, but="\n\t")
 
 
 def one_line(text: str) -> str:
-    """Escape line ends too, so that untrusted text cannot pass for a line of ours.
-
-    Args:
-        text: the text.
-    """
+    """Escape line ends too, so that untrusted text cannot pass for a line of ours."""
     return _shown(text, but="\t")
 
 

@@ -145,10 +145,6 @@ def smallest_budget(epsilon: float, delta: float) -> tuple[float, float]:
 
     The filter that adds up epsilons and deltas owns half of the cap's delta; the other half belongs to the
     filters that later jobs may rest on. Charges are rounded up to millionths and to 1e-15, so the cap is too.
-
-    Args:
-        epsilon: of the job.
-        delta: of the job.
     """
     return float(_rounded_up(epsilon, MICRO)), float(2 * _rounded_up(delta, FEMTO))
 

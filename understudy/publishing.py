@@ -89,11 +89,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
 
 @contextmanager
 def results_folder(out: Path) -> Iterator[None]:
-    """Make the folder for the results, before anything is declared: it may be impossible. If nothing is published, none is left empty.
-
-    Args:
-        out: the folder.
-    """
+    """Make the folder for the results, before anything is declared: it may be impossible. If nothing is published, none is left empty."""
     is_new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     try:

@@ -53,11 +53,7 @@ def shows_bars(console: Console) -> bool:
 
 
 def stage_text(job: JobFacts) -> str:
-    """Describe the stage of a job.
-
-    Args:
-        job: the job.
-    """
+    """Describe the stage of a job."""
     progress = job.progress
     if progress.stage is None:
         return job.state
@@ -66,11 +62,7 @@ def stage_text(job: JobFacts) -> str:
 
 
 def left_text(job: JobFacts) -> str:
-    """Describe the remaining time and the epsilons of a job.
-
-    Args:
-        job: the job.
-    """
+    """Describe the remaining time and the epsilons of a job."""
     progress = job.progress
     parts = []
     if progress.eta_seconds is not None and not job.ended:

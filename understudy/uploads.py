@@ -81,11 +81,7 @@ class UploadNote:
         return found if (found.url, found.size, found.modified_ns) == (url, *stamp(rows)) else None
 
     def write(self, rows: Path) -> None:
-        """Write the note into the file's folder. If the folder is read-only, only this process can resume.
-
-        Args:
-            rows: the file.
-        """
+        """Write the note into the file's folder. If the folder is read-only, only this process can resume."""
         with suppress(OSError):
             note_of(rows).write_text(json.dumps({"schema": FORM} | asdict(self), indent=2) + "\n")
 

@@ -37,9 +37,6 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 def require_folder(target: Path) -> None:
     """Refuse to write a file to a folder that is not there, before a temporary name of it is in an error.
 
-    Args:
-        target: the file.
-
     Raises:
         InputUnusable: there is no such folder.
     """

@@ -108,11 +108,7 @@ def verify(
 
 
 def trail_line(event: Json) -> str:
-    """Format an event of a dataset's trail as one line.
-
-    Args:
-        event: the event.
-    """
+    """Format an event of a dataset's trail as one line."""
     return (
         f"{event['at']}  {event['action']:<22} {event['outcome']:<18} {event['about']} {event['object']}  "
         f"by {event['actor']}"
@@ -120,11 +116,7 @@ def trail_line(event: Json) -> str:
 
 
 def event_line(event: Json) -> str:
-    """Format an event as one line.
-
-    Args:
-        event: the event.
-    """
+    """Format an event as one line."""
     place = "-" if event["position"] is None else str(event["position"])
     where = event["client_address"] or "-"
     return (

@@ -108,11 +108,7 @@ def ledger(
 
 
 def job_line(job: JobFacts) -> str:
-    """Format a job as one line.
-
-    Args:
-        job: the job.
-    """
+    """Format a job as one line."""
     parts = [job.id, job.state]
     if not job.ended:
         parts += [stage_text(job), f"{job.progress.percent:.0f} %", left_text(job)]
@@ -130,11 +126,7 @@ def job_line(job: JobFacts) -> str:
 
 
 def statement_lines(statement: Statement) -> list[str]:
-    """Format a ledger statement as lines.
-
-    Args:
-        statement: the statement.
-    """
+    """Format a ledger statement as lines."""
     return [
         *total_lines(statement),
         f"carried by filter {statement.carried_by}",
@@ -143,11 +135,7 @@ def statement_lines(statement: Statement) -> list[str]:
 
 
 def entry_line(entry: Json) -> str:
-    """Format a ledger entry as one line.
-
-    Args:
-        entry: the entry.
-    """
+    """Format a ledger entry as one line."""
     start = f"{entry['sequence']:>5}  {entry['at']}  {entry['kind']:<12}"
     if "job_id" in entry:
         happened = f"{amounts(entry)}  job {entry['job_id']}"

@@ -96,11 +96,7 @@ def _client(role: str, service: Service) -> Client:
 
 
 def key_line(found: ApiKey) -> str:
-    """Format a key as one line.
-
-    Args:
-        found: the key.
-    """
+    """Format a key as one line."""
     parts = [found.id, f"us_{found.prefix}_...", ",".join(found.roles), found.name]
     if found.principal_name is not None:
         parts.append(f"of {found.principal_name}")

@@ -145,22 +145,14 @@ def remove(
 
 
 def endpoint_line(found: Json) -> str:
-    """Format an endpoint as one line.
-
-    Args:
-        found: the endpoint.
-    """
+    """Format an endpoint as one line."""
     state = found["state"] if found["paused_because"] is None else f"paused: {found['paused_because']}"
     kinds = ",".join(found["kinds"]) or "everything"
     return f"{found['id']}  {found['channel']:<7}  {state:<12}  {found['target']}  {kinds}"
 
 
 def delivery_line(found: Json) -> str:
-    """Format a delivery as one line.
-
-    Args:
-        found: the delivery.
-    """
+    """Format a delivery as one line."""
     about = " ".join(f"{name}={identity}" for name, identity in sorted(found["about"].items()))
     result = f"{found['state']} ({found['outcome'] or 'not tried yet'}, {found['attempts']} tries)"
     return f"{found['happened_at']}  {found['kind']:<24} {result:<36} {about}"

@@ -109,11 +109,7 @@ def accept(
 
 
 def person_line(found: Json) -> str:
-    """Format a person as one line.
-
-    Args:
-        found: the person.
-    """
+    """Format a person as one line."""
     state = f"enrolled {found['enrolled_at']}" if found["enrolled_at"] else "not enrolled"
     parts = [found["principal_id"], found["name"] or "-", ",".join(found["roles"]), state]
     if found["held_until"]:
@@ -122,11 +118,7 @@ def person_line(found: Json) -> str:
 
 
 def enrolment_line(found: Json) -> str:
-    """Format an enrolment as one line.
-
-    Args:
-        found: the enrolment.
-    """
+    """Format an enrolment as one line."""
     kind = "recovery" if found["is_recovery"] else "enrolment"
     parts = [found["id"], kind, found["state"], f"of principal {found['principal_id']}"]
     parts.append(f"made {found['created_at']}")

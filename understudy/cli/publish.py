@@ -353,11 +353,7 @@ def notes_of(files: Iterable[Path]) -> list[str]:
 
 
 def columns_left_out(order: Order) -> list[str]:
-    """Say which columns of the file are not released, in a line; none if all are.
-
-    Args:
-        order: the order.
-    """
+    """Say which columns of the file are not released, in a line; none if all are."""
     columns = order.table.domain.get("columns", [])
     left_out = [column["name"] for column in columns if column["kind"] in {"ignored", "unit"}]
     if not left_out:
@@ -369,11 +365,7 @@ def columns_left_out(order: Order) -> list[str]:
 
 
 def what_is_free(order: Order) -> str:
-    """Say what costs nothing from now on, and why as many rows were drawn as were.
-
-    Args:
-        order: the order.
-    """
+    """Say what costs nothing from now on, and why as many rows were drawn as were."""
     if order.model:
         return "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
     sample = f"understudy sample --bundle {order.out / 'bundle.zip'} --rows N"

@@ -46,11 +46,7 @@ class _Facts:
 
 
 def is_of_images(path: Path) -> bool:
-    """Return whether a file's name says that it holds images.
-
-    Args:
-        path: The file.
-    """
+    """Return whether a file's name says that it holds images."""
     return path.suffix.lower() in SUFFIXES
 
 

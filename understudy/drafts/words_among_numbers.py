@@ -45,11 +45,7 @@ def _fewest(fact: Facts) -> int:
 
 
 def missing_words(facts: Mapping[str, Facts]) -> set[str]:
-    """Words that mean "missing" among numbers and that no column of words holds: public ones, and those of enough rows to be drafted.
-
-    Args:
-        facts: Of all columns.
-    """
+    """Words that mean "missing" among numbers and that no column of words holds: public ones, and those of enough rows to be drafted."""
     found = set[str]()
     for fact in facts.values():
         if fact.numeric:

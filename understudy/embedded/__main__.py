@@ -57,11 +57,7 @@ def under_nohup() -> bool:
 
 
 def tell(line: str) -> None:
-    """Write a line for people.
-
-    Args:
-        line: the line.
-    """
+    """Write a line for people."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -42,9 +42,6 @@ class DataFolder:
     def prepare(cls, path: Path) -> "DataFolder":
         """Create the folder, or what it lacks.
 
-        Args:
-            path: the folder.
-
         Raises:
             FolderUnusable: if it is a file, belongs to another user, or holds other things.
         """

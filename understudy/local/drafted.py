@@ -82,9 +82,6 @@ def changes_of(given: Mapping[str, object]) -> Changes:
 
     A word that changes the whole table always does, also where a column has that name: else what a line of code means would depend on the rows.
 
-    Args:
-        given: the keywords.
-
     Raises:
         InputUnusable: `columns` does not hold changes by name of a column.
     """

@@ -7,11 +7,7 @@ from understudy.wording.quotes import NEARLY
 
 
 def budget_lines(budget: Budget) -> list[str]:
-    """Format a budget as lines.
-
-    Args:
-        budget: the budget.
-    """
+    """Format a budget as lines."""
     frozen_at = budget.document.get("frozen_at")
     return [*total_lines(budget), "takes orders" if frozen_at is None else f"FROZEN since {frozen_at}"]
 
@@ -72,11 +68,7 @@ def beyond_the_cap(epsilon: float, budget: Budget) -> list[str]:
 
 
 def request_line(request: BudgetRequest) -> str:
-    """Format a budget request as one line.
-
-    Args:
-        request: the request.
-    """
+    """Format a budget request as one line."""
     parts = [
         request.id,
         request.state,
@@ -93,11 +85,7 @@ def request_line(request: BudgetRequest) -> str:
 
 
 def grant_line(grant: Grant) -> str:
-    """Format a grant as one line.
-
-    Args:
-        grant: the grant.
-    """
+    """Format a grant as one line."""
     line = (
         f"grant {grant.id}  {grant.state}  epsilon {grant.epsilon:g}  delta {grant.delta:g}  "
         f"holder {grant.holder_id}  until {grant.expires_at}"
@@ -110,11 +98,7 @@ def grant_line(grant: Grant) -> str:
 
 
 def what_if_lines(answer: WhatIf) -> list[str]:
-    """Format what one more job would do as lines.
-
-    Args:
-        answer: the answer.
-    """
+    """Format what one more job would do as lines."""
     lines = ["one more job: fits" if answer.fits else f"one more job: does NOT fit ({answer.refusal})"]
     for name, bound in (("cap", answer.cap), ("grant", answer.grant)):
         if bound is not None:

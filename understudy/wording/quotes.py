@@ -26,11 +26,7 @@ NO_EXPECTATION = {
 
 
 def quote_lines(quote: Quote) -> list[str]:
-    """Format a quote as a few lines, with both prices for a selection.
-
-    Args:
-        quote: the quote.
-    """
+    """Format a quote as a few lines, with both prices for a selection."""
     document = quote.document
     if document.get(MODEL) is not None:
         return [
@@ -320,11 +316,7 @@ def _grant_has(document: Json, grant: Json) -> str:
 
 
 def room_lines(quote: Quote) -> list[str]:
-    """Say whether an order fits under the cap and the grant; where a grant lacks, what it costs, what is left and how to get more.
-
-    Args:
-        quote: the quote.
-    """
+    """Say whether an order fits under the cap and the grant; where a grant lacks, what it costs, what is left and how to get more."""
     left, grant, epsilon = take(quote.document, "remaining_epsilon_after", "grant", "epsilon")
     under_cap = "" if left is None else f"; available under the cap after it: epsilon {left:.4g}"
     costs = f"  fits into the budget: NO. It costs epsilon {epsilon['reported']:.4g}"

@@ -47,11 +47,7 @@ _STRIPS: Final = 6
 
 
 def render_images(subject: Subject, contents: ImageReportContents, domain: ImageDomain) -> str:
-    """The whole file.
-
-    Args:
-        domain: the declared one.
-    """
+    """The whole file."""
     near, pixels = contents.neighbours, contents.pixels
     difference = np.abs(pixels.real - pixels.synthetic)
     most = float(difference.max())

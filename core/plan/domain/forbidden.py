@@ -33,9 +33,6 @@ LARGEST_TABLE: Final = 2**24
 def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
     """Return the cells that some rule forbids, or that contain no time.
 
-    Args:
-        domain: The declared domain.
-
     Returns:
         By places of two coded columns, the smaller first: (codes of the first, codes of the second), true where
         forbidden. Pairs without such a cell are left out.
@@ -49,9 +46,6 @@ def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
 
 def forbidden_by_calendar(domain: TableDomain) -> dict[Pair, Flags]:
     """Return the pairs of a bin and a pattern's code that no time has; a pattern is missing exactly where its time is.
-
-    Args:
-        domain: The declared domain.
 
     Returns:
         As `forbidden_pairs`.
@@ -84,9 +78,6 @@ def _missing_together(cells: Flags, first: int | None, second: int | None) -> No
 
 def forbidden_by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
     """Yield the cells that each rule forbids by itself, in the order of the document.
-
-    Args:
-        domain: The declared domain.
 
     Returns:
         One mapping per rule, as in `forbidden_pairs`; empty if the rule forbids no cell of a pair.

@@ -189,11 +189,7 @@ def _require_no_circle(
 
 
 def difference_data(modelled: Sequence[Modelled]) -> tuple[dict[str, Any], ...]:
-    """What `core.plan.domain.columns.differences` takes, those that others start from first.
-
-    Args:
-        modelled: The modelled columns.
-    """
+    """What `core.plan.domain.columns.differences` takes, those that others start from first."""
     places = {column.name: place for place, column in enumerate(modelled)}
 
     def depth(column: Modelled) -> int:
