@@ -270,7 +270,7 @@ def _with_categories(
 
     Only names that units count for are noised, so their list is private: it passes the seam in a table of public shape.
     """
-    release, std = plan.releases[step], plan.noise_multiplier
+    release, std, threshold = plan.releases[step], plan.noise_multiplier, plan.threshold
     names, exact = _named(column, values, rows, plan.names_per_unit)
     streams.releases.exact(
         Purpose.LEARNING_NOISE,
@@ -281,7 +281,7 @@ def _with_categories(
     noise = streams.normals(Purpose.LEARNING_NOISE, step, len(exact))
     noisy = exact + on_grid(noise * std)
     most = len(column.labels)
-    above = [place for place in np.argsort(-noisy, kind="stable") if noisy[place] > plan.threshold][:most]
+    above = [place for place in np.argsort(-noisy, kind="stable") if noisy[place] > threshold][:most]
     spelt, passed = _as_table([names[place] for place in above], noisy[above], most)
     streams.releases.noisy(Purpose.LEARNING_NOISE, step, torch.from_numpy(spelt), torch.from_numpy(passed))
     return replace(column, labels=_from_table(spelt, passed), learn=())

@@ -115,7 +115,7 @@ MUTANTS = (
         name="threshold-not-applied",
         module=LEARNING,
         function="_with_categories",
-        before='[place for place in np.argsort(-noisy, kind="stable") if noisy[place] > plan.threshold]',
+        before='[place for place in np.argsort(-noisy, kind="stable") if noisy[place] > threshold]',
         after='[place for place in np.argsort(-noisy, kind="stable") if noisy[place] > 0]',
         bug="every name whose noisy count is positive is published, those of single people with it",
         source="vocabulary from data; dictionaries of encoders fitted to the rows",
