@@ -4,15 +4,17 @@ Only types are taken from the frame, and a type is given back where every declar
 row, so two samples have the same types.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
+from itertools import chain
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.plan.domain.cleaned import as_text
 from understudy.documents import Json
 from understudy.local.rows.frames import dense
 from understudy.local.rows.values import listed, read_moment
@@ -20,6 +22,8 @@ from understudy.local.rows.values import listed, read_moment
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
 """How the names of types begin that pandas alone has."""
 _DAY_MINUTES: Final = 1440
+_MOST_DIGITS: Final = 38
+"""Digits of Arrow's decimals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +54,22 @@ class FrameDtypes:
         """
         found = cls._of_library(frame, [str(column["name"]) for column in columns])
         narrow = {str(column["name"]) for column in columns if not _holds_bounds(column, found.schema)}
-        kept = pa.schema([one for one in found.schema if one.name not in narrow])
+        digits = {str(column["name"]): column.get("decimals") for column in columns}
+        types = [
+            (
+                one.name,
+                one.type
+                if str(found.own.get(one.name)) != "object"
+                else _of_objects(one.type, digits[one.name]),
+            )
+            for one in found.schema
+            if one.name not in narrow
+        ]
+        kept = pa.schema([one for one in types if one[1] is not None])
         return replace(
             found,
             schema=kept,
-            own={name: one for name, one in found.own.items() if name not in narrow},
+            own=_of_declared(found.own, [column for column in columns if column["name"] not in narrow]),
             minutes=frozenset(str(column["name"]) for column in columns if _has_clock(column)),
         )
 
@@ -152,6 +167,40 @@ class FrameDtypes:
             for one in self.schema
             if pa.types.is_timestamp(one.type) and one.type.tz is not None
         }
+
+
+def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, Any]:
+    """Types that a library alone has, with the declared levels and no others: what the owner left out of the domain may be private.
+
+    Args:
+        own: by column.
+        columns: as the domain declares them.
+    """
+    found = {}
+    for column in columns:
+        if (kind := own.get(str(column["name"]))) is None:
+            continue
+        levels = getattr(kind, "categories", None)
+        if levels is not None:
+            lists = [column[key] for key in ("categories", "levels") if key in column]
+            single = [column[key] for key in ("true", "false", "other") if isinstance(column.get(key), str)]
+            declared = {str(word) for word in [*chain(*lists), *single]}
+            kept = [level for level in levels if as_text("", pa.array([level]))[0].as_py() in declared]
+            kind = type(kind)(kept, ordered=True) if str(kind) == "category" else type(kind)(kept)
+        found[str(column["name"])] = kind
+    return found
+
+
+def _of_objects(kind: pa.DataType, decimals: int | None) -> pa.DataType | None:
+    """The type of a column of Python's objects; of decimals the declared digits, since Arrow's are those of the longest value of any row.
+
+    Args:
+        kind: as Arrow reads them.
+        decimals: that the domain declares, if any.
+    """
+    if not pa.types.is_decimal(kind):
+        return kind
+    return None if decimals is None else pa.decimal128(_MOST_DIGITS, decimals)
 
 
 def _is_own(dtype: Any) -> bool:  # noqa: ANN401 - pandas may be absent

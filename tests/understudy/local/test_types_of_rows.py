@@ -1,0 +1,71 @@
+"""Types of synthetic rows say what the domain declares, and nothing else of the rows that were fitted: no further level, no longest number."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from understudy import Synthesizer
+
+ROWS = 600
+LEVELS = ["low", "mid", "high", "in the care of Dr Canary"]
+
+
+def words() -> list[str]:
+    return [*np.random.default_rng(3).choice(LEVELS[:3], ROWS - 1).tolist(), LEVELS[3]]
+
+
+def frame_of(kind: str) -> Any:
+    numbers = np.random.default_rng(4).integers(0, 2, ROWS)
+    if kind == "polars":
+        return pl.DataFrame({"care": pl.Series(words(), dtype=pl.Enum(LEVELS)), "n": numbers})
+    care = pd.Categorical(words(), categories=LEVELS, ordered=True)
+    return pd.DataFrame({"care": care, "n": numbers})
+
+
+@pytest.mark.parametrize("declared", ["ordinal", "categorical"])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_level_that_the_owner_left_out_of_the_domain_is_in_no_type_of_the_rows(
+    kind: str, declared: str, tmp_path: Path
+) -> None:
+    keys = {"ordinal": "levels", "categorical": "categories"}
+    made = Synthesizer(
+        dataset="care", cap=(4.0, 1e-5), options={"profile": "anchor"}, ledgers=tmp_path, progress=False
+    )
+    made.draft(frame_of(kind))
+    care = {"kind": declared, keys[declared]: LEVELS[:3], "unknown": "null", "null": "category"}
+    made.accept_draft(care=care).fit(frame_of(kind))
+    rows = made.sample(40)
+
+    if kind == "polars":
+        assert rows.schema["care"] == pl.Enum(LEVELS[:3])
+        assert "Canary" not in repr(rows.schema)
+    else:
+        assert list(rows["care"].cat.categories) == LEVELS[:3]
+        assert rows["care"].cat.ordered
+        assert (rows["care"].dropna() >= "low").all()
+    for form in ("pandas", "polars", "arrow"):
+        assert "Canary" not in repr(made.sample(40, form=form))
+
+
+@pytest.mark.parametrize("longest", ["39.9", "123456789.123"])
+def test_no_digit_of_a_long_decimal_is_in_the_type_or_the_values_of_the_rows(
+    longest: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(5)
+    fees = [Decimal(longest), *(Decimal(n) / 10 for n in rng.integers(0, 400, ROWS - 1).tolist())]
+    frame = pd.DataFrame({"fee": fees, "n": rng.integers(0, 2, ROWS)})
+    fee = {"kind": "numeric", "type": "real", "lower": 0, "upper": 40, "decimals": 1}
+    made = Synthesizer(
+        dataset="fees", cap=(4.0, 1e-5), options={"profile": "anchor"}, ledgers=tmp_path, progress=False
+    )
+    made.draft(frame)
+    made.accept_draft(fee=fee).fit(frame)
+
+    assert made.sample(5, form="arrow").schema.field("fee").type == pa.decimal128(38, 1)
+    assert all(isinstance(one, Decimal) and one.as_tuple().exponent == -1 for one in made.sample(50)["fee"])
