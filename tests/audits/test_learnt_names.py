@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -130,13 +129,10 @@ def test_a_twin_whose_units_count_whole_for_each_name_is_caught():
 
 
 def test_a_twin_whose_units_count_for_all_their_names_is_caught():
-    plan, sound = learning_of(CODES, noise=1.0, delta=0.05), learning._votes
-
-    def votes(units: Any, codes: Any, count: int, _most: int) -> Any:
-        return sound(units, codes, count, 200)
-
-    with patch.multiple(learning, _votes=votes, name_weight=lambda names: name_weight(min(names, NAMES))):
-        errors = shared_errors(200, plan, jobs=500, read=200)
+    plan = learning_of(CODES, noise=1.0, delta=0.05)
+    weights = patch.object(learning, "name_weight", lambda names: name_weight(min(names, NAMES)))
+    with weights, patch.object(LearningPlan, "threshold", plan.threshold):
+        errors = shared_errors(200, replace(plan, names_per_unit=200), jobs=500, read=200)
 
     assert mu_by_threshold(errors, confidence=SURE) > 1 / plan.noise_multiplier
 
