@@ -293,11 +293,27 @@ def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
             for index, rule in enumerate(rules)
             if isinstance(rule, dict)
         ]
-    return [
-        Marked(place=place, kind=kind, name=name, note=_note_of(holder), values=dict(_values(holder)))
-        for place, kind, name, holder in places
-        if MARK in holder
-    ]
+    parts = {
+        "csv": isinstance(written, dict),
+        "columns": isinstance(columns, list),
+        "rules": isinstance(rules, list),
+    }
+    found = []
+    for place, kind, name, holder in places:
+        within = [
+            key for key in holder if not (holder is drafted and parts.get(key)) and _holds_marks(holder[key])
+        ]
+        if MARK in holder or within:
+            values = dict(_values(holder, within))
+            found.append(Marked(place=place, kind=kind, name=name, note=_note_of(holder), values=values))
+    return found
+
+
+def _holds_marks(value: object) -> bool:
+    """Whether something in a value is marked; what is marked within a location is confirmed with the location."""
+    if isinstance(value, dict):
+        return MARK in value or any(map(_holds_marks, value.values()))
+    return isinstance(value, list) and any(map(_holds_marks, value))
 
 
 def _by_kind(marked: Sequence[Marked]) -> Sequence[tuple[str, str, Sequence[Marked]]]:
@@ -317,9 +333,11 @@ def _note_of(holder: Mapping[str, Any]) -> str:
     return note.partition(". ")[2] if note.startswith("A draft: ") else note
 
 
-def _values(holder: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[str]]]:
-    keys = holder[MARK] if isinstance(holder[MARK], list) and holder[MARK] else list(holder)
-    for key in keys:
+def _values(holder: Mapping[str, Any], within: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """The values of a location that are marked, and those that hold marks."""
+    marks = holder.get(MARK, within)
+    keys = marks if isinstance(marks, list) and marks else list(holder)
+    for key in (*keys, *within):
         if isinstance(key, str) and key in holder and key not in {MARK, _NOTE}:
             value = holder[key]
             yield (

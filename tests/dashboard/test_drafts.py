@@ -102,6 +102,27 @@ def test_every_value_that_becomes_public_is_on_the_page_by_itself(sign_in: Calla
     assert "The dataset is declared" in declared
 
 
+def test_a_value_that_is_marked_inside_of_another_one_is_confirmed_too(
+    sign_in: Callable[..., Visitor],
+) -> None:
+    """The service refuses such a document; the page took the marks off without asking."""
+    days = {"name": "days", "kind": "numeric", "type": "integer", "lower": 0, "upper": 200}
+    columns = [{**days, "null": {"use": 171, "_from_data": ["use"]}}, {**days, "name": "more"}]
+    document = {
+        "schema": "understudy.domain/1",
+        "privacy_unit": None,
+        "columns": columns,
+        "rules": [{"kind": "at_most", "columns": ["days", "more"]}],
+    }
+    owner = sign_in("owner")
+    facts = {"name": "inner", "declared_size": "300", "domain": json.dumps(document)}
+    looked = owner.send("/datasets/review", **facts).text
+    assert re.findall(r'name="confirmed" value="([\w-]+)"', looked) == ["0"]
+    assert "171" in "".join(re.findall(r"<mark>(.*?)</mark>", looked, re.DOTALL))
+    assert owner.send("/datasets", **facts).status_code == 422
+    assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed=["0"])
+
+
 @pytest.mark.parametrize("columns", [5, None, {"a": 1}, "code"])
 def test_a_marked_rule_of_no_columns_is_refused(sign_in: Callable[..., Visitor], columns: object) -> None:
     document = {"columns": [], "rules": [{"columns": columns, "_from_data": True}]}
