@@ -61,10 +61,11 @@ def as_mask(values: pa.Array) -> Mask:
 
 
 def as_text(name: str, raw: pa.Array) -> pa.Array:
-    """Strings of strings, booleans or numbers; whole floats are written like integers."""
+    """Strings of strings, booleans or numbers; whole floats are written like integers, and NaN is missing."""
     if pa.types.is_dictionary(raw.type):
         raw = raw.cast(raw.type.value_type)
     if pa.types.is_floating(raw.type):
+        raw = pc.if_else(pc.is_nan(raw), pa.scalar(None, raw.type), raw)
         whole = raw.cast(pa.int64(), safe=False)
         exact = pc.equal(whole.cast(pa.float64(), safe=False), raw.cast(pa.float64()))
         return pc.if_else(exact, whole.cast(pa.string()), raw.cast(pa.string()))

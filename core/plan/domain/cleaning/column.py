@@ -39,9 +39,9 @@ def clean_column(column: Modelled, raw: pa.Array, csv: CsvFormat | None = None) 
 
 
 def clean_unit(name: str, raw: pa.Array, csv: CsvFormat | None = None) -> Cleaned:
-    """Clean the privacy unit's column: text of at most 256 bytes, never missing."""
+    """Clean the privacy unit's column: text of at most 256 bytes, never missing or empty: records without a unit are not those of one unit."""
     texts = prepared(as_text(name, raw), csv)
     cleaned = Cleaned(texts)
-    cleaned.refuse("missing-value", as_mask(pc.is_null(texts)))
+    cleaned.refuse("missing-value", as_mask(pc.or_kleene(pc.is_null(texts), pc.equal(texts, ""))))
     cleaned.refuse("unit-too-long", as_mask(pc.greater(pc.binary_length(texts), LONGEST_UNIT_BYTES)))
     return cleaned

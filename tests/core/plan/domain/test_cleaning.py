@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -119,6 +121,34 @@ def test_units_are_text_and_never_missing():
         "who", pa.array(["a", None, "x" * 257]), CsvFormat(strip_spaces=False, null_values=("a",))
     )
     assert kinds(found) == {"missing-value": [0, 1], "unit-too-long": [2]}
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        pa.array([1.0, math.nan, None]),
+        pa.array([1.0, math.nan, None]).dictionary_encode(),
+        pa.array(["1", "", None]),
+        pa.array(["1", "", None]).dictionary_encode(),
+    ],
+    ids=["numbers", "numbers given often", "texts", "texts given often"],
+)
+def test_records_without_a_unit_are_not_those_of_one_unit(units: pa.Array):
+    """NaN, and an empty text of a Parquet file, made one unit of everybody whose unit is not known."""
+    found = clean_unit("who", units)
+    assert kinds(found) == {"missing-value": [1, 2]}
+    assert found.values[0].as_py() == "1"
+
+
+@pytest.mark.parametrize("null", ["category", "refuse"])
+def test_a_number_that_is_none_is_a_missing_word(null: str):
+    """Of a column whose categories are learnt "nan" was a word like others."""
+    declared = {"kind": "categorical", "categories": ["1", "2"], "null": null}
+    for column in (declared, {**declared, "categories": "learn"}):
+        found = clean(column, pa.array([1.0, math.nan, 2.0]))
+        assert kinds(found) == ({} if null == "category" else {"missing-value": [1]})
+        assert found.values.to_pylist()[::2] == ["1", "2"]
+        assert found.values[1].as_py() is None or null == "refuse"
 
 
 def test_a_rule_sees_one_row_only():
