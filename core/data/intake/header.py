@@ -90,6 +90,7 @@ def csv_header(domain: TableDomain, line: bytes) -> list[str]:
 
 
 def _split(domain: TableDomain, line: str, delimiter: str) -> list[str]:
+    """The fields of a line; none where it is not one record, or has a field that is longer than any name."""
     dialect = domain.csv
     rows = csv.reader(
         [line],
@@ -97,7 +98,11 @@ def _split(domain: TableDomain, line: str, delimiter: str) -> list[str]:
         quotechar=dialect.quote,
         quoting=csv.QUOTE_MINIMAL if dialect.quote is not None else csv.QUOTE_NONE,
     )
-    return [name.strip() if dialect.strip_spaces else name for name in next(rows, [])]
+    try:
+        fields = next(rows, [])
+    except csv.Error:
+        return []
+    return [name.strip() if dialect.strip_spaces else name for name in fields]
 
 
 def used_names(domain: TableDomain) -> list[str]:

@@ -32,6 +32,12 @@ WRONG_FILES: dict[str, tuple[bytes, str]] = {
     "cut in a character": ("age,work,note\n1,P,caf\u00e9".encode()[:-1], "damaged-upload"),
     "cut in a long character": ("age,work,note\n1,P,\U0001f600".encode()[:-1], "damaged-upload"),
     "old mac line ends": (b"age,work,note\n1,P,x\r2,P,x\n", "bare-carriage-return"),
+    "old mac line ends of the header too": (
+        f"age,work,note\r1,P,{CANARY}\r2,P,x\n".encode(),
+        "bare-carriage-return",
+    ),
+    "longer than any name": (f"{CANARY * 20_000}\n1,P,x\n".encode(), "wrong-header"),
+    "a quoted one longer than any name": (f'"{CANARY * 20_000}"\n1,P,x\n'.encode(), "wrong-header"),
     "gzip as csv": (gzip.compress(b"age,work,note\n1,P,x\n"), "content-disagrees"),
     "zip": (b"PK\x03\x04 and so on", "content-disagrees"),
     "every row refused": (f"age,work,note\n{CANARY},P,x\n".encode(), "no-acceptable-rows"),
