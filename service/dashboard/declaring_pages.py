@@ -301,7 +301,9 @@ def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
     found = []
     for place, kind, name, holder in places:
         within = [
-            key for key in holder if not (holder is drafted and parts.get(key)) and _holds_marks(holder[key])
+            key
+            for key in holder
+            if not (_is_note(key) or (holder is drafted and parts.get(key))) and _holds_marks(holder[key])
         ]
         if MARK in holder or within:
             values = dict(_values(holder, within))
@@ -309,10 +311,15 @@ def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
     return found
 
 
+def _is_note(key: str) -> bool:
+    """Whether a key is a draft's own, which no domain keeps: a mark, a note, what else a column might be."""
+    return key.startswith("_")
+
+
 def _holds_marks(value: object) -> bool:
     """Whether something in a value is marked; what is marked within a location is confirmed with the location."""
     if isinstance(value, dict):
-        return MARK in value or any(map(_holds_marks, value.values()))
+        return MARK in value or any(_holds_marks(item) for key, item in value.items() if not _is_note(key))
     return isinstance(value, list) and any(map(_holds_marks, value))
 
 
@@ -338,7 +345,7 @@ def _values(holder: Mapping[str, Any], within: Sequence[str]) -> Iterator[tuple[
     marks = holder.get(MARK, within)
     keys = marks if isinstance(marks, list) and marks else list(holder)
     for key in (*keys, *within):
-        if isinstance(key, str) and key in holder and key not in {MARK, _NOTE}:
+        if isinstance(key, str) and key in holder and not _is_note(key):
             value = holder[key]
             yield (
                 key,
