@@ -1,4 +1,4 @@
-"""Types of synthetic rows say what the domain declares, and nothing else of the rows that were fitted: no further level, no longest number."""
+"""Types of synthetic rows say what the domain declares, and nothing else of the rows that were fitted: no level, no digit, no missing value."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -69,3 +69,47 @@ def test_no_digit_of_a_long_decimal_is_in_the_type_or_the_values_of_the_rows(
 
     assert made.sample(5, form="arrow").schema.field("fee").type == pa.decimal128(38, 1)
     assert all(isinstance(one, Decimal) and one.as_tuple().exponent == -1 for one in made.sample(50)["fee"])
+
+
+WHOLE = {"kind": "numeric", "type": "integer", "lower": 0, "upper": 40}
+GRADE = {"kind": "categorical", "categories": ["1", "2", "3"]}
+TRUTH = {"kind": "boolean"}
+
+
+@pytest.mark.filterwarnings("ignore::understudy.local.intake.RowsRefused")
+@pytest.mark.parametrize("null", ["refuse", "category"])
+def test_one_missing_value_is_in_no_type_of_the_rows(null: str, tmp_path: Path) -> None:
+    """A missing value makes real numbers of whole ones in pandas, and objects of truth values."""
+    rng = np.random.default_rng(6)
+    full = pd.DataFrame(
+        {
+            "age": rng.integers(0, 41, ROWS),
+            "grade": rng.integers(1, 4, ROWS),
+            "sick": rng.integers(0, 2, ROWS) > 0,
+            "n": rng.choice(["a", "b"], ROWS),
+        }
+    )
+    gap = full.astype({"age": "float64", "grade": "float64", "sick": object})
+    gap.loc[7, ["age", "grade", "sick"]] = None
+    columns = {"age": WHOLE, "grade": GRADE, "sick": TRUTH}
+    declared = [{"name": name, "null": null} | column for name, column in columns.items()]
+    domain = {
+        "schema": "understudy.domain/1", "declared_size": ROWS, "target": "grade", "privacy_unit": None,
+        "columns": [*declared, {"name": "n", "kind": "categorical", "categories": ["a", "b"]}],
+    }  # fmt: skip
+    told = []
+    for name, frame in (("full", full), ("gap", gap)):
+        made = Synthesizer(
+            dataset=name, cap=(4.0, 1e-5), domain=domain, options={"profile": "anchor"}, ledgers=tmp_path, progress=False
+        )  # fmt: skip
+        made.fit(frame)
+        told.append(
+            (
+                made.sample(40).dtypes.to_dict(),
+                made.sample(40, form="arrow").schema.remove_metadata(),
+                made.sample(40, form="polars").schema,
+                [type(one) for one in made.predictor().classes_],
+            )
+        )
+    assert told[0] == told[1]
+    assert told[0][0]["age"] == ("int64" if null == "refuse" else "float64")

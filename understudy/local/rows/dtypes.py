@@ -53,23 +53,23 @@ class FrameDtypes:
             columns: that are modelled, as the domain declares them.
         """
         found = cls._of_library(frame, [str(column["name"]) for column in columns])
-        narrow = {str(column["name"]) for column in columns if not _holds_bounds(column, found.schema)}
-        digits = {str(column["name"]): column.get("decimals") for column in columns}
-        types = [
-            (
-                one.name,
-                one.type
-                if str(found.own.get(one.name)) != "object"
-                else _of_objects(one.type, digits[one.name]),
-            )
-            for one in found.schema
-            if one.name not in narrow
-        ]
-        kept = pa.schema([one for one in types if one[1] is not None])
+        own, types = _of_declared(found.own, columns), []
+        for column in columns:
+            name = str(column["name"])
+            if name not in found.schema.names:
+                continue
+            kind: pa.DataType | None = found.schema.field(name).type
+            assert kind is not None
+            if found.library == "pandas":
+                kind = _apart_from_rows(kind, own, column)
+            if kind is not None and _holds_bounds(column, kind):
+                types.append((name, kind))
+            else:
+                own.pop(name, None)
         return replace(
             found,
-            schema=kept,
-            own=_of_declared(found.own, [column for column in columns if column["name"] not in narrow]),
+            schema=pa.schema(types),
+            own=own,
             minutes=frozenset(str(column["name"]) for column in columns if _has_clock(column)),
         )
 
@@ -191,16 +191,36 @@ def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, A
     return found
 
 
-def _of_objects(kind: pa.DataType, decimals: int | None) -> pa.DataType | None:
-    """The type of a column of Python's objects; of decimals the declared digits, since Arrow's are those of the longest value of any row.
+def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa.DataType | None:
+    """The type of a column of pandas, of those that one value of one row may change the one that the declaration tells; None for none.
+
+    A missing value makes real numbers of numpy's whole ones and objects of its truth values, a fraction makes real numbers too, and
+    Arrow reads objects as decimals with the digits of the longest one.
 
     Args:
-        kind: as Arrow reads them.
-        decimals: that the domain declares, if any.
+        kind: as Arrow reads the column.
+        own: types that pandas alone has, by column; changed.
+        column: as the domain declares it.
     """
-    if not pa.types.is_decimal(kind):
-        return kind
-    return None if decimals is None else pa.decimal128(_MOST_DIGITS, decimals)
+    name, has_missing = str(column["name"]), column.get("null") == "category"
+    is_object = str(own.get(name)) == "object"
+    if is_object and pa.types.is_decimal(kind):
+        decimals = column.get("decimals")
+        return None if decimals is None else pa.decimal128(_MOST_DIGITS, decimals)
+    if pa.types.is_boolean(kind) and (is_object or name not in own):
+        own.pop(name, None)
+        if has_missing:
+            own[name] = "object"
+    if kind in {pa.int64(), pa.float64()} and (is_object or name not in own):
+        words = [*column.get("categories", ()), *column.get("levels", ())]
+        words += [column[key] for key in ("true", "false") if key in column]
+        is_whole = all(map(_is_whole, words)) if words else column.get("type") == "integer"
+        return pa.int64() if is_whole and not has_missing else pa.float64()
+    return kind
+
+
+def _is_whole(word: object) -> bool:
+    return str(word).removeprefix("-").isdecimal()
 
 
 def _is_own(dtype: Any) -> bool:  # noqa: ANN401 - pandas may be absent
@@ -217,19 +237,18 @@ def _holds(values: Any, kind: Any) -> bool:  # noqa: ANN401 - a Series and a typ
     return not is_words or str(kind) == "object" or "string" in str(kind)
 
 
-def _holds_bounds(column: Json, schema: pa.Schema) -> bool:
+def _holds_bounds(column: Json, kind: pa.DataType) -> bool:
     """Whether a type of whole numbers, or of times of the day, holds all that a column of numbers may have."""
-    name = str(column["name"])
-    if column["kind"] != "numeric" or name not in schema.names:
+    if column["kind"] != "numeric":
         return True
     ends = [column[key] for key in ("lower", "upper") if key in column]
     ends += [*column.get("edges", ()), *column.get("specials", ())]
-    if pa.types.is_time(schema.field(name).type):
+    if pa.types.is_time(kind):
         return _has_clock(column) and all(0 <= end < _DAY_MINUTES for end in ends) and bool(ends)
-    if not pa.types.is_integer(schema.field(name).type):
+    if not pa.types.is_integer(kind):
         return True
     try:
-        pa.array([int(end) for end in ends], schema.field(name).type)
+        pa.array([int(end) for end in ends], kind)
     except (pa.ArrowException, OverflowError):
         return False
     return bool(ends)  # bounds that are learnt may be any
