@@ -142,6 +142,10 @@ def test_a_plan_in_which_several_names_of_a_unit_count_is_stated_and_checked(ope
     problems = list(learning_problems(plan, 4))
     assert problems == []
 
+    for names in (1, 31, 33, 1000):
+        other = {**plan, "learning": {**plan["learning"], "names_per_unit": names}}
+        assert list(learning_problems(other, 4)) == ["plan/learning/names_per_unit"]
+
     # A plan that says less than it does: of units that are records, or where no categories are learnt.
     by_record = {**plan, "privacy_unit": {"column": None}}
     assert list(learning_problems(by_record, 4)) == ["plan/learning/names_per_unit"]

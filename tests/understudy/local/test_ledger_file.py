@@ -128,6 +128,19 @@ def test_a_line_that_was_being_written_when_the_machine_stopped_is_cut_off(ledge
     assert len(account.jobs) == 1
 
 
+def test_a_training_of_which_only_the_reservation_reached_the_disk_counts(ledgers: Path, plan: Plan) -> None:
+    paid(ledgers, plan)
+    paid(ledgers, plan)
+    whole = lines(ledgers)
+    ledger_path(ledgers, "wards").write_text("".join(whole).removesuffix("\n"))
+    account = read_account("wards", ledgers=ledgers)
+    assert lines(ledgers) == whole[:-1]
+    assert sorted(account.jobs.values()) == ["RESERVED", "SPENT"]
+    assert account.reserved == account.spent
+    with pytest.raises(BudgetRefused):
+        paid(ledgers, plan)
+
+
 def test_of_a_header_that_was_being_written_when_the_machine_stopped_nothing_is_left(tmp_path: Path) -> None:
     with opened_ledger(ledger_path(tmp_path, "wards"), "wards"):
         pass
