@@ -120,6 +120,12 @@ CHANNELS: Final = (
         ("tests/workers/test_owner_reports.py",),
     ),
     Channel(
+        "the types of the frame that was fitted, which drawn rows have in the local library",
+        "levels, digits of decimals, and whether a column of pandas is `int64` or `float64`, `bool` or objects, follow from the domain; other types, and the unit of times, "
+        "are taken from the owner's code as public",
+        ("tests/understudy/local/test_types_of_rows.py",),
+    ),
+    Channel(
         "crash dumps",
         "no process that holds rows or keys leaves a core; what would print a stack leads nowhere",
         ("tests/privacy/leaks/test_canaries.py", "tests/workers/test_training_child.py"),
