@@ -20,7 +20,7 @@ from scipy.stats import norm
 
 from core.dp.accountant import epsilons
 from core.dp.mechanism import Composed
-from core.plan.domain.columns import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import NAMES, LearningPlan, name_weight

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.plan.domain.cleaned import as_text
+from core.plan.domain.cleaning.cleaned import as_text
 from understudy.documents import Json
 from understudy.local.rows.frames import dense
 from understudy.local.rows.values import listed, read_moment
