@@ -76,7 +76,7 @@ GRADE = {"kind": "categorical", "categories": ["1", "2", "3"]}
 TRUTH = {"kind": "boolean"}
 
 
-@pytest.mark.filterwarnings("ignore::understudy.local.intake.RowsRefused")
+@pytest.mark.filterwarnings("ignore::understudy.local.rows.intake.RowsRefused")
 @pytest.mark.parametrize("null", ["refuse", "category"])
 def test_one_missing_value_is_in_no_type_of_the_rows(null: str, tmp_path: Path) -> None:
     """A missing value makes real numbers of whole ones in pandas, and objects of truth values."""
