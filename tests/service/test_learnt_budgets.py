@@ -1,11 +1,17 @@
 """What figures say would be left of the budget of a dataset whose categories are learnt, against what an order leaves."""
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
+from core.db.tables import Dataset
 from core.ledger import ledger
+from core.platform.access.roles import Principal, Role
+from service.budgets.outlook import look_at_sizes
+from service.planning.facts import DatasetFacts
+from service.planning.orders import GeneratorOrder
+from service.quotes.default_delta import default_delta
 from tests.service.test_learnt_domains import DOMAIN, ROWS
 from tests.service.world import World, require_problem
 
@@ -156,3 +162,41 @@ def test_a_grant_without_delta_left_names_it(world: World, dataset_id: str) -> N
         world.order(dataset_id, epsilon=0.5, delta=None, options={}), status=409, code="grant-refused"
     )
     assert "delta 0.000000625. Of your grant, delta 0 is left" in refused["detail"]
+
+
+def default_of(world: World, dataset_id: str, **more: Any) -> float | None:
+    """The default delta of an order of epsilon 0.3, changed beyond what a request may say."""
+    order = GeneratorOrder(dataset_id=UUID(dataset_id), epsilon=0.3).model_copy(update=more)
+    orders = Principal(id=world.analyst.principal_id, key_id=uuid4(), roles=frozenset({Role.ANALYST}))
+    with world.database.read_only() as session:
+        facts = DatasetFacts.of(session.get_one(Dataset, UUID(dataset_id)))
+        return default_delta(session, order, facts, orders, at=world.clock.now())
+
+
+def test_the_default_delta_of_what_learns_nothing_is_that_of_all_filters(
+    world: World, dataset_id: str
+) -> None:
+    """A report on the dataset has no threshold, so that Renyi filters of the grant admit it at the usual delta."""
+    world.give(dataset_id, epsilon=1.0, delta=1e-6)
+    assert default_of(world, dataset_id) == 1.5e-7
+    assert default_of(world, dataset_id, report=object()) == 6.25e-7
+    assert default_of(world, dataset_id, model=object()) == 6.25e-7
+
+
+def test_the_default_delta_of_a_members_order_is_that_of_the_cap(world: World, dataset_id: str) -> None:
+    """Its plan is the board's, which knows no grants."""
+    world.give(dataset_id, epsilon=1.0, delta=1e-6)
+    assert default_of(world, dataset_id, federation=object()) == 6.25e-7
+
+
+def test_what_a_grant_has_left_is_what_its_default_delta_leaves(world: World, dataset_id: str) -> None:
+    world.give(dataset_id, epsilon=1.0, delta=1e-6)
+    assert world.order(dataset_id, epsilon=0.25, delta=4.9e-7, options={}).status_code == 202
+    with world.database.read_only() as session:
+        population_id = session.get_one(Dataset, UUID(dataset_id)).population_id
+        orders = Principal(id=world.analyst.principal_id, key_id=uuid4(), roles=frozenset({Role.ANALYST}))
+        ((_, found),) = look_at_sizes(
+            session, population_id, orders, [0.25], thresholds=True, at=world.clock.now()
+        )
+    assert found.grant is not None
+    assert found.grant.to_json()["remaining_epsilon"] == pytest.approx(0.75)
