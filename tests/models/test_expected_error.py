@@ -1,6 +1,7 @@
 """What a quote expects of counts is what a training releases and makes: one set of rules, and noise as it is drawn."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,6 +100,25 @@ def test_counts_are_released_by_the_rules_and_with_the_noise_that_the_quote_tell
     if max(int(of.max()) for of in counts.groups) < told.measured.most_groups:
         assert np.mean(stated[:columns]) == pytest.approx(told.released_counts.one_way, rel=5e-3)
         assert np.mean(stated[columns:]) == pytest.approx(told.released_counts.two_way, rel=5e-3)
+
+
+def test_every_column_has_the_groups_of_its_own_kind() -> None:
+    """In one table the columns without an order have more, wherever they stand."""
+    shape, most = Shape(cardinalities=(80, 80, 80, 80), target_index=None), []
+    plan, uniform = plan_of(shape, screened=False), uniform_table(shape)
+    for ordered in ((True, False, True, False), (False, True, False, True)):
+        table = replace(uniform, ordered=ordered)
+        counts = released_counts(measure(table, plan, KeyedStreams(KEY)), table, plan)
+        assert counts is not None
+        groups = [int(of.max()) + 1 for of in counts.groups]
+        most.append(
+            [
+                max(of for of, is_so in zip(groups, ordered, strict=True) if is_so is kind)
+                for kind in (True, False)
+            ]
+        )
+        assert most[-1][1] > 1.3 * most[-1][0]
+    assert most[0] == pytest.approx(most[1], abs=2)
 
 
 def test_rows_of_independent_typical_columns_are_as_far_off_as_expected() -> None:

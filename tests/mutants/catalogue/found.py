@@ -2,6 +2,9 @@
 
 from tests.mutants.mutant import Mutant
 
+TYPES = "tests/understudy/local/test_types_of_rows.py"
+CLEANING = "tests/core/plan/domain/test_cleaning.py"
+
 MUTANTS = (
     Mutant(
         name="rounding-not-paid",
@@ -72,5 +75,55 @@ MUTANTS = (
         bug="a release appears the moment its training is done",
         source="ours, found by the table of leak channels",
         killed_by="tests/privacy/leaks/test_completion_times.py::test_an_end_shows_at_an_edge_and_is_stamped_with_it",
+    ),
+    Mutant(
+        name="types-with-levels-beyond-the-domain",
+        module="understudy.local.frame_dtypes",
+        function="_of_declared",
+        before='kept = [level for level in levels if as_text("", pa.array([level]))[0].as_py() in declared]',
+        after="kept = list(levels)",
+        bug="drawn rows have the ordered type of the fitted frame, with a level that the owner left out of the domain",
+        source="found by an adversary's review; categories of a private frame in the schema of synthetic ones",
+        killed_by=f"{TYPES}::test_a_level_that_the_owner_left_out_of_the_domain_is_in_no_type_of_the_rows[pandas-ordinal]",
+    ),
+    Mutant(
+        name="types-that-one-row-changes",
+        module="understudy.local.frame_dtypes",
+        function="_apart_from_rows",
+        before="return pa.int64() if is_whole and not has_missing else pa.float64()",
+        after="return kind",
+        bug="drawn rows have real numbers where one row of the fitted frame has a missing value, and whole ones else",
+        source="found by an adversary's review; dtype inferred from private rows",
+        killed_by=f"{TYPES}::test_one_missing_value_is_in_no_type_of_the_rows[category]",
+    ),
+    Mutant(
+        name="one-unit-of-all-without-a-unit",
+        module="core.plan.domain.cleaning",
+        function="clean_unit",
+        before='pc.or_kleene(pc.is_null(texts), pc.equal(texts, ""))',
+        after="pc.is_null(texts)",
+        bug="rows whose unit is an empty text are the rows of one unit, and a person among them changes it instead of being one",
+        source="found by an adversary's review; missing identifiers as an identifier",
+        killed_by=f"{CLEANING}::test_records_without_a_unit_are_not_those_of_one_unit[texts]",
+    ),
+    Mutant(
+        name="nan-is-a-word",
+        module="core.plan.domain.cleaned",
+        function="as_text",
+        before="raw = pc.if_else(pc.is_nan(raw), pa.scalar(None, raw.type), raw)",
+        after="",
+        bug="a number that is none is the text nan: one unit of everybody who has none, and a category that may be learnt",
+        source="found by an adversary's review; missing identifiers as an identifier",
+        killed_by=f"{CLEANING}::test_records_without_a_unit_are_not_those_of_one_unit[numbers]",
+    ),
+    Mutant(
+        name="marks-within-a-value-not-asked-about",
+        module="service.dashboard.declaring_pages",
+        function="_marked",
+        before="MARK in holder or within",
+        after="MARK in holder",
+        bug="a value that a draft marks inside of another one becomes public without anybody's consent",
+        source="found by an adversary's review; review of the outermost keys alone",
+        killed_by="tests/dashboard/test_drafts.py::test_a_value_that_is_marked_inside_of_another_one_is_confirmed_too",
     ),
 )

@@ -62,6 +62,29 @@ MUTANTS = (
         killed_by=OWN_NAMES,
     ),
     Mutant(
+        name="threshold-without-the-step-of-the-grid",
+        module=PLAN,
+        function="LearningPlan._hides",
+        before="""
+            return (
+                name_weight(names)
+                - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED)
+                + _ROUNDED
+                + GRID
+            )
+        """,
+        after="""
+            return (
+                name_weight(names)
+                - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED)
+                + _ROUNDED
+            )
+        """,
+        bug="noise that is rounded up to the grid lifts a name of one unit above the threshold more often than delta says",
+        source="thresholds of continuous noise for counts on a grid",
+        killed_by=PASSES + "[columns0-10.0]",
+    ),
+    Mutant(
         name="names-weigh-one-each",
         module=PLAN,
         function="name_weight",
