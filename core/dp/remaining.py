@@ -11,10 +11,10 @@ from decimal import ROUND_FLOOR, Decimal
 from functools import lru_cache
 
 from core.dp.charge import FEMTO, MICRO, Charge, decimal_of
-from core.dp.errors import InvalidGuarantee, TargetOutOfReach
 from core.dp.filters import Cap, admit, remaining_femtos
 from core.dp.guarantee import SMALLEST_DELTA, PrivacyGuarantee
 from core.dp.typical_job import delta_under_grant, typical_charge
+from core.errors import InvalidInput
 
 _GRAIN, _PLACES = 1e-4, 4
 """An epsilon that is left is a multiple of this, rounded down."""
@@ -23,7 +23,7 @@ _DELTA_DIGITS = 3
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 ChargeAt = Callable[[PrivacyGuarantee], Charge]
-"""What the job is charged at a guarantee; raises InvalidGuarantee or TargetOutOfReach where it cannot be planned."""
+"""What the job is charged at a guarantee; raises InvalidInput where it cannot be planned: no such noise, or options that this epsilon does not allow."""
 
 
 def gaussian_charge_at(guarantee: PrivacyGuarantee) -> Charge:
@@ -173,5 +173,5 @@ def _guarantee(steps: int, delta: float) -> PrivacyGuarantee:
 def _admits(cap: Cap, charges: Sequence[Charge], wanted: PrivacyGuarantee, charge_at: ChargeAt) -> bool:
     try:
         return admit(cap, [*charges, charge_at(wanted)]).admitted
-    except (InvalidGuarantee, TargetOutOfReach):
+    except InvalidInput:
         return False

@@ -240,6 +240,8 @@ class Synthesizer:
             raise InputUnusable(message)
         self._require_guarantee()
         domain = self._domain(frame)
+        # Read before anything is paid: a file may be another one when the training is done.
+        charge_at = self._order(domain).charge_at
         with progress_bar(wanted=self.progress) as watch:
             self.fitted_ = fit(
                 frame,
@@ -256,16 +258,16 @@ class Synthesizer:
                 ledgers=self.ledgers,
                 watch=watch,
             )
+        # What is shown of a fitted generator stays that of its training when parameters are changed.
+        self._fitted_with = self.get_params() | {"domain": domain}
+        self._kinds = FrameDtypes.of(frame, _modelled(self.fitted_.domain))
         # What is left is said for a training like this one: at its delta, of its domain.
         self.account_: Account = read_account(
             self.dataset,
             ledgers=self.ledgers,
             delta=self.delta,
-            charge_at=self._order(domain).charge_at,
+            charge_at=charge_at,
         )
-        # What is shown of a fitted generator stays that of its training when parameters are changed.
-        self._fitted_with = self.get_params() | {"domain": domain}
-        self._kinds = FrameDtypes.of(frame, _modelled(self.fitted_.domain))
         return self
 
     @overload

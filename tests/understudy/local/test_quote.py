@@ -235,3 +235,25 @@ def test_the_example_of_the_class_is_true(tmp_path: Path, monkeypatch: pytest.Mo
     )
     assert sum(len(test.examples) for test in found) == 3
     assert not sum(doctest.DocTestRunner().run(test).failed for test in found)
+
+
+IMAGES = {"schema": "understudy.images/1", "height": 8, "width": 8, "channels": 1, "labels": ["a", "b"], "declared_size": 60_000}  # fmt: skip
+
+
+def test_an_option_that_a_smaller_epsilon_does_not_allow_leaves_less_and_raises_nothing(
+    tmp_path: Path,
+) -> None:
+    """A critic of labels is the default from epsilon 1 on, and without a critic nothing is shared with it.
+
+    `fit` asks what is left when the training is paid for and done: it raised then, and the generator could not be drawn from.
+    """
+    order = Order.read(IMAGES, declared_size=None, synthesizer="idpgan", options={"anchor_share": 0.5})
+    path = ledger_path(tmp_path, "faces")
+    set_cap("faces", epsilon=2.5, delta=1e-5, ledgers=tmp_path)
+    plan = order.plan(PrivacyGuarantee(epsilon=2.0, delta=1e-6))
+    pay(path, "faces", plan, job_id=uuid4(), clock=SystemClock(), charge_at=order.charge_at)
+
+    account = read_account("faces", ledgers=tmp_path, delta=1e-6, charge_at=order.charge_at)
+    assert account.remaining_epsilon == 0
+    with pytest.raises(BudgetRefused, match="nothing is left"):
+        pay(path, "faces", plan, job_id=uuid4(), clock=SystemClock(), charge_at=order.charge_at)
