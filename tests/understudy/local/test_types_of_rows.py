@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from understudy import Synthesizer
+from understudy.local.frame_dtypes import FrameDtypes
 
 ROWS = 600
 LEVELS = ["low", "mid", "high", "in the care of Dr Canary"]
@@ -113,3 +114,13 @@ def test_one_missing_value_is_in_no_type_of_the_rows(null: str, tmp_path: Path) 
         )
     assert told[0] == told[1]
     assert told[0][0]["age"] == ("int64" if null == "refuse" else "float64")
+
+
+@pytest.mark.parametrize("odd", [None, 2.5, 2**63])
+@pytest.mark.parametrize("column", [WHOLE, GRADE, {**WHOLE, "type": "real"}], ids=["whole", "words", "real"])
+@pytest.mark.parametrize("null", ["refuse", "category"])
+def test_one_odd_number_is_in_no_type_of_the_rows(odd: object, column: dict[str, Any], null: str) -> None:
+    declared = {"name": "v", "null": null} | column
+    ages: list[object] = [1, 2, 3] * 20
+    told = [FrameDtypes.of(pd.DataFrame({"v": values}), [declared]) for values in (ages, [odd, *ages[1:]])]
+    assert told[0] == told[1]

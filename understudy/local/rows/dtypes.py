@@ -194,8 +194,8 @@ def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, A
 def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa.DataType | None:
     """The type of a column of pandas, of those that one value of one row may change the one that the declaration tells; None for none.
 
-    A missing value makes real numbers of numpy's whole ones and objects of its truth values, a fraction makes real numbers too, and
-    Arrow reads objects as decimals with the digits of the longest one.
+    A missing value makes real numbers of numpy's whole ones and objects of its truth values, a fraction makes real numbers too, a number
+    of 2^63 numbers without a sign, and Arrow reads objects as decimals with the digits of the longest one.
 
     Args:
         kind: as Arrow reads the column.
@@ -211,7 +211,7 @@ def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa
         own.pop(name, None)
         if has_missing:
             own[name] = "object"
-    if kind in {pa.int64(), pa.float64()} and (is_object or name not in own):
+    if kind in {pa.int64(), pa.uint64(), pa.float64()} and (is_object or name not in own):
         words = [*column.get("categories", ()), *column.get("levels", ())]
         words += [column[key] for key in ("true", "false") if key in column]
         is_whole = all(map(_is_whole, words)) if words else column.get("type") == "integer"
