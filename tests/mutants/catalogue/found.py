@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         name="types-with-levels-beyond-the-domain",
-        module="understudy.local.frame_dtypes",
+        module="understudy.local.rows.dtypes",
         function="_of_declared",
         before='kept = [level for level in levels if as_text("", pa.array([level]))[0].as_py() in declared]',
         after="kept = list(levels)",
@@ -88,7 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         name="types-that-one-row-changes",
-        module="understudy.local.frame_dtypes",
+        module="understudy.local.rows.dtypes",
         function="_apart_from_rows",
         before="return pa.int64() if is_whole and not has_missing else pa.float64()",
         after="return kind",
@@ -98,7 +98,7 @@ MUTANTS = (
     ),
     Mutant(
         name="one-unit-of-all-without-a-unit",
-        module="core.plan.domain.cleaning",
+        module="core.plan.domain.cleaning.column",
         function="clean_unit",
         before='pc.or_kleene(pc.is_null(texts), pc.equal(texts, ""))',
         after="pc.is_null(texts)",
@@ -108,7 +108,7 @@ MUTANTS = (
     ),
     Mutant(
         name="nan-is-a-word",
-        module="core.plan.domain.cleaned",
+        module="core.plan.domain.cleaning.cleaned",
         function="as_text",
         before="raw = pc.if_else(pc.is_nan(raw), pa.scalar(None, raw.type), raw)",
         after="",

@@ -346,7 +346,7 @@ MUTANTS = (
         name="number-of-groups-by-the-exact-size",
         module="models.idpgan.second_round",
         function="groups_of",
-        before="_records_that_count(columns, table, plan)",
+        before="records_that_count(columns, table, plan)",
         after='max(1, int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()))',
         bug="how many groups there are is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from understudy import Synthesizer
-from understudy.local.frame_dtypes import FrameDtypes
+from understudy.local.rows.dtypes import FrameDtypes
 
 ROWS = 600
 LEVELS = ["low", "mid", "high", "in the care of Dr Canary"]
