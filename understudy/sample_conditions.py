@@ -1,14 +1,83 @@
-"""What the commands say of the conditions of samples."""
+"""Conditions of samples on the command line: how they are read, and what the commands say of them."""
 
+import json
+import re
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any, Final
 
 from understudy.client import Client
 from understudy.documents import Json, take
-from understudy.errors import Refused
+from understudy.errors import InputUnusable, Refused
+from understudy.order_options import parse_options
 
-FIX = "Fix modelled columns to values of their domain, such as --where sick=yes, or --where COLUMN=null for a missing value."
+FIX = (
+    "Fix modelled columns to values of their domain, such as --where sick=yes, or --where COLUMN=null for a missing value. "
+    "Ranges and lists: --where 'age>=65', --where 'seen in 2024-01..2024-03', --where 'ward in A,B'."
+)
 """What to do where a condition cannot be met, in the form of the command line."""
 _BINNED = frozenset({"numeric", "date", "datetime"})
+_COMPARED: Final = re.compile(r"(.*?\S)\s*(>=|<=|>(?!.*(?<![<>])=)|<(?!.*(?<![<>])=))\s*(\S.*)", re.DOTALL)
+"""A column, how it is compared, and a value. A sign before a later `=` belongs to the name of a column, such as `hba1c<7=yes`."""
+_AMONG: Final = re.compile(r"([^=<>]*?\S)\s+in\s+(\S[^=<>]*)", re.DOTALL)
+_ENDS: Final = {">=": "from", ">": "above", "<=": "to", "<": "below"}
+_PERIOD: Final = re.compile(r"[0-9]{4}(-[0-9]{2})?")
+
+
+def parse_conditions(words: Sequence[str]) -> dict[str, Any]:
+    """Read conditions as the service takes them.
+
+    Args:
+        words: of the command line: `age=65`, `age>=65`, `seen in 2024-01..2024-03`, `ward in A,B`. Two ends of a range may come apart.
+
+    Raises:
+        InputUnusable: if one is none of these, or a column is restricted twice.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        name, wanted = _condition(word)
+        before = found.get(name, {})
+        if name in found and not (
+            isinstance(before, dict) and isinstance(wanted, dict) and not before.keys() & wanted.keys()
+        ):
+            message = f"--where {name} is given twice"
+            raise InputUnusable(message)
+        found[name] = before | wanted if isinstance(wanted, dict) else wanted
+    return found
+
+
+def _condition(word: str) -> tuple[str, Any]:
+    plain = word.find("=")
+    compared = _COMPARED.fullmatch(word)
+    if compared is not None and not 0 <= plain < compared.end(1):
+        return compared[1], {_ENDS[compared[2]]: _value(compared[3])}
+    among = _AMONG.fullmatch(word)
+    if among is not None:
+        return among[1], _among(among[2].strip())
+    if "=" not in word:
+        message = (
+            f"--where takes COLUMN=VALUE, COLUMN>=VALUE, 'COLUMN in A..B' or 'COLUMN in A,B', not {word!r}"
+        )
+        raise InputUnusable(message)
+    ((name, value),) = parse_options([word], word="--where").items()
+    return name, value
+
+
+def _among(text: str) -> Any:  # noqa: ANN401 - a range or a list
+    """A range `A..B`, a list `A,B`, or one in JSON."""
+    low, dots, high = text.partition("..")
+    if dots and (low or high):
+        ends = {"from": low.strip(), "to": high.strip()}
+        return {name: _value(end) for name, end in ends.items() if end}
+    value = _value(text)
+    return value if isinstance(value, list) else [_value(one.strip()) for one in text.split(",")]
+
+
+def _value(text: str) -> Any:  # noqa: ANN401 - of any column
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def bin_note(name: str, value: object, bounds: str | None) -> str:
@@ -39,8 +108,24 @@ def declared_bin_notes(client: Client, release: str, where: Json) -> list[str]:
     return [
         bin_note(name, where[name], None)
         for column in columns
-        for name in (column["name"], f"{column['name']}.difference")
+        for name in (f"{column['name']}.difference" if column.get("difference") else column["name"],)
         if column.get("kind") in _BINNED
         and where.get(name) is not None
+        and not isinstance(where[name], dict | list)
         and where[name] not in column.get("specials", ())
+        and not (column["kind"] != "numeric" and _PERIOD.fullmatch(str(where[name])))
     ]
+
+
+def hidden_lines(client: Client, release: str, where: Json) -> list[str]:
+    """Say that the noise of a release hides the rows that meet conditions, if it does.
+
+    Args:
+        client: a client that may see the release.
+        release: its id.
+        where: conditions by column.
+    """
+    with suppress(Refused):  # the samples themselves are drawn all the same, or refused with the reason
+        (hidden,) = take(client.read_precision(release, where=where), "hidden")
+        return [f"WARNING: {line}" for line in hidden]
+    return []

@@ -94,10 +94,11 @@ class ConditionTooRare(Conflict):
     code = "condition-too-rare"
     title = "Too few synthetic rows meet the condition"
 
-    def __init__(self, *, tried: int, fewest: int) -> None:
+    def __init__(self, *, tried: int, fewest: int, is_compared: bool = False) -> None:
+        wider = "Give a wider range in place of a value. " if is_compared else ""
         super().__init__(
             f"Fewer than {fewest} of {tried} synthetic rows meet the condition.",
-            remedy="Fix fewer columns, or draw without a condition and choose among the rows yourself.",
+            remedy=f"{wider}Fix fewer columns, or draw without a condition and choose among the rows yourself.",
             tried=tried,
             fewest=fewest,
         )

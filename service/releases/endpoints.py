@@ -1,6 +1,7 @@
 """Releases: the published generator, its certificate, its noisy counts, and any number of synthetic rows."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, BinaryIO
 from uuid import UUID
@@ -11,7 +12,9 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.codes import counted_by
 from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
+from core.artifacts.asking.hidden_rows import hidden_where
 from core.artifacts.asking.question import LONGEST
+from core.artifacts.asking.release_notes import learnt_words, noise_notes
 from core.artifacts.errors import (
     ConditionTooRare,
     FormatNotForRelease,
@@ -94,11 +97,20 @@ Where = Annotated[
     Query(
         max_length=10_000,
         description=(
-            'Columns to fix, with their values, as a JSON object such as {"sick": "yes"}; for images {"label": "7"}. '
-            "The target is fixed by the generator's own condition, other columns by rejecting rows that differ; for "
-            "numbers and times the bin of the value is fixed. A condition that fewer than about one row in a thousand "
-            "satisfies is refused."
+            'Conditions by column, as a JSON object such as {"sick": "yes", "ward": ["A", "B"], "age": {"from": 65}}; for images '
+            '{"label": "7"}. A value, a list of values, or a range with "from" or "above" and "to" or "below"; null is a missing value. '
+            "The target is fixed by the generator's own condition, other columns by rejecting rows that differ; for one "
+            "number or time its bin is fixed. A condition that fewer than about one row in a thousand satisfies is refused."
         ),
+    ),
+]
+
+
+HiddenWhere = Annotated[
+    str | None,
+    Query(
+        max_length=10_000,
+        description="Conditions by column, as samples take them: `hidden` then says whether the noise hides the rows that meet them.",
     ),
 ]
 
@@ -227,11 +239,19 @@ def ask_counts(
     return AnswerView.of(opened_counts(context, release).answer(question))
 
 
-@router.get("/{release_id}/precision", summary="Read the precision", responses=problems(ReleaseNotFound))
+@router.get(
+    "/{release_id}/precision",
+    summary="Read the precision",
+    responses=problems(ReleaseNotFound, InvalidCondition),
+)
 def read_precision(
-    release_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+    release_id: UUID,
+    principal: CurrentPrincipal,
+    context: InjectedContext,
+    session: OpenSession,
+    where: HiddenWhere = None,
 ) -> PrecisionView:
-    """The expected error of synthetic rows, and the standard errors of the noisy counts. This costs no privacy.
+    """The expected error of synthetic rows, the standard errors of the noisy counts, and what their noise hides. This costs no privacy.
 
     Computed from the plan, the declared domain and the noise of the released counts; no record is read.
     """
@@ -241,7 +261,9 @@ def read_precision(
         counts: OpenedCounts | None = opened_counts(context, release)
     except NoCounts:
         counts = None
+    wanted = condition_of(where)
     return PrecisionView(
+        hidden=[] if counts is None else _hidden(counts, release, wanted),
         declared_size=facts.declared_size,
         **expected_error_of(release.certificate, facts),
         counted=None if counts is None else counted_by(counts.domain),
@@ -249,6 +271,14 @@ def read_precision(
         if counts is None
         else [ColumnPrecisionView(**asdict(column)) for column in counts.precision],
     )
+
+
+def _hidden(counts: OpenedCounts, release: Release, wanted: Mapping[str, Any]) -> list[str]:
+    """What the noise of the counts hides: of the rows that meet conditions, or of all where there are none."""
+    if wanted:
+        hidden = hidden_where(counts, wanted)
+        return [] if hidden is None else [hidden]
+    return [*noise_notes(counts.domain, counts.estimates, learnt=learnt_words(release.certificate))]
 
 
 @router.get("/{release_id}/rules", summary="Check the rules", responses=problems(ReleaseNotFound, NoCounts))

@@ -120,6 +120,12 @@ class PrecisionView(BaseModel):
     columns: list[ColumnPrecisionView] = Field(
         description="The precision of the counts of every column, and of every pattern of dates and times; empty if the release has no counts."
     )
+    hidden: list[str] = Field(
+        description=(
+            "Sentences about what the noise hides. With `where`: that the number of such records cannot be distinguished from zero, or "
+            "their pairs from noise. Otherwise: the smallest class of the target, and columns of which few words could be learnt."
+        )
+    )
 
 
 class ContradictionView(BaseModel):

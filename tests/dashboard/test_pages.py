@@ -14,6 +14,7 @@ from core.platform.access.roles import Role
 from service.dashboard.assets import assets
 from service.dashboard.rendering import TEMPLATES
 from tests.core.artifacts import image_stand_in
+from tests.core.artifacts.few import release_of_few
 from tests.dashboard.scene import Scene, lived_in
 from tests.dashboard.test_cost import hold_to_the_cost
 from tests.dashboard.visitor import Visitor, enter, require_page
@@ -204,6 +205,17 @@ def test_a_degenerate_generator_is_told_of_on_the_pages_of_job_and_release(
         assert "&lt;ward&gt;" in text
         assert "larger epsilon" in text
         assert "degenerate-generator" in text
+
+
+def test_what_the_noise_hides_is_told_on_the_page_of_a_release(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    made, listed = release_of_few()
+    analyst, release_id = sign_in("analyst"), world.release(made, artefacts=listed)
+    (said,) = world.analyst.get(f"/v1/releases/{release_id}/precision").json()["hidden"]
+    assert said.startswith("The noise hides 'no', the smallest class of the target.")
+    assert said in unescape(analyst.page(f"/releases/{release_id}"))
+    assert "noise hides" not in analyst.page(f"/releases/{world.release()}")
 
 
 def test_hostile_words_are_words(world: World, sign_in: Callable[..., Visitor]) -> None:

@@ -1,7 +1,9 @@
 """Drawing under a condition, through the API."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -51,3 +53,56 @@ def test_the_command_says_what_a_condition_fixes_and_explains_refusals_in_its_ow
         draw({"ward": "nowhere"})
     assert refused.value.code == "invalid-condition"
     assert "{" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "meets"),
+    [
+        ({"ward": ["A", "Ü"]}, lambda row: row["ward"] in {"A", "Ü"}),
+        ({"age": {"above": 61}}, lambda row: row["age"] > 61),
+        ({"age": {"from": 30, "below": 60}, "sick": "yes"}, lambda row: 30 <= row["age"] < 60),
+        ({"seen": {"from": "2020-01-04"}}, lambda row: row["seen"] >= "2020-01-04"),
+        ({"seen": "2020-01"}, lambda row: row["seen"][:7] == "2020-01"),
+        ({"seen": {"to": 20200103}}, lambda row: row["seen"] <= "2020-01-03"),
+        ({"seen": ["2020-01-02", "2020-01-09"]}, lambda row: row["seen"] in {"2020-01-02", "2020-01-09"}),
+    ],
+    ids=["words", "above", "ages", "since", "month", "until", "days"],
+)
+def test_rows_meet_lists_and_ranges(
+    world: World, where: dict[str, Any], meets: Callable[[dict[str, Any]], bool]
+) -> None:
+    path = f"/v1/releases/{world.release()}/samples"
+    answer = world.analyst.get(path, params={"rows": 300, "format": "jsonl", "where": json.dumps(where)})
+    rows = [json.loads(line) for line in answer.text.splitlines()]
+    assert len(rows) == 300
+    assert all(map(meets, rows))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"age": {}},
+        {"age": {"from": None}},
+        {"age": {"from": 3, "above": 3}},
+        {"age": {"least": 3}},
+        {"age": {"from": "old"}},
+        {"age": {"from": 10**400}},
+        {"age": {"from": 80, "to": 70}},
+        {"age": {"above": 99}},
+        {"age": []},
+        {"age": [[3]]},
+        {"age": [{"from": 3}]},
+        {"ward": {"from": "A"}},
+        {"ward": ["nowhere"]},
+        {"seen": {"from": "soon"}},
+        {"seen": {"from": "0000"}},
+        {"seen": {"to": "2019-13"}},
+        {"seen": {"above": "9999-12-31"}},
+        {"absent": ["x"]},
+    ],
+    ids=str,
+)
+def test_lists_and_ranges_that_no_row_can_meet_are_refused(world: World, where: dict[str, Any]) -> None:
+    path = f"/v1/releases/{world.release()}/samples"
+    answer = world.analyst.get(path, params={"where": json.dumps(where)})
+    require_problem(answer, status=422, code="invalid-condition")

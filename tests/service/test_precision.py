@@ -1,10 +1,22 @@
 """The precision of a release: the expected error of its plan, and the standard errors that answers state."""
 
-import pytest
+import io
+import json
+from pathlib import Path
+from typing import Any
 
+import pytest
+from rich.console import Console
+
+from core.artifacts.asking.hidden import REMEDY
 from core.platform.access.roles import Role
 from tests.core.artifacts.certified import certified
-from tests.service.world import World
+from tests.core.artifacts.few import release_of_few
+from tests.service.test_obtaining import wired
+from tests.service.world import World, require_problem
+from understudy.cli.releases import precision_lines
+from understudy.cli.sample import sample_online
+from understudy.cli.screen import TerminalScreen
 
 MADE = certified({"critic": False})
 
@@ -42,3 +54,47 @@ def test_it_is_for_those_who_may_query_the_counts(world: World, who: str) -> Non
     caller = world.stranger if who == "stranger" else world.caller(Role.AUDITOR)
     refused = caller.get(f"/v1/releases/{release_id}/precision")
     assert refused.status_code == (404 if who == "stranger" else 403)
+
+
+def _with_few(world: World) -> str:
+    made, listed = release_of_few()
+    return world.release(made, artefacts=listed)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (None, "The noise hides 'no', the smallest class of the target."),
+        ({"sick": "no"}, "Few records have such a value of 'sick'"),
+        ({"sick": ["no"], "age": {"from": 3}}, "Few records have such a value of 'sick'"),
+        ({"sick": "yes"}, None),
+        ({"ward": ["A", "Ü"]}, None),
+        ({"age": {"above": 50}}, None),
+    ],
+)
+def test_it_says_what_the_noise_hides(world: World, where: dict[str, Any] | None, said: str | None) -> None:
+    path = f"/v1/releases/{_with_few(world)}/precision"
+    found = world.analyst.get(path, params={} if where is None else {"where": json.dumps(where)}).json()
+    assert [line.startswith(str(said)) for line in found["hidden"]] == ([] if said is None else [True])
+    assert all(line.endswith(REMEDY) for line in found["hidden"])
+
+
+def test_conditions_of_it_are_those_of_samples(world: World) -> None:
+    path = f"/v1/releases/{_with_few(world)}/precision"
+    require_problem(
+        world.analyst.get(path, params={"where": '{"sick": "maybe"}'}), status=422, code="invalid-condition"
+    )
+
+
+def test_the_commands_say_it_in_the_same_words(world: World, tmp_path: Path) -> None:
+    release_id = _with_few(world)
+    sentence = world.analyst.get(f"/v1/releases/{release_id}/precision").json()["hidden"][0]
+    with wired(world, analyst=world.analyst).client("analyst") as client:
+        assert precision_lines(client.read_precision(release_id))[0] == f"WARNING: {sentence}"
+        told = io.StringIO()
+        screen = TerminalScreen(Console(file=told, width=1000))
+        for where in ({"sick": "no"}, {"sick": "yes"}):
+            sample_online(
+                client, release_id, tmp_path / "rows.csv", 5, "csv", where, screen, spreadsheet_safe=False
+            )
+    assert told.getvalue().count("WARNING: Few records have such a value of 'sick'") == 1

@@ -157,6 +157,21 @@ def test_a_fixed_end_of_a_difference_has_a_start_that_fits() -> None:
     assert all((row["left"] - date(2020, 6, 15)).days >= 0 for row in rows if row["left"] is not None)
 
 
+def test_fakes_meet_lists_and_ranges_of_a_condition() -> None:
+    where = {"came": {"from": "2020-03", "below": "2020-05"}, "gross": {"above": 20, "to": 60}}
+    release = released(STAYS)
+    rows = release.sample(100, form="arrow", where=where).to_pylist()
+    assert len(rows) == 100
+    assert all(date(2020, 3, 1) <= row["came"] < date(2020, 5, 1) and 20 < row["gross"] <= 60 for row in rows)
+    drawn = released(DOMAIN).sample(50, form="arrow", where={"sick": ["yes"]})
+    assert set(drawn.column("sick").to_pylist()) == {"yes"}
+    with pytest.raises(Conflict, match="condition-too-rare"):
+        release.sample(5, where={"gross": {"above": 10**9}})
+    for wrong in ({"gross": {}}, {"gross": []}, {"gross": {"from": "a"}}, {"gross": {"least": 3}}):
+        with pytest.raises(InvalidInput, match="invalid-condition"):
+            release.sample(1, where=wrong)
+
+
 def test_values_are_uniform_and_rare_ones_come_too() -> None:
     rows = fake_rows(fake_columns(EVERYTHING), 20_000, {})
     # Six deviations of 20,000 draws: chances below 1e-8 each.

@@ -11,7 +11,7 @@ from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.dummies.drawing import dummy_file
 from understudy.dummies.refusals import DummyRefusal
 from understudy.errors import InputUnusable, library_missing, refusal
-from understudy.order_options import parse_options
+from understudy.sample_conditions import parse_conditions
 from understudy.sample_formats import FORMATS, formats_of
 from understudy.table_files import DECLARED_SIZE, marked, read_domain
 
@@ -29,7 +29,12 @@ def dummy(
         ),
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option("--where", metavar="COLUMN=VALUE", help="Fix a column to a value.")
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="COLUMN=VALUE",
+            help="Fix a column to a value, or restrict it, as `understudy sample --where` does.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -46,9 +51,7 @@ def dummy(
         raise InputUnusable(f"unknown format {chosen!r}; --out ends in one of {', '.join(FORMATS)}")
     target = out or Path(f"dummy.{chosen}")
     try:
-        content = dummy_file(
-            document, rows=rows, file_format=chosen, where=parse_options(where or [], word="--where")
-        )
+        content = dummy_file(document, rows=rows, file_format=chosen, where=parse_conditions(where or []))
     except DummyRefusal as no:
         raise refusal(no.status, no.problem) from None
     except ModuleNotFoundError as error:

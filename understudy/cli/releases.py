@@ -45,8 +45,8 @@ def precision_lines(document: Json) -> list[str]:
     Args:
         document: as the service gave it.
     """
-    size, counted, columns = take(document, "declared_size", "counted", "columns")
-    lines = expected_error_lines(document)
+    size, counted, columns, hidden = take(document, "declared_size", "counted", "columns", "hidden")
+    lines = [*(f"WARNING: {line}" for line in hidden), *expected_error_lines(document)]
     if counted is None:
         return [*lines, "  this release holds no noisy counts"]
     lines.append(f"  standard errors of the noisy counts ({counted}; declared size {size}):")

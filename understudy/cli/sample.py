@@ -14,8 +14,7 @@ from understudy.cli.service import Service
 from understudy.client import Client
 from understudy.documents import Json, take
 from understudy.errors import InputUnusable, InvalidInput, library_missing
-from understudy.order_options import parse_options
-from understudy.sample_conditions import FIX, declared_bin_notes
+from understudy.sample_conditions import FIX, declared_bin_notes, hidden_lines, parse_conditions
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, formats_of
 
 SHEET = "png"
@@ -52,7 +51,8 @@ def sample(
             "--where",
             metavar="COLUMN=VALUE",
             help="Fix a column to a value (for images: label=...), or to COLUMN=null, a missing one. A number, date or time "
-            "is drawn within the bin of the value. Repeatable. Refused if fewer than about one row in a thousand meets it.",
+            "is drawn within the bin of the value. Also COLUMN>=VALUE, with <=, > and <, 'COLUMN in A..B' and 'COLUMN in A,B'; "
+            "2024-01 is a month. Repeatable. Refused if fewer than about one row in a thousand meets it.",
         ),
     ] = None,
     spreadsheet_safe: Annotated[
@@ -77,7 +77,7 @@ def sample(
         raise InputUnusable(f"unknown format {chosen!r}; --format is one of {', '.join(FORMATS)}")
     if show and chosen != SHEET:
         raise InputUnusable("--show needs a contact sheet of images: --out FILE.png")
-    condition = parse_options(where or [], word="--where")
+    condition = parse_conditions(where or [])
     if show and as_json:
         raise InputUnusable("--show and --json exclude each other")
     screen = TerminalScreen(Console(stderr=as_json))
@@ -116,7 +116,7 @@ def sample_online(
         out: the file to write, or None to call it after what the release generates.
         rows: number of rows or images.
         file_format: how they are written, or None for the usual way.
-        where: columns that are fixed, with their values.
+        where: conditions by column.
         screen: shows progress.
         spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
     """
@@ -139,6 +139,8 @@ def sample_online(
             raise
         told = {"code": error.code, "detail": error.detail, "remedy": FIX, "facts": error.facts}
         raise InvalidInput(error.status, told | {"request_id": error.request_id}) from error
+    for line in hidden_lines(client, release, where) if where else ():
+        screen.say(line)
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target
 
@@ -183,7 +185,7 @@ def sample_offline(
         out: the file to write, or None to call it after what the bundle generates.
         rows: number of rows or images.
         file_format: how they are written, or None for the usual way.
-        where: columns that are fixed, with their values.
+        where: conditions by column.
         screen: shows progress.
         spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
 
@@ -196,7 +198,7 @@ def sample_offline(
     try:
         from understudy.local.sampling.bundle import (
             bin_notes,
-            hidden_where,
+            hidden_in_bundle,
             open_bundle_samples,
             sample_to_file,
             usual_format,
@@ -219,7 +221,7 @@ def sample_offline(
             spreadsheet_safe=spreadsheet_safe,
             seen=seen,
         )
-    if where and (hidden := hidden_where(bundle, where)) is not None:
+    if where and (hidden := hidden_in_bundle(bundle, where)) is not None:
         screen.say(f"WARNING: {hidden}")
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target

@@ -70,9 +70,15 @@ class Releases(Jobs):
         """Return which counts the releases of a dataset hold, and how precise they are. Asking them costs nothing."""
         return self.run(Call("GET", f"/v1/datasets/{dataset_id}/known-counts", read_object))
 
-    def read_precision(self, release_id: str) -> Json:
-        """Return a release's expected error, and the standard errors of its noisy counts. It costs nothing."""
-        return self.run(Call("GET", f"/v1/releases/{release_id}/precision", read_object))
+    def read_precision(self, release_id: str, *, where: Json | None = None) -> Json:
+        """Return a release's expected error, the standard errors of its noisy counts, and what their noise hides. It costs nothing.
+
+        Args:
+            release_id: the release.
+            where: conditions, see `download_samples`; `hidden` then says whether the noise hides the rows that meet them.
+        """
+        path, query = f"/v1/releases/{release_id}/precision", {} if not where else {"where": _as_text(where)}
+        return self.run(Call("GET", path, read_object, query=query))
 
     def download_figures(self, release_id: str, target: Path, *, seen: Seen = unseen) -> None:
         """Write the released figures as one HTML file to pass on: guarantee in words, expected error, pictures. It costs nothing."""
@@ -129,9 +135,10 @@ class Releases(Jobs):
     ) -> None:
         """Write synthetic rows or images to a file, whole or not at all. It costs nothing, however many.
 
-        Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`. `where` fixes
-        columns to values, such as `{"sick": "yes"}` (of images `{"label": "7"}`): the target by the generator's own
-        condition, others by rejecting rows that differ; of numbers and times the bin of the value is fixed. A condition
+        Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`. `where` holds
+        conditions by column, such as `{"sick": "yes", "ward": ["A", "B"], "age": {"from": 65, "below": 80}}` (of images `{"label": "7"}`):
+        a value, a list of values, or a range. The target is fixed by the generator's own
+        condition, others by rejecting rows that differ; of one number or time its bin is fixed. A condition
         that fewer than one row in a thousand meets is refused. `spreadsheet_safe` puts an apostrophe before column names
         and words of a CSV file that a spreadsheet would run as formulas.
         """
@@ -153,7 +160,7 @@ class Releases(Jobs):
             release_id: the release.
             rows: how many.
             form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
-            where: columns that are fixed, with their values; see `download_samples`.
+            where: conditions by column; see `download_samples`.
 
         Raises:
             NotInstalled: if a library is needed and not installed.
@@ -161,6 +168,10 @@ class Releases(Jobs):
         file_format = require_form(form)
         pieces = self.stream_samples(release_id, rows=rows, file_format=file_format, where=where)
         return drawn(b"".join(list(pieces)), form=form)
+
+
+def _as_text(where: Json) -> str:
+    return json.dumps(dict(where), ensure_ascii=False)
 
 
 def _samples(
@@ -183,7 +194,7 @@ def _samples(
     if file_format is not None:
         query["format"] = file_format
     if where:
-        query["where"] = json.dumps(dict(where), ensure_ascii=False)
+        query["where"] = _as_text(where)
     if spreadsheet_safe:
         query["spreadsheet_safe"] = "true"
     return Call("GET", f"/v1/releases/{release_id}/samples", read_nothing, query=query)

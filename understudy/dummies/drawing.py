@@ -14,7 +14,7 @@ def dummy_file(domain: Json, *, rows: int, file_format: str | None, where: Json)
         domain: the domain document.
         rows: how many rows or images.
         file_format: how they are written; None for the usual way.
-        where: columns that are fixed, with their values.
+        where: conditions by column.
 
     Raises:
         DummyRefusal: they are not written so, are too many, or cannot be fixed so.
@@ -39,4 +39,7 @@ def dummy_file(domain: Json, *, rows: int, file_format: str | None, where: Json)
     wrong = require_condition(columns, where)
     if wrong is not None:
         raise DummyRefusal(422, "invalid-condition", wrong)
-    return WRITERS[name](columns, fake_rows(columns, rows, where))
+    made = fake_rows(columns, rows, where)
+    if len(made) < rows:
+        raise DummyRefusal(409, "condition-too-rare", "Hardly any fake row meets the condition.")
+    return WRITERS[name](columns, made)

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from understudy.documents import Json
@@ -21,6 +22,8 @@ _NAMED: Final = 8
 """Share of missing values, and of special ones, where the column has them."""
 _LEARNT_WORDS: Final = 5
 """Made-up categories of a column whose categories are learnt."""
+_ENDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"from": ge, "above": gt, "to": le, "below": lt}
+_TRIES_PER_ROW: Final = 1000
 _LEFT_OUT: Final = frozenset({"ignored", "unit"})
 
 Draw = Callable[[], Any]
@@ -243,7 +246,17 @@ def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | Non
         if name not in known:
             return f"There is no modelled column '{name}'{suggestion(name, list(known)) or '.'}"
         words = known[name].words
-        if words and value is not None and str(value) not in words:
+        wanted = (
+            [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        )
+        if isinstance(value, dict) and not (wanted and value.keys() <= _ENDS.keys()):
+            return f"A range of column '{name}' has the ends 'from' or 'above', and 'to' or 'below'."
+        if not wanted:
+            return f"The condition on column '{name}' has no value."
+        is_number = known[name].kind in {"integer", "real"}
+        if is_number and isinstance(value, dict) and not all(isinstance(one, int | float) for one in wanted):
+            return f"The ends of a range of column '{name}' are numbers, such as 65."
+        if words and any(one is not None and str(one) not in words for one in wanted):
             named = ", ".join(repr(word) for word in words[:_NAMED])
             further = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
             return f"The column '{name}' cannot have this value; it has {named}{further}."
@@ -251,15 +264,46 @@ def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | Non
 
 
 def fake_rows(columns: tuple[FakeColumn, ...], rows: int, where: Json) -> list[dict[str, Any]]:
-    """Draw fake rows; fixed columns have their value, and columns with a difference lie so far apart.
+    """Draw fake rows; fixed columns have their value, and columns with a difference lie so far apart. Fewer where hardly a row meets a range.
 
     Args:
         columns: the modelled columns.
         rows: how many.
-        where: values by name of column.
+        where: conditions by column, see `understudy.sample_conditions`.
     """
     ordered = _starts_first(columns)
-    return [_fake_row(columns, ordered, where) for _ in range(rows)]
+    ranges = {name: value for name, value in where.items() if isinstance(value, dict)}
+    made: list[dict[str, Any]] = []
+    for _ in range(rows * _TRIES_PER_ROW if ranges else rows):
+        fixed = {
+            name: _COINS.choice(value) if isinstance(value, list) else value
+            for name, value in where.items()
+            if name not in ranges
+        }
+        row = _fake_row(columns, ordered, fixed)
+        if all(_is_within(row[column.name], column, ranges.get(column.name)) for column in columns):
+            made.append(row)
+        if len(made) == rows:
+            break
+    return made
+
+
+def _is_within(value: Any, column: FakeColumn, wanted: Json | None) -> bool:  # noqa: ANN401 - a value of the column
+    """Whether a value lies in a range. Of dates and times the text is compared, as far as the end of the range is written."""
+    if wanted is None:
+        return True
+    if value is None:
+        return False
+    return all(_ENDS[name](*_comparable(value, column, end)) for name, end in wanted.items())
+
+
+def _comparable(value: Any, column: FakeColumn, end: Any) -> tuple[Any, Any]:  # noqa: ANN401 - values of the column
+    if column.words:
+        return column.words.index(value), column.words.index(str(end))
+    if column.kind in {"date", "datetime"}:
+        text = value.isoformat() if hasattr(value, "isoformat") else str(value)
+        return text[: len(str(end))], str(end)
+    return value, end
 
 
 def _fake_row(columns: tuple[FakeColumn, ...], ordered: list[FakeColumn], where: Json) -> dict[str, Any]:

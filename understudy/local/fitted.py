@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.errors import NoCounts
 from core.artifacts.asking.hidden import REMEDY as NOISE_REMEDY
-from core.artifacts.asking.release_notes import noise_notes
+from core.artifacts.asking.hidden_rows import hidden_in
+from core.artifacts.asking.release_notes import learnt_words, noise_notes
 from core.artifacts.bundle import unpack
-from core.artifacts.sampling.samples import ImageSamples, Samples, open_samples
+from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples, open_samples
+from core.artifacts.sampling.value_conditions import read_conditions
 from core.plan.domain.table import TableDomain
 from understudy.asking import Answer
 from understudy.documents import Json
@@ -23,12 +25,10 @@ from understudy.local.html_tables import html_table
 from understudy.local.ledger.accounts import answered
 from understudy.local.paths import AnyPath
 from understudy.local.sampling.asking import answered_from, checked_rules
-from understudy.local.sampling.conditions import drawn_where, read_conditions
-from understudy.local.sampling.hidden import hidden_in
 from understudy.local.sampling.predicting import Predictor, predictor_from
 from understudy.local.warned import warn
 from understudy.rules import RulesCheck
-from understudy.tables import Form, drawn, in_form, require_form
+from understudy.tables import Form, drawn, require_form
 from understudy.whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -112,11 +112,9 @@ class Fitted:
             wanted = read_conditions({} if where is None else where, self._declared)
             if self._counts is not None and (hidden := hidden_in(self._counts, wanted)) is not None:
                 warn(f"{hidden} {NOISE_REMEDY}", HiddenByNoise)
-
-            def draw(number: int, fixed: Json) -> Any:  # noqa: ANN401 - an Arrow table
-                return drawn(b"".join(self._samples.write(number, file_format, fixed)), form="arrow")
-
-            return in_form(drawn_where(draw, rows, wanted), form=form)
+            samples = self._samples
+            assert isinstance(samples, TableSamples), "not of images"
+            return drawn(b"".join(samples.write(rows, file_format, wanted)), form=form)
 
     def __repr__(self) -> str:
         """The guarantee, the privacy unit, and what is generated."""
@@ -151,9 +149,7 @@ class Fitted:
         """What the noise of the counts hides: the smallest class of the target, most words of a column. Public, like the counts."""
         if self._counts is None:
             return ()
-        learning = self.certificate["plan"].get("learning") or {"releases": ()}
-        learnt = [one["column"] for one in learning["releases"] if one["learns"] == "categories"]
-        return noise_notes(self._counts.domain, self._counts.estimates, learnt=learnt)
+        return noise_notes(self._counts.domain, self._counts.estimates, learnt=learnt_words(self.certificate))
 
     @cached_property
     def domain(self) -> Json:

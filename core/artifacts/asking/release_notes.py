@@ -1,6 +1,7 @@
 """Notes for the reader of a release: rules that its counts contradict, and what their noise hides. Post-processing, free of charge."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from core.artifacts.asking.estimates import Estimates
 from core.artifacts.asking.hidden import hidden_class, unlisted_words
@@ -38,3 +39,13 @@ def noise_notes(domain: TableDomain, estimates: Estimates, *, learnt: Iterable[i
     """
     hidden = hidden_class(domain, estimates)
     return (*(() if hidden is None else (hidden,)), *unlisted_words(domain, estimates, learnt))
+
+
+def learnt_words(certificate: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the places of the columns whose words the training of a release learnt.
+
+    Args:
+        certificate: of the release.
+    """
+    learning = certificate.get("plan", {}).get("learning") or {"releases": ()}
+    return tuple(one["column"] for one in learning["releases"] if one["learns"] == "categories")

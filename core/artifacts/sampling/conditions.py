@@ -6,7 +6,7 @@ the response starts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -39,10 +39,12 @@ class Condition:
     Attributes:
         label: code of the target, or None if it is free.
         others: code of each other fixed column, by its place among the coded ones.
+        among: (codes,) by place, which codes a column may have where it is not fixed to one.
     """
 
     label: int | None
     others: Mapping[int, int]
+    among: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
 
     def met_by(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """A mask of the rows that meet it, without regard to the target.
@@ -53,6 +55,8 @@ class Condition:
         met: NDArray[np.bool_] = np.ones(len(codes), dtype=np.bool_)
         for place, code in self.others.items():
             met &= codes[:, place] == code
+        for place, allowed in self.among.items():
+            met &= allowed[codes[:, place]]
         return met
 
 

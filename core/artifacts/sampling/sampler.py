@@ -33,15 +33,19 @@ from core.artifacts.sampling.balanced_sampling import (
     rows_together,
     stratified_uniforms,
 )
-from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
+from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where
 from core.artifacts.sampling.drawing import Network, draw_labels, in_order
 from core.artifacts.sampling.row_source import row_source
+from core.artifacts.sampling.value_conditions import Conditions, requested_conditions
 from core.plan.domain.codec import Codes, batch_of, codes_of, codes_type, decode, draw_values
 from core.plan.domain.columns.bins import Floats
 from core.plan.domain.rules.kinds import Kept
 from core.plan.domain.table import TableDomain
 
 BATCH_ROWS = 65_536
+_MOST_BATCHES = 8
+_MARGIN = 1.25
+"""How many more draws than expected a condition gets at once, for the rows that meet it vary."""
 KEPT_TOGETHER = 2048
 """Minimum rows of a batch under declared rules: a row that cannot be repaired takes values from its batch."""
 
@@ -88,31 +92,52 @@ class Sampler:
         tasks = (partial(self._batch, size, balanced=balanced) for size in sizes)
         return in_order(tasks, threads=self._threads)
 
-    def batches_where(self, rows: int, where: Where) -> Iterator[pa.RecordBatch]:
-        """Yield ``rows`` synthetic rows that meet a condition (`core.artifacts.sampling.conditions`), in batches of any sizes.
+    def batches_where(self, rows: int, where: Where | Conditions) -> Iterator[pa.RecordBatch]:
+        """Yield ``rows`` synthetic rows that meet conditions, in batches of any sizes.
 
-        The share of rows that meet it is checked before this returns; each batch takes a bounded number of draws.
+        The share of rows that meet them is checked before this returns; each batch takes a bounded number of draws.
+
+        Args:
+            rows: Number of rows.
+            where: Read conditions, or those of a request (`core.artifacts.sampling.value_conditions.requested_conditions`).
 
         Raises:
             InvalidCondition: The domain has no such column or value.
-            ConditionTooRare: Fewer than `FEWEST_ROWS` of `TRIED_ROWS` rows meet it.
+            ConditionTooRare: Fewer than `FEWEST_ROWS` of `TRIED_ROWS` rows meet them.
         """
-        condition = table_condition(self._domain, where)
-        if self._leaves_out(condition):
-            tried = self._tried(condition, TRIED_ROWS, balanced=False)
-            if tried.num_rows < FEWEST_ROWS:
-                raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
-        return self._meeting(condition, rows)
+        wanted = where if isinstance(where, Conditions) else requested_conditions(where, self._domain)
+        condition, share = wanted.codes(self._domain), 1.0
+        if wanted.is_compared or self._leaves_out(condition):
+            condition, share = self._possible(wanted)
+        return self._meeting(condition, wanted, rows, share)
+
+    def _possible(self, wanted: Conditions) -> tuple[Condition, float]:
+        """The part of conditions that codes decide, under which enough rows meet all of them, and the share of rows that do."""
+        condition = wanted.codes(self._domain)
+        met, tried = self._tried(condition, wanted, TRIED_ROWS, balanced=False).num_rows, TRIED_ROWS
+        if met < FEWEST_ROWS and wanted.spans:
+            # One day of four years is a few rows in ten thousand: its bin is fixed, and more rows are tried.
+            condition = wanted.codes(self._domain, with_bins=True)
+            met = tried = 0
+            while met < FEWEST_ROWS and tried < _MOST_BATCHES * BATCH_ROWS:
+                met += self._tried(condition, wanted, BATCH_ROWS, balanced=False).num_rows
+                tried += BATCH_ROWS
+        if met < FEWEST_ROWS:
+            raise ConditionTooRare(tried=tried, fewest=FEWEST_ROWS, is_compared=bool(wanted.spans))
+        return condition, met / tried
 
     def _leaves_out(self, condition: Condition) -> bool:
         """Whether rows drawn under a condition may violate it: rules may change the requested target."""
         return bool(condition.others) or not self._codes_stay
 
-    def _meeting(self, condition: Condition, rows: int) -> Iterator[pa.RecordBatch]:
-        draws = BATCH_ROWS if condition.others else min(BATCH_ROWS, rows)
+    def _meeting(
+        self, condition: Condition, wanted: Conditions, rows: int, share: float
+    ) -> Iterator[pa.RecordBatch]:
+        rejects = bool(condition.others) or wanted.is_compared
+        draws = int(min(BATCH_ROWS, rows * _MARGIN / share)) if rejects else min(BATCH_ROWS, rows)
         # Rows are left out later, which would undo the balance of a chunk.
-        balanced = not condition.others and is_balanced(rows, self._manifest.cardinalities)
-        tasks = (partial(self._tried, condition, draws, balanced=balanced) for _ in repeat(None))
+        balanced = not rejects and is_balanced(rows, self._manifest.cardinalities)
+        tasks = (partial(self._tried, condition, wanted, draws, balanced=balanced) for _ in repeat(None))
         batches = in_order(tasks, threads=self._threads)
         try:
             for batch in batches:
@@ -124,18 +149,23 @@ class Sampler:
         finally:
             batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
 
-    def _tried(self, condition: Condition, draws: int, *, balanced: bool) -> pa.RecordBatch:
-        """Draw rows, and keep those that meet a condition."""
+    def _tried(
+        self, condition: Condition, wanted: Conditions, draws: int, *, balanced: bool
+    ) -> pa.RecordBatch:
+        """Draw rows, and keep those that meet conditions."""
         rng = _fresh()
         if self._codes_stay:
             generated = self._generated(draws, rng, condition.label, balanced=balanced)
-            return decode(self._domain, generated[condition.met_by(generated)], rng)
-        values = self._values(draws, rng, condition.label, balanced=balanced)
-        codes = codes_of(self._domain, values)
-        met = condition.met_by(codes)
-        if condition.label is not None:
-            met &= codes[:, self._manifest.label_index] == condition.label
-        return batch_of(self._domain, [column[met] for column in values])
+            batch, values = decode(self._domain, generated[condition.met_by(generated)], rng), []
+        else:
+            values = self._values(draws, rng, condition.label, balanced=balanced)
+            codes = codes_of(self._domain, values)
+            met = condition.met_by(codes)
+            if condition.label is not None:
+                met &= codes[:, self._manifest.label_index] == condition.label
+            values = [column[met] for column in values]
+            batch = batch_of(self._domain, values)
+        return wanted.met_by(batch, values, self._domain) if wanted.is_compared else batch
 
     def _batch(self, rows: int, *, balanced: bool) -> pa.RecordBatch:
         rng = _fresh()

@@ -13,6 +13,7 @@ from core.artifacts.sampling import formats, image_formats
 from core.artifacts.sampling.conditions import Where, image_label
 from core.artifacts.sampling.image_sampler import ImageSampler
 from core.artifacts.sampling.sampler import Sampler
+from core.artifacts.sampling.value_conditions import Conditions
 
 Pieces = Generator[bytes, None, None]
 NO_CONDITION: Final[Where] = MappingProxyType({})
@@ -32,7 +33,7 @@ class Samples(Protocol):
         Args:
             rows: Number of records.
             file_format: One of ``MEDIA_TYPES``.
-            where: Columns that are fixed, with their values (`core.artifacts.sampling.conditions`).
+            where: Conditions by column (`core.artifacts.sampling.value_conditions.requested_conditions`).
             spreadsheet_safe: Whether an apostrophe is put before text that a spreadsheet would run as a formula.
 
         Raises:
@@ -53,9 +54,14 @@ class TableSamples:
     sampler: Sampler
 
     def write(
-        self, rows: int, file_format: str, where: Where = NO_CONDITION, *, spreadsheet_safe: bool = False
+        self,
+        rows: int,
+        file_format: str,
+        where: Where | Conditions = NO_CONDITION,
+        *,
+        spreadsheet_safe: bool = False,
     ) -> Pieces:
-        """See `Samples.write`."""
+        """See `Samples.write`; conditions that a program read are taken too."""
         _require(file_format, self.MEDIA_TYPES, spreadsheet_safe=spreadsheet_safe)
         batches = self.sampler.batches_where(rows, where) if where else self.sampler.batches(rows)
         return _closing(formats.stream(batches, file_format, spreadsheet_safe=spreadsheet_safe))

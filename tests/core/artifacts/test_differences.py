@@ -3,6 +3,7 @@
 import csv
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,47 @@ def test_a_condition_fixes_the_distance(rules: list[dict[str, Any]]):
     rows = [row for batch in sampler.batches_where(200, {"gross.difference": 7}) for row in batch.to_pylist()]
     assert len(rows) == 200
     assert all(5 <= round(row["gross"] - row["net"], 2) <= 20 for row in rows)
-    with pytest.raises(InvalidCondition, match=r"fix 'discharged\.difference'"):
-        sampler.batches_where(5, {"discharged": "2020-03-07"})
+
+
+@pytest.mark.parametrize("rules", [[], RULES])
+@pytest.mark.parametrize(
+    ("where", "meets"),
+    [
+        ({"discharged": "2020-03-07"}, lambda row: row["discharged"] == date(2020, 3, 7)),
+        ({"discharged": None}, lambda row: row["discharged"] is None),
+        (
+            {"discharged": {"from": "2020-03", "below": "2020-06-03"}},
+            lambda row: date(2020, 3, 1) <= row["discharged"] < date(2020, 6, 3),
+        ),
+        (
+            {"discharged.difference": {"from": 7, "to": 9}, "ward": "A"},
+            lambda row: 7 <= (row["discharged"] - row["admitted"]).days <= 9,
+        ),
+        (
+            {"discharged.difference": [7, 30]},
+            lambda row: (row["discharged"] - row["admitted"]).days in {7, 30},
+        ),
+        (
+            {"gross.difference": {"above": 7}, "net": {"to": 50.5}},
+            lambda row: row["gross"] - row["net"] > 7 and row["net"] <= 50.5,
+        ),
+        ({"admitted.weekday": ["Saturday", "Sunday"]}, lambda row: row["admitted"].weekday() > 4),
+    ],
+    ids=["day", "missing", "months", "distance", "distances", "numbers", "weekdays"],
+)
+def test_conditions_name_columns_that_are_drawn_by_a_distance(
+    rules: list[dict[str, Any]], where: dict[str, Any], meets: Callable[[dict[str, Any]], bool]
+):
+    rows = [
+        row for batch in Sampler(bundle(rules=rules)).batches_where(60, where) for row in batch.to_pylist()
+    ]
+    assert len(rows) == 60
+    assert all(map(meets, rows))
+
+
+def test_of_many_days_a_day_of_a_distance_that_cannot_be_is_refused():
+    with pytest.raises(InvalidCondition, match=r"'discharged\.difference' is beyond its bounds"):
+        Sampler(bundle()).batches_where(5, {"discharged.difference": {"from": 61}})
 
 
 @pytest.mark.parametrize("rules", [[], RULES])

@@ -14,10 +14,10 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.artifacts.sampling.condition_values import listed, read_moment
 from core.plan.domain.cleaning.cleaned import as_text
 from understudy.documents import Json
 from understudy.local.rows.frames import dense
-from understudy.local.rows.values import listed, read_moment
 
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
 """How the names of types begin that pandas alone has."""

@@ -8,16 +8,15 @@ from contextlib import closing
 from pathlib import Path
 
 from core.artifacts.asking.answer import OpenedCounts
-from core.artifacts.asking.hidden import REMEDY
+from core.artifacts.asking.hidden_rows import hidden_where
 from core.artifacts.errors import InvalidCondition
 from core.artifacts.sampling.conditions import bins_fixed
 from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples, open_samples
+from core.artifacts.sampling.value_conditions import requested_conditions
 from core.errors import UnderstudyError as EngineError
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.exchange import Seen
-from understudy.local.sampling.conditions import Conditions
-from understudy.local.sampling.hidden import hidden_in
 from understudy.sample_conditions import FIX, bin_note
 
 
@@ -51,7 +50,7 @@ def bin_notes(samples: Samples, where: Json) -> list[str]:
 
     Args:
         samples: the opened bundle.
-        where: columns that are fixed, with their values.
+        where: conditions by column.
 
     Raises:
         InputUnusable: if the condition cannot be met.
@@ -60,7 +59,8 @@ def bin_notes(samples: Samples, where: Json) -> list[str]:
         return []
     assert isinstance(samples, TableSamples), "samples are rows or images"
     try:
-        found = bins_fixed(samples.sampler.domain, where)
+        domain = samples.sampler.domain
+        found = bins_fixed(domain, requested_conditions(where, domain).fixed)
     except EngineError as error:
         raise _unusable(error) from error
     return [bin_note(name, where[name], text) for name, text in found.items()]
@@ -70,20 +70,18 @@ def _unusable(error: EngineError) -> InputUnusable:
     return InputUnusable(f"{error} {FIX if isinstance(error, InvalidCondition) else error.remedy}")
 
 
-def hidden_where(bundle: Path, where: Json) -> str | None:
+def hidden_in_bundle(bundle: Path, where: Json) -> str | None:
     """Say that the noise of a bundle's counts hides the rows that meet a condition; None where it does not, or there are no counts.
 
     Args:
         bundle: the ZIP.
-        where: columns that are fixed, with their values, as the sampler took them.
+        where: conditions by column, as the sampler took them.
     """
     try:
         with bundle.open("rb") as file:
-            counts = OpenedCounts.open(file)
-        hidden = hidden_in(counts, Conditions(fixed=dict(where)))
+            return hidden_where(OpenedCounts.open(file), where)
     except EngineError:
         return None
-    return None if hidden is None else f"{hidden} {REMEDY}"
 
 
 def sample_to_file(
@@ -103,7 +101,7 @@ def sample_to_file(
         target: the file.
         rows: number of rows or images.
         file_format: one of `understudy.sample_formats.FORMATS`.
-        where: columns that are fixed, with their values; none where it is empty.
+        where: conditions by column; none where it is empty.
         spreadsheet_safe: whether text of a CSV file that a spreadsheet would run as a formula gets an apostrophe.
         seen: called with the number of bytes of each piece.
 

@@ -1,12 +1,13 @@
 """Conditions on synthetic rows by values, sets and ranges.
 
     fitted.sample(1000, where={"ward": {"surgery", "oncology"}, "age": (65, None), "sex": "f"})
+    GET /v1/releases/{id}/samples?where={"ward": ["surgery", "oncology"], "age": {"from": 65}, "sex": "f"}
 
 The sampler fixes words. It cannot fix one number, date or time, because their codes are bins. So rows are drawn, and those that do not meet the
 condition are left out (rejection sampling), which gives the generator's own conditional distribution. It is post-processing and costs nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,19 +16,51 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core.artifacts.errors import ConditionTooRare, InvalidCondition
-from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, possible_values, table_condition
+from core.artifacts.errors import InvalidCondition
+from core.artifacts.sampling.condition_values import (
+    Interval,
+    is_period,
+    listed,
+    number_of,
+    or_none,
+    seconds_of,
+    word_of,
+)
+from core.artifacts.sampling.conditions import (
+    Condition,
+    Where,
+    possible_values,
+    table_condition,
+)
+from core.plan.domain.columns.bins import Floats
+from core.plan.domain.columns.differences import distances
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
-from understudy.local.rows.values import Interval, listed, number_of, or_none, seconds_of, word_of
-from understudy.near_names import suggestion
+from core.plan.near_names import nearest
 
 _PAIR: Final = 2
 _DAY_SECONDS: Final = 86400
+_ENDS: Final = (("from", "above"), ("to", "below"))
+"""By end of a range, its name where the range holds it and where it does not."""
 
-Draw = Callable[[int, Mapping[str, Any]], pa.Table]
-"""Draws so many rows in which columns are fixed to values."""
 Ordered = NumericColumn | TimeColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A range of values.
+
+    Attributes:
+        low: its lower end; None for an open one.
+        high: its upper end.
+        is_above: whether `low` itself is left out.
+        is_below: whether `high` itself is left out.
+    """
+
+    low: object
+    high: object
+    is_above: bool = False
+    is_below: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +79,117 @@ class Conditions:
     spans: dict[str, tuple[list[Interval], bool]] = field(default_factory=dict)
     bins: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether drawn values are compared with some of them."""
+        return bool(self.words or self.spans)
+
+    def codes(self, domain: TableDomain, *, with_bins: bool = False) -> Condition:
+        """The part of them that codes decide.
+
+        Args:
+            domain: the domain.
+            with_bins: whether the bins of intervals are fixed too.
+
+        Raises:
+            InvalidCondition: as `table_condition`.
+        """
+        found = table_condition(domain, {**self.fixed, **self.bins} if with_bins else self.fixed)
+        own = {column.name for column in domain.modelled}
+        among = {
+            place: _codes_of_words(column, self.words[column.name])
+            for place, column in enumerate(domain.coded)
+            if column.name in self.words and column.name not in own
+        }
+        return Condition(found.label, found.others, among)
+
+    def met_by(self, batch: pa.RecordBatch, values: Sequence[Floats], domain: TableDomain) -> pa.RecordBatch:
+        """Those rows of a batch whose values meet the conditions.
+
+        Args:
+            batch: rows.
+            values: by column what the rows are made of; only distances need it.
+            domain: the domain.
+        """
+        mask = np.ones(batch.num_rows, dtype=np.bool_)
+        own = set(batch.schema.names)
+        for name, words in self.words.items():
+            if name in own:
+                mask &= _among(batch.column(name), words)
+        coded = {column.name: place for place, column in enumerate(domain.coded)}
+        for name, (spans, is_missing) in self.spans.items():
+            if name in own:
+                mask &= _within(batch.column(name), spans, is_missing=is_missing)
+                continue
+            (one,) = (each for each in domain.differences if each["place"] == coded[name])
+            apart = distances(values[one["start"]], values[one["place"]], one)
+            mask &= _numbers_within(apart, spans, is_missing=is_missing)
+        return batch.filter(pa.array(mask))
+
+
+def requested_conditions(where: Where, domain: TableDomain) -> Conditions:
+    """Read conditions that came as JSON, and refuse those that no row can meet.
+
+    Args:
+        where: conditions by column: a value, a list of values, or an object with one or both ends of a range, `from` or `above` and `to` or
+            `below`. A single number, date or time fixes its bin; of a column that is drawn by a distance it is that value alone, and a month
+            `2024-01` or a year `2024` of a column of dates is all its days.
+        domain: the domain.
+
+    Raises:
+        InvalidCondition: no modelled column is called so, or a column cannot have such values.
+    """
+    columns = {column.name: column for column in domain.modelled}
+    compared: dict[str, object] = {}
+    plain: dict[str, object] = {}
+    for name, value in where.items():
+        if isinstance(value, dict | list) or _is_compared(columns.get(name), value):
+            compared[name] = value
+        else:
+            plain[name] = value
+    table_condition(domain, plain)
+    found = read_conditions(compared, domain)
+    found.fixed.update(plain)
+    return found
+
+
+def _is_compared(column: Modelled | None, value: object) -> bool:
+    """Whether a single value is compared with drawn ones, because no code stands for it."""
+    if column is None:
+        return False
+    return column.difference is not None or (isinstance(column, TimeColumn) and is_period(value))
+
+
+def _bounds(column: Modelled, value: tuple[object, ...] | Mapping[str, object]) -> Bounds:
+    if isinstance(value, tuple):
+        if len(value) != _PAIR:
+            raise InvalidCondition(
+                f"A range of column {column.name!r} is a pair (low, high); give several values as a set."
+            )
+        return Bounds(value[0], value[1])
+    name = column.name
+    ends: list[object] = []
+    is_open = []
+    for names in _ENDS:
+        given = [one for one in names if value.get(one) is not None]
+        ends.append(value[given[0]] if len(given) == 1 else None)
+        is_open.append(given == [names[1]])
+        if len(given) > 1:
+            raise InvalidCondition(f"A range of column '{name}' has either '{names[0]}' or '{names[1]}'.")
+    if ends == [None, None] or not value.keys() <= {one for names in _ENDS for one in names}:
+        raise InvalidCondition(
+            f"A range of column '{name}' has the ends 'from' or 'above', and 'to' or 'below'."
+        )
+    return Bounds(ends[0], ends[1], *is_open)
+
 
 def read_conditions(where: object, domain: TableDomain) -> Conditions:
     """Read conditions, and refuse those that no row can meet.
 
     Args:
         where: conditions by column: a value; a set, list, array or Series of values; a pair (low, high) of bounds that both belong to the
-            range, None for an open end. A date of a column of times stands for all times of that day.
+            range, None for an open end; or a mapping with its ends, `from` or `above` and `to` or `below`. A date of a column of times stands
+            for all times of that day, and a month `2024-01` or a year `2024` for all its days.
         domain: the domain.
 
     Raises:
@@ -61,29 +198,30 @@ def read_conditions(where: object, domain: TableDomain) -> Conditions:
     if not isinstance(where, Mapping):
         raise InvalidCondition('Give conditions by column, such as {"age": (65, None), "sex": "f"}.')
     columns = {column.name: column for column in domain.modelled}
-    coded = {column.name for column in domain.coded}
+    coded = {column.name: column for column in domain.coded}
     found = Conditions()
     for name, given in where.items():
         value = or_none(given)
         if not isinstance(name, str) or (name not in columns and name not in coded):
             raise InvalidCondition(
-                f"There is no modelled column {name!r}{suggestion(str(name), [*columns]) or '.'}"
+                f"There is no modelled column {name!r}{_suggestion(str(name), columns) or '.'}"
             )
-        if name not in columns:
-            if isinstance(value, tuple) or listed(value) is not None:
-                raise InvalidCondition(f"The column {name!r} takes one value, not a set or a range.")
-            found.fixed[name] = value
-        elif isinstance(column := columns[name], LabelColumn):
-            _add_words(found, column, value)
+        column = columns.get(name) or coded[name]
+        wanted = _bounds(column, value) if isinstance(value, tuple | Mapping) else value
+        if name not in columns and not isinstance(wanted, Bounds) and listed(wanted) is None:
+            found.fixed[name] = wanted
+        elif isinstance(column, LabelColumn):
+            _add_words(found, column, wanted)
         else:
-            _add_intervals(found, column, value, domain)
+            assert isinstance(column, Ordered), "a column has words, numbers or times"
+            _add_intervals(found, column, wanted, domain)
     return found
 
 
 def _add_words(found: Conditions, column: LabelColumn, value: object) -> None:
     """Add a condition on words: one is fixed, several are compared."""
     values = listed(value)
-    if isinstance(value, tuple):
+    if isinstance(value, Bounds):
         values = _levels(column, value)
     if values is None:
         found.fixed[column.name] = None if value is None else _known_word(column, value)
@@ -94,14 +232,17 @@ def _add_words(found: Conditions, column: LabelColumn, value: object) -> None:
     _require_missing(column, wanted=None in found.words[column.name])
 
 
-def _levels(column: LabelColumn, value: tuple[object, ...]) -> list[object]:
+def _levels(column: LabelColumn, value: Bounds) -> list[object]:
     """The levels from one to another."""
     if column.kind != "ordinal":
         raise InvalidCondition(f"The words of column {column.name!r} have no order: give a set, not a range.")
-    low, high = _pair(column, value)
     levels = column.labels
-    first = 0 if low is None else levels.index(_known_word(column, low))
-    last = len(levels) - 1 if high is None else levels.index(_known_word(column, high))
+    first = 0 if value.low is None else levels.index(_known_word(column, value.low)) + value.is_above
+    last = (
+        len(levels) - 1
+        if value.high is None
+        else levels.index(_known_word(column, value.high)) - value.is_below
+    )
     if first > last:
         raise _reversed(column)
     return list(levels[first : last + 1])
@@ -110,7 +251,7 @@ def _levels(column: LabelColumn, value: tuple[object, ...]) -> list[object]:
 def _known_word(column: LabelColumn, value: object) -> str:
     word = word_of(column, value)
     if word is None or word not in column.words:
-        near = suggestion(str(value), column.words)
+        near = _suggestion(str(value), column.words)
         raise InvalidCondition(
             f"The column {column.name!r} has no such word{near or f'; {possible_values(column)}.'}"
         )
@@ -121,13 +262,8 @@ def _add_intervals(found: Conditions, column: Ordered, value: object, domain: Ta
     """Add a condition on numbers or times."""
     values = listed(value)
     is_missing = value is None
-    if isinstance(value, tuple):
-        low, high = _pair(column, value)
-        start = -np.inf if low is None else _end(column, low)[0]
-        end = np.inf if high is None else _end(column, high)[1]
-        if start > end:
-            raise _reversed(column)
-        spans = [(start, end)]
+    if isinstance(value, Bounds):
+        spans = [_span(column, value)]
         _require_within(column, spans[0], is_range=True)
     else:
         _require_some(column, values)
@@ -140,16 +276,43 @@ def _add_intervals(found: Conditions, column: Ordered, value: object, domain: Ta
                 _require_within(column, spans[-1])
     _require_missing(column, wanted=is_missing)
     if is_missing and not spans:
-        found.fixed[column.name] = None
+        # A column that is drawn by a distance is missing where the distance is.
+        found.fixed[column.name if column.difference is None else column.difference.coded.name] = None
         return
     found.spans[column.name] = (spans, is_missing)
     if len(spans) == 1 and not is_missing:
         span = spans[0]
-        if isinstance(column, NumericColumn) and not isinstance(value, tuple):
+        if isinstance(column, NumericColumn) and not isinstance(value, Bounds):
             # The interval around a number only keeps rounding from telling it from itself.
             span = (sum(span) / 2, sum(span) / 2)
         if (one_bin := _bin_of(column, span, domain)) is not None:
             found.bins[column.name] = one_bin
+
+
+def _span(column: Ordered, value: Bounds) -> Interval:
+    """The smallest and largest number, or second since 1970, of a range."""
+    start, end = -np.inf, np.inf
+    if value.low is not None:
+        first, last = _end(column, value.low)
+        start = _next(column, last, np.inf) if value.is_above else first
+    if value.high is not None:
+        first, last = _end(column, value.high)
+        end = _next(column, first, -np.inf) if value.is_below else last
+    if start > end:
+        raise _reversed(column)
+    return start, end
+
+
+def _next(column: Ordered, value: float, towards: float) -> float:
+    """The next possible number, or second, beyond the end of a range that does not hold it."""
+    if isinstance(column, TimeColumn):
+        return value + float(np.sign(towards))
+    scale = column.grid.scale if column.grid is not None else None
+    return (
+        float(np.nextafter(value, towards))
+        if scale is None
+        else value + float(np.sign(towards)) * 0.25 / scale
+    )
 
 
 def _end(column: Ordered, value: object) -> Interval:
@@ -157,9 +320,9 @@ def _end(column: Ordered, value: object) -> Interval:
     try:
         return _interval(column, value)
     except InvalidCondition:
-        what, example = ("numbers", "(65, None)")
+        what, example = ("numbers", "65")
         if isinstance(column, TimeColumn):
-            what, example = ("dates or times without a zone", '("2024-01-31", None)')
+            what, example = ("dates or times without a zone", "'2024-01-31'")
         raise InvalidCondition(
             f"The ends of a range of column {column.name!r} are {what}, such as {example}."
         ) from None
@@ -226,16 +389,13 @@ def _bin_of(column: Ordered, span: Interval, domain: TableDomain) -> object | No
     return first if codes[0] == codes[1] else None
 
 
-def _pair(column: Modelled, value: tuple[object, ...]) -> tuple[object, object]:
-    if len(value) != _PAIR:
-        raise InvalidCondition(
-            f"A range of column {column.name!r} is a pair (low, high); give several values as a set."
-        )
-    return value[0], value[1]
+def _suggestion(name: str, names: Iterable[str]) -> str:
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def _reversed(column: Modelled) -> InvalidCondition:
-    return InvalidCondition(f"The range of column {column.name!r} ends before it begins: give (low, high).")
+    return InvalidCondition(f"The range of column {column.name!r} ends before it begins.")
 
 
 def _require_some(column: Modelled, values: list[Any] | None) -> None:
@@ -252,52 +412,6 @@ def _impossible(column: Modelled, why: str) -> InvalidCondition:
     return InvalidCondition(f"The column {column.name!r} cannot have such values: {why.rstrip('.')}.")
 
 
-def drawn_where(draw: Draw, rows: int, wanted: Conditions) -> pa.Table:
-    """Draw rows until enough of them meet the conditions.
-
-    Args:
-        draw: see `Draw`.
-        rows: number of rows.
-        wanted: see `read_conditions`.
-
-    Raises:
-        ConditionTooRare: fewer than about one row in a thousand meets them.
-    """
-    if not wanted.words and not wanted.spans:
-        return draw(rows, wanted.fixed)
-    try:
-        fixed, first = _first_met(draw, wanted)
-    except ConditionTooRare as rare:
-        if wanted.spans:
-            rare.remedy = f"Give a wider range (low, high) in place of a value. {rare.remedy}"
-        raise
-    kept, count = [first], first.num_rows
-    while count < rows:
-        kept.append(_met(draw(TRIED_ROWS, fixed), wanted))
-        count += kept[-1].num_rows
-    return pa.concat_tables(kept, promote_options="permissive").slice(0, rows)
-
-
-def _first_met(draw: Draw, wanted: Conditions) -> tuple[Mapping[str, Any], pa.Table]:
-    """Fixed values under which enough rows meet the conditions, and the first of those rows."""
-    for fixed in (wanted.fixed, {**wanted.fixed, **wanted.bins}):
-        # Bins are fixed only in the second try: one day of four years is a few rows in ten thousand.
-        if (first := _met(draw(TRIED_ROWS, fixed), wanted)).num_rows >= FEWEST_ROWS:
-            return fixed, first
-        if not wanted.bins:
-            break
-    raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
-
-
-def _met(table: pa.Table, wanted: Conditions) -> pa.Table:
-    mask = np.ones(table.num_rows, dtype=np.bool_)
-    for name, words in wanted.words.items():
-        mask &= _among(table.column(name).combine_chunks(), words)
-    for name, (spans, is_missing) in wanted.spans.items():
-        mask &= _within(table.column(name).combine_chunks(), spans, is_missing=is_missing)
-    return table.filter(pa.array(mask))
-
-
 def _among(values: Any, words: frozenset[str | None]) -> NDArray[np.bool_]:  # noqa: ANN401 - arrays of Arrow have no types
     """A mask of the values that are one of some words."""
     found = pc.is_in(
@@ -311,13 +425,31 @@ def _among(values: Any, words: frozenset[str | None]) -> NDArray[np.bool_]:  # n
 
 def _within(values: Any, spans: list[Interval], *, is_missing: bool) -> NDArray[np.bool_]:  # noqa: ANN401 - arrays of Arrow have no types
     """A mask of the values that lie in one of some intervals."""
-    missing: NDArray[np.bool_] = values.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_temporal(values.type):
         values = values.cast(pa.timestamp("s")).cast(pa.int64())
     numbers = pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
+    return _numbers_within(numbers, spans, is_missing=is_missing)
+
+
+def _numbers_within(
+    numbers: NDArray[np.float64], spans: list[Interval], *, is_missing: bool
+) -> NDArray[np.bool_]:
+    """A mask of the numbers that lie in one of some intervals; NaN is a missing one."""
+    missing = np.isnan(numbers)
     starts, ends = np.array(sorted(spans), dtype=np.float64).T
     # The farthest end of all intervals that begin at or before a value decides.
     farthest = np.maximum.accumulate(ends)
     place = np.searchsorted(starts, numbers, side="right") - 1
     met: NDArray[np.bool_] = ~missing & (place >= 0) & (numbers <= farthest[np.maximum(place, 0)])
     return met | missing if is_missing else met
+
+
+def _codes_of_words(column: Modelled, words: frozenset[str | None]) -> NDArray[np.bool_]:
+    """A mask of the codes that stand for some words."""
+    assert isinstance(column, LabelColumn), "only labels have words"
+    codes = np.zeros(column.cardinality, dtype=np.bool_)
+    for word in words:
+        code = column.null_code if word is None else column.code_of(word)
+        assert code is not None, "words were looked up before"
+        codes[code] = True
+    return codes

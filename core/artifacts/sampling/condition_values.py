@@ -1,5 +1,6 @@
 """Values of conditions as programs write them: numbers of any kind, dates and times, sets and arrays of several libraries."""
 
+import re
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
@@ -11,12 +12,13 @@ import numpy as np
 
 from core.artifacts.errors import InvalidCondition
 from core.plan.domain.columns.kinds import LabelColumn, NumericColumn, TimeColumn
-from understudy.drafts.facts import is_number
 
 _LISTING: Final = ("tolist", "to_list", "to_pylist")
 """What arrays of numpy, Series of pandas and polars, and arrays of Arrow call their values in a list."""
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - synthetic times have no zone
+_DAY_SECONDS: Final = 86400
 _LAST_SECOND: Final = 86399
+_PERIOD: Final = re.compile(r"[1-8][0-9]{3}(-(0[1-9]|1[0-2]))?")
 
 Interval = tuple[float, float]
 """Both ends belong to it."""
@@ -78,12 +80,24 @@ def number_of(column: NumericColumn, value: object) -> float:
     Raises:
         InvalidCondition: it is no finite number.
     """
-    if isinstance(value, str) and is_number(value):
+    if isinstance(value, str) and _is_number(value):
         raise _impossible(column.name, "it holds numbers; write them without quotes")
     is_real = isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
-    if not is_real or not np.isfinite(float(value)):  # type: ignore[arg-type]
+    try:
+        number = float(value) if is_real else np.nan  # type: ignore[arg-type]
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number):
         raise _impossible(column.name, "it holds finite numbers alone")
-    return float(value)  # type: ignore[arg-type]
+    return number
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def seconds_of(column: TimeColumn, value: object) -> Interval:
@@ -91,13 +105,17 @@ def seconds_of(column: TimeColumn, value: object) -> Interval:
 
     Args:
         column: of dates or times.
-        value: as a program wrote it: a date, a datetime, a moment of numpy or pandas, or text of ISO 8601. A date is all its day.
+        value: as a program wrote it: a date, a datetime, a moment of numpy or pandas, or text of ISO 8601. A date is all its day, a month
+            (2024-01) and a year (2024) all their days.
 
     Raises:
         InvalidCondition: it is neither, or has a zone.
     """
     example = "'2024-05-31'" if column.kind == "date" else "'2024-05-31T17:30'"
-    value = read_moment(value)
+    if is_period(value):
+        first, last = _days_of(str(value))
+        return float(first) * _DAY_SECONDS, float(last) * _DAY_SECONDS + _LAST_SECOND
+    value = read_moment(str(value) if type(value) is int else value)
     if isinstance(value, datetime):
         if value.tzinfo is not None:
             raise _impossible(column.name, "its times have no zone; write them without one")
@@ -109,6 +127,26 @@ def seconds_of(column: TimeColumn, value: object) -> Interval:
     raise _impossible(
         column.name, f"it holds {column.kind}s; write a date, a datetime, or a text such as {example}"
     )
+
+
+def is_period(value: object) -> bool:
+    """Whether a value is a month, such as 2024-01, or a year of four digits.
+
+    Args:
+        value: as a program wrote it.
+    """
+    return isinstance(value, str | int) and bool(_PERIOD.fullmatch(str(value)))
+
+
+def _days_of(period: str) -> tuple[int, int]:
+    """The first and the last day since 1970 of a month or a year."""
+    year, month = int(period[:4]), int(period[5:] or 0)
+    if not month:
+        first, after = date(year, 1, 1), date(year + 1, 1, 1)
+    else:
+        first, after = date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+    start = _EPOCH.toordinal()
+    return first.toordinal() - start, after.toordinal() - start - 1
 
 
 def read_moment(value: object) -> date | datetime | None:

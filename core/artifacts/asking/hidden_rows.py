@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.codes import bin_ends
-from core.artifacts.asking.hidden import hidden_condition
+from core.artifacts.asking.hidden import REMEDY, hidden_condition
 from core.artifacts.errors import InvalidCondition
-from core.artifacts.sampling.conditions import table_condition
+from core.artifacts.sampling.condition_values import Interval
+from core.artifacts.sampling.conditions import Where, table_condition
+from core.artifacts.sampling.value_conditions import Conditions, Ordered, requested_conditions
 from core.plan.domain.columns.kinds import LabelColumn, TimeColumn
 from core.plan.domain.table import TableDomain
-from understudy.local.rows.values import Interval
-from understudy.local.sampling.conditions import Conditions, Ordered
 
 Mask = NDArray[np.bool_]
 
@@ -27,6 +27,20 @@ def hidden_in(counts: OpenedCounts, wanted: Conditions) -> str | None:
         wanted: the conditions.
     """
     return hidden_condition(counts.domain, counts.estimates, _codes_of(counts.domain, wanted))
+
+
+def hidden_where(counts: OpenedCounts, where: Where) -> str | None:
+    """Say so of conditions as a request has them, with what shows more.
+
+    Args:
+        counts: of the release.
+        where: see `core.artifacts.sampling.value_conditions.requested_conditions`.
+
+    Raises:
+        InvalidCondition: no column is called so, or it cannot have such values.
+    """
+    hidden = hidden_in(counts, requested_conditions(where, counts.domain))
+    return None if hidden is None else f"{hidden} {REMEDY}"
 
 
 def _codes_of(domain: TableDomain, wanted: Conditions) -> Mapping[int, Mask]:
@@ -42,8 +56,10 @@ def _codes_of(domain: TableDomain, wanted: Conditions) -> Mapping[int, Mask]:
     for name, words in wanted.words.items():
         found[places[name]] = np.logical_or.reduce([_code_of(domain, places[name], word) for word in words])
     for name, (spans, is_missing) in wanted.spans.items():
+        if name != domain.target:
+            continue
         column = domain.modelled[places[name]]
-        if name == domain.target and not isinstance(column, LabelColumn):
+        if not isinstance(column, LabelColumn):
             found[places[name]] = _codes_within(column, spans, is_missing=is_missing)
     return found
 
