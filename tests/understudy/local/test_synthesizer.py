@@ -213,6 +213,7 @@ def test_a_condition_that_hardly_a_row_meets_is_refused(fitted: Synthesizer) -> 
     ("where", "column", "values"),
     [
         ({"age": 40}, "age", {40}),
+        ({"age": {"above": 40, "below": 43}}, "age", {41, 42}),
         ({"age": Decimal(40)}, "age", {40}),
         ({"age": np.int64(40)}, "age", {40}),
         ({"age": np.array([40, 41])}, "age", {40, 41}),
