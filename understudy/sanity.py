@@ -3,6 +3,9 @@
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -43,13 +46,20 @@ def _described(values: Sequence[str], column: Mapping[str, Any]) -> str:
         low, middle, high = (numbers[int(share * (len(numbers) - 1))] for share in (0.05, 0.5, 0.95))
         return f"5 % {low:g}, median {middle:g}, 95 % {high:g}{missing}"
     if column.get("kind") in {"date", "datetime"}:
-        present = [value for value in values if value]
-        return f"{min(present, default='')} to {max(present, default='')}"
+        present = sorted({value for value in values if value}, key=partial(_moment, column.get("format")))
+        return f"{present[0]} to {present[-1]}" if present else " to "
     counts = Counter(values)
     shown = ", ".join(
         f"{value or 'null'} {count / len(values):.1%}" for value, count in counts.most_common(SHOWN)
     )
     return shown + (", ..." if len(counts) > SHOWN else "")
+
+
+def _moment(format_: str | None, text: str) -> str:
+    """A date or time in an order of texts."""
+    with suppress(ValueError):  # ISO 8601, where the format is one that is only read
+        return text if format_ is None else datetime.strptime(text, format_).isoformat()  # noqa: DTZ007 - no zone
+    return text
 
 
 def _by_decile(rows: Sequence[Mapping[str, str]], domain: Mapping[str, Any], target: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zipfile
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client, Conflict, InputUnusable, InvalidInput, NotFound, Refused, TooLarge
 from understudy.cli import main
 from understudy.dummies import URL
+from understudy.dummies.drawing import dummy_file
 from understudy.dummies.values import fake_columns, fake_rows, require_condition
 
 EVERYTHING: dict[str, Any] = {
@@ -155,6 +156,24 @@ def test_a_fixed_end_of_a_difference_has_a_start_that_fits() -> None:
     assert {row["sent"].date().isoformat() for row in rows} == {f"2020-06-{day}" for day in (12, 13, 14, 15)}
     assert all(30 <= row["net"] <= 50 for row in rows)
     assert all((row["left"] - date(2020, 6, 15)).days >= 0 for row in rows if row["left"] is not None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "written"),
+    [
+        ("date", {"lower": "2020-01-01", "upper": "2020-12-31"}, "%d/%m/%Y"),
+        ("datetime", {"lower": "2020-01-01T00:00:00", "upper": "2020-12-31T23:59:59"}, "%m/%d/%Y %I:%M %p"),
+    ],
+)
+def test_fakes_of_csv_have_the_declared_format_of_dates(
+    kind: str, bounds: dict[str, str], written: str
+) -> None:
+    column = {"name": "at", "kind": kind, "resolution": "day", "format": written, **bounds}
+    content = dummy_file({"columns": [column]}, rows=50, file_format="csv", where={}).decode()
+    moments = [datetime.strptime(line, written) for line in content.splitlines()[1:]]  # noqa: DTZ007 - no zone
+    assert {moment.year for moment in moments} == {2020}
+    lines = dummy_file({"columns": [column]}, rows=50, file_format="jsonl", where={}).decode().splitlines()
+    assert all(datetime.fromisoformat(json.loads(line)["at"]).year == 2020 for line in lines)
 
 
 def test_fakes_meet_lists_and_ranges_of_a_condition() -> None:

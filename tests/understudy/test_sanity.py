@@ -21,3 +21,10 @@ def test_an_empty_file_is_no_crash(tmp_path: Path) -> None:
     file = tmp_path / "synthetic.csv"
     file.write_text("age,sex\n")
     assert "0 synthetic rows" in sanity_lines(file, domain_document(10))[0]
+
+
+def test_dates_of_a_format_are_compared_as_dates(tmp_path: Path) -> None:
+    file = tmp_path / "synthetic.csv"
+    file.write_text("seen\n31/01/2020\n01/12/2020\n\n02/02/2019\n")
+    domain = {"columns": [{"name": "seen", "kind": "date", "format": "%d/%m/%Y"}]}
+    assert "02/02/2019 to 01/12/2020" in sanity_lines(file, domain)[1]

@@ -3,15 +3,24 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
 MONTHS: Final = ("%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m")
 """Formats of months without a day."""
 SHORT_YEARS: Final = ("%d.%m.%y", "%m/%d/%y", "%d/%m/%y")
 """Formats of dates with years of two digits: 00 to 68 are read as 2000 to 2068."""
+_OF_DAYS: Final = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d")
+_NAMED_MONTHS: Final = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d. %B %Y")
+_CLOCKS_OF_DAYS: Final = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 _FORMATS: Final = (
-    "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", *MONTHS, *SHORT_YEARS,
+    *_OF_DAYS, "%Y%m%d", *_NAMED_MONTHS, *MONTHS, *SHORT_YEARS, *(f"{day} {clock}" for day in _OF_DAYS for clock in _CLOCKS_OF_DAYS),
 )  # fmt: skip
+_CLOCK: Final = r"[ ]\d{1,2}:\d{2}"
+_SHORT_MONTH: Final = r"(?i)(^|[^a-z])(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)([^a-z]|$)"
+_LONG_MONTH: Final = (
+    r"(?i)january|february|march|april|may|june|july|august|september|october|november|december"
+)
 _YEAR_OF_TWO_DIGITS: Final = r"[^0-9][0-9]{2}$"
 _YEAR_OF_FOUR_DIGITS: Final = r"^[0-9]{8}$|(^|[^0-9])[0-9]{4}([^0-9]|$)"
 _ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -38,11 +47,13 @@ class Dates:
 
     Attributes:
         days: Counts of the days since 1970-01-01.
+        clock: The finest unit of the times, of "day", "hour", "minute" and "second".
         unread: Rows whose text is no date of the form.
         examples: Some of these texts.
     """
 
     days: Counter[int] = field(default_factory=Counter)
+    clock: str = "day"
     unread: int = 0
     examples: list[str] = field(default_factory=list)
 
@@ -54,14 +65,12 @@ class DateForms:
     Attributes:
         seen: Values seen.
         found: By form: "date" and "datetime" of ISO 8601, or a format of strptime.
-        clock: The finest unit of times, of "day", "hour", "minute" and "second".
     """
 
     seen: int = 0
     found: dict[str, Dates] = field(
         default_factory=lambda: {form: Dates() for form in sorted(("date", "datetime", *_FORMATS))}
     )
-    clock: str = "day"
 
     def look(self, texts: Any) -> None:  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
         """Take in the next texts, none of them missing or with blanks around it."""
@@ -70,7 +79,13 @@ class DateForms:
         import pyarrow.compute as pc
 
         self.seen += len(texts)
+        fitting = cache(lambda pattern: pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0)
         for form, dates in list(self.found.items()):
+            # Most columns are no dates, and a pattern of several forms is looked for once.
+            fit = min(fitting(pattern) for pattern in _patterns(form))
+            if dates.unread + len(texts) - fit > (1 - _SHARE_READ) * self.seen:
+                del self.found[form]
+                continue
             moments = read_moments(texts, form)
             dates.unread += moments.null_count
             if dates.unread > (1 - _SHARE_READ) * self.seen:
@@ -79,21 +94,40 @@ class DateForms:
             if moments.null_count:
                 wrong = pc.unique(texts.filter(pc.is_null(moments)))[:_MOST_EXAMPLES].to_pylist()
                 dates.examples = list(dict.fromkeys([*dates.examples, *wrong]))[:_MOST_EXAMPLES]
-            if form == "datetime":
-                self._clock(texts.filter(pc.is_valid(moments)))
-            days = np.asarray(moments.drop_null().cast(pa.int64())) // _DAY_SECONDS
-            found, counts = np.unique(days, return_counts=True)
+            seconds = np.asarray(moments.drop_null().cast(pa.int64()))
+            if has_clock(form):
+                clock = (
+                    _iso_clock(texts.filter(pc.is_valid(moments))) if form == "datetime" else _clock(seconds)
+                )
+                dates.clock = max(dates.clock, clock, key=_CLOCKS.index)
+            found, counts = np.unique(seconds // _DAY_SECONDS, return_counts=True)
             dates.days.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
-    def _clock(self, texts: Any) -> None:  # noqa: ANN401
-        import pyarrow.compute as pc
 
-        texts = texts.filter(pc.invert(pc.match_substring_regex(texts, _OPEN_END)))
-        found = next(
-            (unit for unit, form in _UNITS.items() if pc.any(pc.match_substring_regex(texts, form)).as_py()),
-            "day",
-        )
-        self.clock = max(self.clock, found, key=_CLOCKS.index)
+def has_clock(form: str) -> bool:
+    """Whether a form has times of the day.
+
+    Args:
+        form: see `read_moments`.
+    """
+    return form == "datetime" or "%H" in form or "%I" in form
+
+
+def _iso_clock(texts: Any) -> str:  # noqa: ANN401 - an Arrow array
+    """The finest unit of times of ISO 8601."""
+    import pyarrow.compute as pc
+
+    texts = texts.filter(pc.invert(pc.match_substring_regex(texts, _OPEN_END)))
+    return next(
+        (unit for unit, form in _UNITS.items() if pc.any(pc.match_substring_regex(texts, form)).as_py()),
+        "day",
+    )
+
+
+def _clock(seconds: Any) -> str:  # noqa: ANN401 - an array of numpy
+    """The finest unit of moments."""
+    units = {"second": 60, "minute": 3600, "hour": _DAY_SECONDS}
+    return next((unit for unit, coarser in units.items() if (seconds % coarser).any()), "day")
 
 
 def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
@@ -124,8 +158,20 @@ def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
         days = read_moments(pc.utf8_slice_codeunits(times, 0, 10), "date")
         since_midnight = pc.strptime(clock, format="%Y-%m-%dT%H:%M:%S", unit="s").cast(pa.int64())
         return pc.add(days.cast(pa.int64()), since_midnight).cast(pa.timestamp("s"))
-    # Two digits are a year for `%Y` too: one of the first century.
-    return _strictly(fitting(_YEAR_OF_TWO_DIGITS if form in SHORT_YEARS else _YEAR_OF_FOUR_DIGITS), form)
+    for pattern in _patterns(form):
+        texts = fitting(pattern)
+    return _strictly(texts, form)
+
+
+def _patterns(form: str) -> list[str]:
+    """What the texts of a form match."""
+    if form in {"date", "datetime"}:
+        return [_ISO_DATE if form == "date" else _ISO_TIME]
+    # Two digits are a year for `%Y` too: one of the first century. And each of `%b` and `%B` reads the months of both.
+    found = [_YEAR_OF_TWO_DIGITS if form in SHORT_YEARS else _YEAR_OF_FOUR_DIGITS]
+    return (
+        found + [_SHORT_MONTH] * ("%b" in form) + [_LONG_MONTH] * ("%B" in form) + [_CLOCK] * has_clock(form)
+    )
 
 
 def _strictly(texts: Any, form: str) -> Any:  # noqa: ANN401

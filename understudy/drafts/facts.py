@@ -15,6 +15,7 @@ from understudy.drafts.date_forms import DateForms
 from understudy.errors import InputUnusable
 from understudy.table_files import opened
 
+_QUOTED = re.compile(r'"[^"]*"')
 _DELIMITERS = ",;\t|"
 _SIGNS = (
     "",
@@ -99,9 +100,8 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
     guessed = []
     if delimiter is None:
         guessed.append("delimiter")
-        delimiter = max(
-            _DELIMITERS, key=lambda sign: (median(line.count(sign) for line in lines), -ord(sign))
-        )
+        bare = [_QUOTED.sub("", line) for line in lines]
+        delimiter = max(_DELIMITERS, key=lambda sign: (median(line.count(sign) for line in bare), -ord(sign)))
     first, *others = [[text.strip() for text in row] for row in csv.reader(lines, delimiter=delimiter)]
     if "delimiter" not in guessed:
         _require_delimiter(path, delimiter, lines)

@@ -2,7 +2,7 @@
 
 import json
 from calendar import monthrange
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from math import inf
@@ -11,7 +11,7 @@ from typing import Any, Final
 from understudy.drafts.bin_costs import BINS, cumulated, quantile
 from understudy.drafts.bounds import Bounds, choose_bounds, outermost
 from understudy.drafts.categories import NOTE
-from understudy.drafts.date_forms import MONTHS, SHORT_YEARS, Dates
+from understudy.drafts.date_forms import MONTHS, SHORT_YEARS, Dates, has_clock
 from understudy.drafts.facts import Facts
 from understudy.drafts.numbers import bounds_note
 from understudy.drafts.words import names_moment
@@ -74,7 +74,14 @@ def _forms(fact: Facts) -> list[str]:
         if dates.days and (name not in {"%Y%m%d", *MONTHS, *SHORT_YEARS} or _plausible(fact, name))
     }
     least = [name for name, unread in found.items() if unread == min(found.values())]
-    return sorted(least, key=lambda name: ({"date": 0, "datetime": 1}.get(name, 2), name))
+    iso = {"date": 0, "datetime": 1}
+    return sorted(least, key=lambda name: (iso.get(name, 2), not _are_firsts(fact.dates.found[name]), name))
+
+
+def _are_firsts(dates: Dates) -> bool:
+    """Whether all days are the first of one of several months: of two orders of day and month that read all rows, that one is meant."""
+    days = list(map(_day, dates.days.keys() - _sentinels(dates.days).keys()))
+    return len({day.month for day in days}) > 1 and all(day.day == 1 for day in days)
 
 
 def has_unclear_years(fact: Facts) -> bool:
@@ -117,23 +124,15 @@ def times(fact: Facts) -> dict[str, Any]:
     sentinels = _sentinels(dates.days)
     spread = {float(day): count for day, count in dates.days.items() if day not in sentinels}
     found = choose_bounds(spread, unit=1.0, of_units=outermost(fact.units), are_days=True)
-    finest = fact.dates.clock if names[0] == "datetime" else "month" if names[0] in MONTHS else "day"
+    finest = "month" if names[0] in MONTHS else dates.clock
     resolution = _resolution(list(map(_day, spread)), finest)
     lower, upper = _outer_days(found, spread, resolution)
     if resolution == "week":  # weeks count from the lower bound
         lower -= timedelta(days=(lower - _day(next(iter(spread)))).days % _DAYS_OF_WEEK)
     learn = {"bins": "learn"} if found.bins == "learn" else {}
     notes = [bounds_note(_widened(found, spread, lower, upper))]
-    if len(names) > 1 and names[0].startswith("%"):
-        notes.append(f"Could also be {' or '.join(names[1:])}.")
-    if names[0] in SHORT_YEARS:
-        notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
-    if _months(resolution) and names[0] not in MONTHS:
-        unit, ends = resolution.removesuffix(_END), resolution.endswith(_END)
-        notes.append(f"All lie on the {'last' if ends else 'first'} day of a {unit}.")
-    if resolution == "week":
-        notes.append(f"All are {lower:%A}s.")
-    if names[0] == "datetime":
+    notes += _on_form(names, resolution, lower, upper)
+    if has_clock(names[0]):
         column: dict[str, Any] = {
             "kind": "datetime",
             "lower": f"{lower}T00:00:00",
@@ -154,6 +153,35 @@ def times(fact: Facts) -> dict[str, Any]:
     return column | learn | {NOTE: " ".join(notes)}
 
 
+def _on_form(names: Sequence[str], resolution: str, lower: date, upper: date) -> list[str]:
+    """What to tell of how dates are written, and of the days that they are."""
+    notes = []
+    if len(names) > 1 and names[0].startswith("%"):
+        notes.append(_on_order(names))
+    if names[0] in SHORT_YEARS:
+        notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
+    if _months(resolution) and names[0] not in MONTHS:
+        unit, ends = resolution.removesuffix(_END), resolution.endswith(_END)
+        notes.append(f"All lie on the {'last' if ends else 'first'} day of a {unit}.")
+    if resolution == "week":
+        notes.append(f"All are {lower:%A}s.")
+    if names[0].startswith("%"):
+        notes.append(f"CSV files of synthetic rows write it alike: {upper} is {upper.strftime(names[0])}.")
+    return notes
+
+
+def _on_order(names: Sequence[str]) -> str:
+    """What to tell of several forms that read the rows equally well."""
+    others = " or ".join(map(repr, names[1:]))
+    if names[0].replace("%d", "%m") != names[1].replace("%d", "%m"):
+        return f"Could also be {others}."
+    first, second = ("day", "month") if names[0].index("%d") < names[0].index("%m") else ("month", "day")
+    return (
+        f"No row tells whether the day or the month comes first: read with the {first} first. If the {second} comes first, give the format"
+        f" {others}, and bounds that fit it."
+    )
+
+
 def _on_unread(dates: Dates, rows: int) -> str:
     listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in dates.examples)
     return (
@@ -166,7 +194,7 @@ def on_many_unread(fact: Facts) -> str:
     """What to tell of a column of which too few values are dates to draft it as one."""
     form = _forms(fact)[0]
     dates = fact.dates.found[form]
-    kind = "datetime" if form == "datetime" else "date"
+    kind = "datetime" if has_clock(form) else "date"
     return (
         f"{100 - 100 * dates.unread / fact.present:.2g} % of the values are dates: give its kind as '{kind}' to model these, and count the others, such as"
         f" {json.dumps(dates.examples[0], ensure_ascii=False)}, as missing."

@@ -24,12 +24,14 @@ def _csv(columns: tuple[FakeColumn, ...], rows: Rows) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([column.name for column in columns])
-    writer.writerows([_plain(row[column.name]) for column in columns] for row in rows)
+    writer.writerows([_plain(row[column.name], column.format) for column in columns] for row in rows)
     return text.getvalue().encode()
 
 
-def _plain(value: object) -> object:
+def _plain(value: object, written: str | None) -> object:
     """As a service writes it into CSV."""
+    if written is not None and isinstance(value, date):
+        return value.strftime(written)
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat(" ") if hasattr(value, "hour") else value  # type: ignore[attr-defined]  # of a datetime

@@ -4,12 +4,15 @@ Weeks and shorter units count from the lower bound. Months, quarters and years b
 lower bound itself. Ends of them are last days, and the last one is the upper bound itself.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from understudy.documents import Json
 
+WRITABLE: Final = re.compile(r"(?:[^%]|%[aAbBdDeFHIjmMpRSTyY%])*", re.DOTALL)
+"""Formats of dates and times that a service writes; others are ISO 8601."""
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 """Seconds of the units that are all equally long."""
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}

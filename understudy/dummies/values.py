@@ -12,7 +12,7 @@ from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from understudy.documents import Json
-from understudy.dummies.time_grids import moment_of, seconds_of, time_grid
+from understudy.dummies.time_grids import WRITABLE, moment_of, seconds_of, time_grid
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 
@@ -39,6 +39,7 @@ class FakeColumn:
         kind: "integer", "real", "text", "boolean", "date" or "datetime": what its values are.
         words: all values of a column of text.
         draw: draws one value; None is a missing one.
+        format: of the text of a date or time in CSV; None for ISO 8601.
         start: the column from which its declared difference is counted, or None.
         end: of a column with a difference: draws one value for that of `start`, inside its own bounds.
         begin: the same the other way round: draws a value of `start` for one of this column.
@@ -48,6 +49,7 @@ class FakeColumn:
     kind: str
     words: tuple[str, ...]
     draw: Draw
+    format: str | None = None
     start: str | None = None
     end: Move | None = None
     begin: Move | None = None
@@ -95,7 +97,10 @@ def _readable(column: Json, place: int, by_name: Mapping[Any, Json]) -> FakeColu
 def _column(column: Json, by_name: Mapping[Any, Json]) -> FakeColumn:
     kind, words, draw = _READERS[column["kind"]](column)
     may_miss = column.get("null") == "category"
-    fake = FakeColumn(column["name"], kind, words, _or_missing(draw) if may_miss else draw)
+    written = column.get("format") if kind in {"date", "datetime"} else None
+    if written is not None and not WRITABLE.fullmatch(written):
+        written = None
+    fake = FakeColumn(column["name"], kind, words, _or_missing(draw) if may_miss else draw, written)
     if (difference := column.get("difference")) is None:
         return fake
     start = by_name[difference["from"]]

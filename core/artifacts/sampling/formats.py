@@ -1,9 +1,11 @@
 """Synthetic rows as a byte stream: CSV, Parquet, JSON lines or an Arrow stream, in constant memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -82,17 +84,42 @@ def _plain(column: pa.Array) -> pa.Array:
     return pa.DictionaryArray.from_arrays(column.indices, pa.array(words, column.type.value_type))
 
 
-def stream(batches: Batches, name: str, *, spreadsheet_safe: bool = False) -> Iterator[bytes]:
+def _as_declared(batches: Batches, written: Mapping[str, str]) -> Batches:
+    """The same rows with dates and times as words of their declared format."""
+    for batch in batches:
+        columns = [
+            _moments(column, written[name]) if name in written else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _moments(column: pa.Array, format_: str) -> pa.Array:
+    coded = column.dictionary_encode()
+    words = pc.strftime(coded.dictionary, format=format_, locale="C")
+    return pa.DictionaryArray.from_arrays(coded.indices, words)
+
+
+def stream(
+    batches: Batches,
+    name: str,
+    *,
+    spreadsheet_safe: bool = False,
+    written: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[bytes]:
     """Write record batches in a format.
 
     Args:
         batches: At least one record batch; all of one schema.
         name: ``csv``, ``parquet``, ``jsonl`` or ``arrow``.
         spreadsheet_safe: Whether text that a spreadsheet would run as a formula gets an apostrophe.
+        written: By column of dates or times the strftime format of its text in CSV; ISO 8601 for the others.
 
     Yields:
         The file's bytes, in pieces: at least one for each batch that has rows.
     """
+    if written and name == "csv":
+        batches = _as_declared(batches, written)
     if spreadsheet_safe:
         batches = _of_plain_cells(batches)
     first = next(batches)

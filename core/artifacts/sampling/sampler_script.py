@@ -187,6 +187,14 @@ _ROWS_WITH_STARTS = r"""        values = \1
         add_starts(values, DIFFERENCES)
         return values"""
 
+_WRITTEN_DATE = """    if kind == "date":
+"""
+_WRITTEN_AS_DECLARED = """\
+    if "format" in column:
+        seconds = int(value) * (86400 if kind == "date" else 1)
+        return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).strftime(column["format"])
+"""
+
 _PATTERNED = '''\
 PATTERNED = {column["name"]: PatternedBins(column) for column in COLUMNS if "patterns" in column}
 
@@ -273,6 +281,8 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
             script = _with_patterns(script)
         if table.differences:
             script = _with_differences(script, table)
+        if any(isinstance(column, TimeColumn) and column.written_format for column in table.modelled):
+            script = script.replace(_WRITTEN_DATE, f"{_WRITTEN_AS_DECLARED}{_WRITTEN_DATE}")
         drawing = "".join(f"\n\n{_source(module)}" for module in (inversion, balanced_sampling))
         blocks, within = "cardinalities", ""
         if manifest.groups is not None:
@@ -349,10 +359,12 @@ def _meaning(column: Modelled) -> dict[str, Any]:
 
 def _coded(column: Modelled) -> dict[str, Any]:
     """The meaning of a column's codes; of a column with a difference they are distances, and its values are written as its kind."""
-    if column.difference is None:
-        return _meaning(column)
-    kind = _meaning(column)["kind"]
-    return _meaning(column.difference.coded) | {"name": column.name, "kind": kind}
+    meaning = _meaning(column)
+    if column.difference is not None:
+        meaning = _meaning(column.difference.coded) | {"name": column.name, "kind": meaning["kind"]}
+    if isinstance(column, TimeColumn) and column.written_format is not None:
+        meaning["format"] = column.written_format
+    return meaning
 
 
 def _patterns(column: Modelled, table: TableDomain) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from core.artifacts.sampling.conditions import Where, image_label
 from core.artifacts.sampling.image_sampler import ImageSampler
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.value_conditions import Conditions
+from core.plan.domain.columns import TimeColumn
+from core.plan.domain.table import TableDomain
 
 Pieces = Generator[bytes, None, None]
 NO_CONDITION: Final[Where] = MappingProxyType({})
@@ -64,7 +66,10 @@ class TableSamples:
         """See `Samples.write`; conditions that a program read are taken too."""
         _require(file_format, self.MEDIA_TYPES, spreadsheet_safe=spreadsheet_safe)
         batches = self.sampler.batches_where(rows, where) if where else self.sampler.batches(rows)
-        return _closing(formats.stream(batches, file_format, spreadsheet_safe=spreadsheet_safe))
+        written = written_formats(self.sampler.domain)
+        return _closing(
+            formats.stream(batches, file_format, spreadsheet_safe=spreadsheet_safe, written=written)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,15 @@ class ImageSamples:
         _require(file_format, self.MEDIA_TYPES, spreadsheet_safe=spreadsheet_safe)
         sample = self.sampler.sample(rows, label=image_label(self.sampler.domain, where))
         return _closing(image_formats.stream_images(sample, file_format))
+
+
+def written_formats(domain: TableDomain) -> dict[str, str]:
+    """By column of dates or times the format in which files of text write it; those that are written as ISO 8601 are left out."""
+    return {
+        column.name: column.written_format
+        for column in domain.modelled
+        if isinstance(column, TimeColumn) and column.written_format is not None
+    }
 
 
 def open_samples(source: bytes | Path | BinaryIO, *, threads: int = 1) -> Samples:

@@ -141,7 +141,7 @@ def test_the_script_runs_without_this_package(tmp_path: Path, rules: list[dict[s
         rows = list(csv.DictReader(stream))
     assert list(rows[0]) == NAMES
     stays = [
-        (date.fromisoformat(row["discharged"]) - date.fromisoformat(row["admitted"])).days
+        (date(*map(int, row["discharged"].split(".")[::-1])) - date.fromisoformat(row["admitted"])).days
         for row in rows
         if row["discharged"]
     ]

@@ -300,3 +300,73 @@ def test_one_row_sets_no_bound_of_a_few_days() -> None:
 def test_the_first_and_the_last_month_that_there_are_have_bounds(days: tuple[date, date]) -> None:
     lower, upper = seen(*days * 200)
     assert lower <= str(days[0]) <= str(days[1]) <= upper
+
+
+WRITTEN = [
+    "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d", "%Y.%m.%d", "%m-%d-%Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d %B %Y", "%d. %B %Y",
+    "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p", "%d.%m.%Y %H:%M:%S", "%Y/%m/%d %H:%M",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("written", WRITTEN)
+def test_the_format_of_a_file_is_drafted_and_synthetic_files_have_it(
+    written: str, separator: str, tmp_path: Path
+) -> None:
+    moments = [datetime.fromisoformat("2019-03-05") + timedelta(minutes=n * 7219) for n in range(400)]
+    path = tmp_path / "rows.csv"
+    lines = [f'"{moment.strftime(written)}"{separator}{n % 2}\n' for n, moment in enumerate(moments)]
+    path.write_text(f"seen{separator}x\n" + "".join(lines))
+    draft = draft_domain(path)
+    found = column(draft, "seen")
+    assert found["format"] == written
+    assert found["kind"] == ("datetime" if ":" in moments[0].strftime(written) else "date")
+    assert (found["lower"][:10], found["upper"][:10]) == ("2019-03-01", "2024-12-31")
+    last = date(2024, 12, 31)
+    assert f"CSV files of synthetic rows write it alike: {last} is {last.strftime(written)}." in found[NOTE]
+    assert "comes first" not in found[NOTE]
+    assert accepted(path, draft) == (400, 0)
+
+
+@pytest.mark.parametrize(
+    ("clock", "unit"),
+    [(" 00:00", "day"), (" 07:00", "hour"), (" 07:05", "minute"), (" 07:05:09", "second")],
+)
+def test_the_resolution_of_times_of_a_format_is_the_finest_unit(
+    clock: str, unit: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("seen\n" + "".join(f"{13 + n % 16}/0{1 + n % 9}/2023{clock}\n" for n in range(400)))
+    found = column(draft_domain(path), "seen")
+    assert (found["kind"], found["resolution"]) == ("datetime", unit)
+
+
+@pytest.mark.parametrize(
+    ("written", "first", "second", "other"),
+    [
+        ("%d/%m/%Y", "day", "month", "%m/%d/%Y"),
+        ("%d-%m-%Y", "day", "month", "%m-%d-%Y"),
+        ("%d/%m/%Y %H:%M", "day", "month", "%m/%d/%Y %H:%M"),
+    ],
+)
+def test_a_draft_says_that_no_row_tells_the_day_from_the_month(
+    written: str, first: str, second: str, other: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    days = [datetime(2020, 1 + n % 12, 1 + n % 5, n % 24) for n in range(400)]  # noqa: DTZ001 - a file has no zone
+    path.write_text("seen\n" + "".join(f"{day.strftime(written)}\n" for day in days))
+    found = column(draft_domain(path), "seen")
+    assert found["format"] == written
+    assert "format" in found[MARK]
+    assert (
+        f"No row tells whether the day or the month comes first: read with the {first} first. If the {second} comes first, give the"
+        f" format '{other}'" in found[NOTE]
+    )
+
+
+@pytest.mark.parametrize("written", ["%d/%m/%Y", "%m/%d/%Y"])
+def test_first_days_of_months_tell_which_comes_first(written: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("due\n" + "".join(f"{day.strftime(written)}\n" for day in _firsts(1)))
+    found = column(draft_domain(path), "due")
+    assert (found["format"], found["resolution"]) == (written, "month")

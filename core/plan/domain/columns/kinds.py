@@ -4,6 +4,7 @@ Order of the codes of a column: its ordinary codes (special values then bins; ca
 then "other" if declared, then null if the null policy is "category".
 """
 
+import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Literal
@@ -20,6 +21,8 @@ Learnt = Literal["bounds", "bins", "categories", "records"]
 
 "records" is a property of the unit column: how many records of a unit count."""
 Pattern = Literal["weekday", "month", "hour"]
+_WRITABLE: Final = re.compile(r"(?:[^%]|%[aAbBdDeFHIjmMpRSTyY%])*", re.DOTALL)
+"""Formats whose parts Python and Arrow write alike for moments without a zone."""
 Outside = Literal["clamp", "null", "refuse"]
 Unknown = Literal["other", "null", "refuse"]
 
@@ -195,7 +198,7 @@ class TimeColumn(OrderedColumn):
         resolution: The unit to which values are distinguished; synthetic values are multiples of it.
         edges: Declared bin edges, or empty for the default rule.
         bin_count: Number of bins of the default rule, or None for 32.
-        format: strptime format of text in files, or None for ISO 8601.
+        format: strptime format of text in files, read and synthetic, or None for ISO 8601.
         null: Null policy.
         outside: Treatment of values beyond the bounds.
         unreadable: Treatment of text that is not a date.
@@ -219,6 +222,11 @@ class TimeColumn(OrderedColumn):
     learn: tuple[Learnt, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     difference: "Difference | None" = None
+
+    @property
+    def written_format(self) -> str | None:
+        """The format of synthetic text: the declared one, or None for ISO 8601, also where the declared one has parts that only reading knows, such as a zone."""
+        return self.format if self.format is not None and _WRITABLE.fullmatch(self.format) else None
 
     @property
     def seconds_per_unit(self) -> int:
