@@ -11,6 +11,7 @@ from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
 from understudy.drafts.categories import NOTE
+from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.confirmation import Quit, walk
 from understudy.drafts.hints import declare_orders, order_of_times, rules_of, warnings_of
 from understudy.drafts.images import draft_images, is_of_images, render_images
@@ -19,7 +20,6 @@ from understudy.drafts.tables import (
     DRAFT,
     MARK,
     MOST_CODES,
-    codes_at_most,
     draft_domain,
     render_draft,
 )

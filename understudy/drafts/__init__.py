@@ -18,10 +18,12 @@
 * `words_among_numbers`: whether words beside numbers mean "missing", or are levels, codes or dates like these.
 * `differences`: columns close together: the second becomes its distance from the first.
 * `sums`: columns that follow from two others.
-* `orders`: numbers that are never below others.
 * `signs`: words that tell the sign of a number.
 * `dependency_search`: copies and functional dependencies, found in one pass.
 * `dependencies`: copies are left out, and functional dependencies become rules.
+* `orders`: numbers that are never below others.
+* `calendar_copies`: columns that follow from a date are left out.
+* `code_counts`: how many codes the columns of a draft have.
 * `units`: the privacy unit, and columns that say whose row it is.
 * `hints`: warnings, and what only a person can know.
 * `written_numbers`: numbers and times written as text, such as "$1,234.50".

@@ -22,6 +22,8 @@ from understudy.table_files import MARK
 ELSE: Final = "_else"
 """What a column that is left out as a copy would be otherwise, for the answer "keep"."""
 RULES: Final = "rules"
+ORDER: Final = "at_most"
+"""The kind of a rule that one number is at most another one."""
 _FEWEST_ROWS_OF_A_COPY = 100
 _SHARE_SUPPORTED = 0.95
 _LOG_CHANCE = log(1e-6)
@@ -155,24 +157,32 @@ def require_possible(document: dict[str, Any]) -> None:
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
         if not _is_whole(rule):
             raise InputUnusable(
-                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs, or parts and a total, of which one may be computed; put them back, or leave the rule out"
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (an order has none), or parts and a total, of which one may be computed; put them back, or leave the rule out"
             )
-        if rule.get("kind") == "sum":
-            if not can_sum(rule, by_name):
-                rules.remove(rule)
-            elif rule.get("computed", "") == document.get("target"):
-                # The target may have changed since; it keeps its law, so the total is computed.
-                del rule["computed"]
-                rule[MARK] = [key for key in rule[MARK] if key != "computed"] or ["parts"]
-            continue
-        both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
-        pairs = [] if any(_speaks_of_learnt(column) for column in both) else _possible(rule["pairs"], *both)
-        if len({str(pair[1]) for pair in pairs}) > 1:
-            rule["pairs"] = pairs
-        else:
+        if not _is_possible(rule, by_name, target=document.get("target")):
             rules.remove(rule)
     if not rules:
         del document[RULES]
+
+
+def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object) -> bool:
+    """Whether the columns of a rule can have what it says; what they cannot have is taken out of it."""
+    if rule.get("kind") == "sum":
+        if not can_sum(rule, by_name):
+            return False
+        if rule.get("computed", "") == target:
+            # The target may have changed since; it keeps its law, so the total is computed.
+            del rule["computed"]
+            rule[MARK] = [key for key in rule[MARK] if key != "computed"] or ["parts"]
+        return True
+    both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
+    if rule["kind"] == ORDER:
+        return all(column["kind"] == "numeric" and column["name"] != target for column in both)
+    pairs = [] if any(_speaks_of_learnt(column) for column in both) else _possible(rule["pairs"], *both)
+    if len({str(pair[1]) for pair in pairs}) <= 1:
+        return False
+    rule["pairs"] = pairs
+    return True
 
 
 def columns_of(rule: Mapping[str, Any]) -> list[str]:
@@ -184,16 +194,15 @@ def columns_of(rule: Mapping[str, Any]) -> list[str]:
 
 
 def _is_whole(rule: Mapping[str, Any]) -> bool:
-    """Whether a rule has two columns and a list of pairs, or parts and a total, as it was drafted."""
+    """Whether a rule has two columns, and a list of pairs unless it is an order, or parts and a total, as it was drafted."""
     if rule.get("kind") == "sum":
         whole = isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
         return whole and rule.get("computed", rule["total"]) in {*map(str, rule["parts"]), rule["total"]}
     columns, pairs = rule.get("columns"), rule.get("pairs")
-    return (
-        isinstance(columns, list)
-        and len(columns) == 2  # noqa: PLR2004 - one determines the other
-        and isinstance(pairs, list)
-        and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)  # noqa: PLR2004 - a value of each
+    if not isinstance(columns, list) or len(columns) != 2:  # noqa: PLR2004 - one determines the other, or is at most it
+        return False
+    return rule.get("kind") == ORDER or (
+        isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)  # noqa: PLR2004 - a value of each
     )
 
 

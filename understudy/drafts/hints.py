@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
 from understudy.drafts.categories import NOTE
-from understudy.drafts.dependencies import ELSE, RULES
+from understudy.drafts.dependencies import ELSE, ORDER, RULES
 from understudy.drafts.facts import Facts
 from understudy.drafts.words import names_free_text
 from understudy.errors import InputUnusable
@@ -55,7 +55,7 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """Say which functional dependencies and sums a draft proposes as rules, in one line or none.
+    """Say which functional dependencies, sums and orders a draft proposes as rules, in one line or none.
 
     Args:
         document: A draft.
@@ -64,9 +64,9 @@ def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
     named = [
         f"{' + '.join(rule['parts'])} = {rule['total']}"
         if rule.get("kind") == "sum"
-        else " determines ".join(rule["columns"])
+        else (" <= " if rule.get("kind") == ORDER else " determines ").join(rule["columns"])
         for rule in document.get(RULES) or ()
-        if rule.get("kind") in {"determines", "sum"} and MARK in rule
+        if rule.get("kind") in {"determines", "sum", ORDER} and MARK in rule
     ]
     if not named:
         return []
@@ -85,7 +85,10 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
         for column in document.get("columns", ())
         if column["kind"] in {"date", "datetime"} and "difference" not in column
     ]
-    has_order = any(rule.get("kind") == "at_most" for rule in document.get("rules") or ())
+    has_order = any(
+        rule.get("kind") == ORDER and not {*names}.isdisjoint(rule.get("columns", ()))
+        for rule in document.get(RULES) or ()
+    )
     if len(names) < 2 or has_order:  # noqa: PLR2004 - an order takes two
         return []
     named = f"If one of {', '.join(names)} is never after another"
@@ -125,7 +128,7 @@ def declare_orders(document: dict[str, Any], orders: Sequence[str]) -> None:
             raise InputUnusable(message)
         rules = document.setdefault("rules", [])
         for pair in pairwise(names):
-            rule = {"kind": "at_most", "columns": list(pair)}
+            rule = {"kind": ORDER, "columns": list(pair)}
             if rule not in rules:
                 rules.append(rule)
 

@@ -1,12 +1,15 @@
-"""What a draft says of numbers that are in an order in every row, but too far apart to be drafted as a difference."""
+"""What a draft proposes for numbers that are in an order in every row, but too far apart to be drafted as a difference: a rule, or a line."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.drafts.categories import NOTE
+from understudy.drafts.dependencies import ORDER
 from understudy.drafts.differences import DIFFERENCE, values_of
 from understudy.drafts.row_sample import RowSample
+from understudy.table_files import MARK
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,19 +21,27 @@ _FEWEST_ROWS: Final = 200
 _FIRST_ROWS: Final = 64
 _MOST_NUMBERS: Final = 60
 """Columns of numbers up to which all pairs of them are compared."""
+_MAJORITY: Final = 0.5
+"""Share of the rows beyond which the first number is below the second, for a rule: of two that mostly are equal the order may be chance."""
 _BROKEN: Final = 0.1
 """Share of rows put together by chance that would break an order; one that fewer break needs no rule."""
 
 Column = dict[str, Any]
 
 
-def point_at_orders(columns: Sequence[Column], sample: RowSample, *, fixed: Collection[str]) -> None:
-    """Say in the notes of numbers that they are never below another one, so that a person may declare the order.
+def propose_orders(
+    columns: Sequence[Column], sample: RowSample, *, target: str | None, fixed: Collection[str]
+) -> list[Column]:
+    """Draft rules that numbers are never below others, and say so in their notes.
 
     Args:
         columns: Of the draft; their notes are changed.
         sample: Some of the rows.
+        target: Name of the column to be predicted: no rule is drafted that may change it, the note says that a person may declare one.
         fixed: Names of columns that drafted rules name, which keep their own relation.
+
+    Returns:
+        Rules as a domain declares them, with marks.
     """
     numbers = {
         str(column["name"]): values_of(column, sample)
@@ -38,20 +49,52 @@ def point_at_orders(columns: Sequence[Column], sample: RowSample, *, fixed: Coll
         if column["kind"] == "numeric" and DIFFERENCE not in column and column["name"] not in fixed
     }
     if len(numbers) > _MOST_NUMBERS:
-        return
+        return []
     by_name = {str(column["name"]): column for column in columns}
-    found: dict[str, tuple[float, str]] = {}
-    for start, end, broken in _orders(numbers):
-        found[end] = max(found.get(end, (0.0, "")), (broken, start))
-    for end, (broken, start) in found.items():
-        by_name[end][NOTE] += (
-            f" Never below {start} in any row that was compared, where {100 * broken:.0f} % of values put together by chance would be. The two are too far"
-            f" apart for a difference: if the order must hold, declare the rule 'at_most' of {start} and {end} (docs/domain.md#rules-between-columns)."
+    found: dict[str, _Order] = {}
+    for order in _orders(numbers):
+        if order.end not in found or order.broken > found[order.end].broken:
+            found[order.end] = order
+    rules: list[Column] = []
+    for end, order in found.items():
+        is_drafted = order.below > _MAJORITY and target not in {order.start, end}
+        by_name[end][NOTE] += f" {_note(order, is_drafted=is_drafted)}"
+        if is_drafted:
+            rules.append({"kind": ORDER, "columns": [order.start, end], MARK: ["columns"]})
+    return rules
+
+
+def _note(order: "_Order", *, is_drafted: bool) -> str:
+    said = (
+        f"Never below {order.start} in any row that was compared, where {100 * order.broken:.0f} % of values put together by chance would be. The two are"
+        " too far apart for a difference"
+    )
+    if is_drafted:
+        return (
+            f"{said}. A rule is drafted, so that synthetic rows keep the order. A real row that breaks it counts as it is, and no synthetic row is"
+            " like it: drop the rule if there may be such rows."
         )
+    return f"{said}: if the order must hold, declare the rule 'at_most' of {order.start} and {order.end} (docs/domain.md#rules-between-columns)."
 
 
-def _orders(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, float]]:
-    """Two columns of which the first is never above the second, and the share of rows by chance in which it would be."""
+@dataclass(frozen=True)
+class _Order:
+    """Two columns of which the first is never above the second.
+
+    Attributes:
+        start: Name of the first.
+        end: Name of the second.
+        below: Share of the rows in which it is below the second.
+        broken: Share of rows put together by chance in which it would be above.
+    """
+
+    start: str
+    end: str
+    below: float
+    broken: float
+
+
+def _orders(numbers: Mapping[str, "Floats"]) -> Iterator[_Order]:
     import numpy as np
 
     for start, end in permutations(numbers, 2):
@@ -59,10 +102,10 @@ def _orders(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, float]]
         if (one[:_FIRST_ROWS] > other[:_FIRST_ROWS]).any() or (one > other).any():
             continue
         known = ~(np.isnan(one) | np.isnan(other))
+        below = float((one[known] < other[known]).mean()) if known.any() else 0.0
         one, other = np.sort(one[known]), np.sort(other[known])
-        if len(one) < _FEWEST_ROWS or (one == other).all():
+        if len(one) < _FEWEST_ROWS or not below:
             continue
-        below = np.searchsorted(other, one, side="left")
-        broken = float(below.sum()) / len(one) ** 2
+        broken = float(np.searchsorted(other, one, side="left").sum()) / len(one) ** 2
         if broken >= _BROKEN:
-            yield start, end, broken
+            yield _Order(start, end, below, broken)

@@ -10,14 +10,14 @@ Needs numpy and pyarrow (the extra ``offline``). The whole file is read in const
 """
 
 import json
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from understudy.drafts.bin_costs import BINS
+from understudy.drafts.calendar_copies import leave_parts_of_dates_out
 from understudy.drafts.categories import NOTE, words
+from understudy.drafts.code_counts import codes_of
 from understudy.drafts.dependencies import (
     ELSE,
     RULES,
@@ -27,7 +27,7 @@ from understudy.drafts.dependencies import (
     propose_rules,
 )
 from understudy.drafts.dependency_search import DependencySearch
-from understudy.drafts.differences import DIFFERENCE, propose_differences
+from understudy.drafts.differences import propose_differences
 from understudy.drafts.facts import Dialect, Facts, batches_of, read_dialect, require_different
 from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.drafts.frame_words import PANDAS, FrameWords
@@ -44,7 +44,7 @@ from understudy.drafts.numbers import (
     are_codes,
     numbers,
 )
-from understudy.drafts.orders import point_at_orders
+from understudy.drafts.orders import propose_orders
 from understudy.drafts.row_sample import RowSample
 from understudy.drafts.signs import propose_signs
 from understudy.drafts.sums import point_at_lengths, propose_sums
@@ -100,7 +100,6 @@ MOST_CODES = 1_000_000
 _FEWEST_NUMBERED = 100
 """Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
 _LIKE_KEYS = "Its whole numbers repeat evenly, as those of persons or things do. If they measure something, give its kind as 'keep'."
-_PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
 
@@ -246,34 +245,6 @@ def render_draft(draft: dict[str, Any]) -> str:
     return f"{head}\n}}\n"
 
 
-def codes_at_most(draft: dict[str, Any]) -> int:
-    """An upper bound on the codes of all columns of a draft; the service counts exactly."""
-    return sum(_codes_of(column) for column in draft["columns"] if column["kind"] not in {"ignored", "unit"})
-
-
-def _codes_of(column: dict[str, Any]) -> int:
-    if column["kind"] == "boolean":
-        codes = 2
-    elif column["kind"] == "ordinal":
-        codes = len(column["levels"])
-    elif column["kind"] == "categorical":
-        listed = column["most"] if column["categories"] == "learn" else len(column["categories"])
-        codes = listed + bool(column.get("other"))
-    elif DIFFERENCE in column:
-        codes = column[DIFFERENCE].get("bins", BINS) + len(column[DIFFERENCE].get("specials", ()))
-    elif "edges" in column:
-        codes = len(column["edges"]) - 1 + len(column.get("specials", ()))
-    elif column.get("bins") == 1:
-        codes = 1 + len(column["specials"])
-    elif column["kind"] == "numeric" and (column["type"] == "integer" or "decimals" in column):
-        points = (column["upper"] - column["lower"]) * 10 ** column.get("decimals", 0) + 1
-        codes = min(BINS, math.ceil(points)) + len(column.get("specials", ()))
-    else:
-        codes = BINS + len(column.get("specials", ()))
-    missing = column.get("null") == "category"
-    return codes + missing + sum(_PATTERN_CODES[pattern] + missing for pattern in column.get("patterns", ()))
-
-
 def _render(value: dict[str, Any], indent: int) -> str:
     pad = " " * (indent + 1)
     lines = ",\n".join(f"{pad}{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items())
@@ -327,13 +298,9 @@ def _document(
     say_what_types_say(columns, types)
     leave_constants_and_free_text_out(columns, facts, target=target)
     leave_copies_out(columns, facts, seen.search, target=target, words=words)
-    if rules := _rules(columns, seen, target):
+    leave_parts_of_dates_out(columns, seen.sample, target=target)
+    if rules := _rules(columns, seen, types, target=target):
         draft[RULES] = rules
-    fixed = [name for rule in rules for name in columns_of(rule)]
-    # The clocks of several zones tell no distance.
-    fixed += types.zones if len(set(types.zones.values())) > 1 else ()
-    propose_differences(columns, seen.sample, target=target, fixed=fixed)
-    point_at_orders(columns, seen.sample, fixed=fixed)
     point_at_lengths(columns, seen.sample)
     draft["columns"] = columns
     return draft
@@ -357,8 +324,10 @@ def _csv(facts: Mapping[str, Facts], odd: Collection[str], dialect: Dialect | No
     return csv | {MARK: [*guessed, "null_values", "strip_spaces"]}
 
 
-def _rules(columns: list[dict[str, Any]], seen: _Seen, target: str | None) -> list[dict[str, Any]]:
-    """Rules between columns: what determines what, sums, and words that tell a sign, in this order."""
+def _rules(
+    columns: list[dict[str, Any]], seen: _Seen, types: FrameTypes, *, target: str | None
+) -> list[dict[str, Any]]:
+    """Draft what ties columns together: rules, and differences of those that no rule names."""
     rules = propose_rules(columns, seen.facts, seen.search, target=target)
     narrow_determinants(columns, rules)
     sums = propose_sums(
@@ -371,7 +340,12 @@ def _rules(columns: list[dict[str, Any]], seen: _Seen, target: str | None) -> li
         columns, seen.sample, target=target, fixed={str(rule["columns"][-1]) for rule in rules}
     )
     # A sum may compute the number whose sign tells a word.
-    return [*rules, *sums, *signs]
+    rules = [*rules, *sums, *signs]
+    fixed = [name for rule in rules for name in columns_of(rule)]
+    # The clocks of several zones tell no distance.
+    fixed += types.zones if len(set(types.zones.values())) > 1 else ()
+    propose_differences(columns, seen.sample, target=target, fixed=fixed)
+    return [*rules, *propose_orders(columns, seen.sample, target=target, fixed=fixed)]
 
 
 def _say_whose(seen: _Seen, unit: str | None) -> None:
@@ -417,7 +391,7 @@ def _columns(
 def _target(columns: list[dict[str, Any]]) -> str | None:
     """The column that others will want to predict: of few classes, and called so or the last one of two classes; or a number called "target"."""
     classes: dict[str, int] = {
-        column["name"]: _codes_of(column)
+        column["name"]: codes_of(column)
         for column in columns
         if column["kind"] in {"boolean", "categorical", "ordinal"}
     }

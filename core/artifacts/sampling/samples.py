@@ -14,7 +14,7 @@ from core.artifacts.sampling.conditions import Where, image_label
 from core.artifacts.sampling.image_sampler import ImageSampler
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.value_conditions import Conditions
-from core.plan.domain.columns import TimeColumn
+from core.plan.domain.columns.kinds import TimeColumn
 from core.plan.domain.table import TableDomain
 
 Pieces = Generator[bytes, None, None]

@@ -18,7 +18,7 @@ from core.artifacts.packing import pack
 from core.artifacts.sampling.sampler_script import render_script
 from core.artifacts.sampling.samples import open_samples
 from core.data.intake.intake import CSV, receive
-from core.plan.domain import TableDomain
+from core.plan.domain.table import TableDomain
 from tests.core.artifacts import stand_in
 from tests.core.artifacts.test_sampler_script import unzipped
 

@@ -11,9 +11,10 @@ from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed
 from understudy.drafts.categories import BOOK, NOTE
 from understudy.drafts.changes import change
+from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.code_forms import BOOKS
 from understudy.drafts.marked_values import marks_of
-from understudy.drafts.tables import MARK, codes_at_most, draft_frame, render_draft
+from understudy.drafts.tables import MARK, draft_frame, render_draft
 from understudy.drafts.words import code_form
 from understudy.table_files import without_notes
 

@@ -12,9 +12,10 @@ from core.data.intake.clean_rows import clean_rows
 from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import accepted, column
 from understudy.drafts.changes import change
+from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.confirmation import walk
 from understudy.drafts.marked_values import accept_kinds, marks_of
-from understudy.drafts.tables import codes_at_most, draft_domain, draft_frame
+from understudy.drafts.tables import draft_domain, draft_frame
 from understudy.errors import InputUnusable
 
 ROWS = 2000

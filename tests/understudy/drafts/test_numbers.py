@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import accepted, column, confirmed, write
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import codes_at_most, draft_domain, draft_frame
+from understudy.drafts.code_counts import codes_at_most
+from understudy.drafts.tables import draft_domain, draft_frame
 
 
 def drafted(folder: Path, counts: dict[int, int], name: str = "trust") -> dict:

@@ -158,7 +158,7 @@ def test_a_total_of_parts_with_more_decimals_has_no_rule() -> None:
     table = {"one": halves, "other": [n * 7 % 41 + 0.5 for n in range(400)]}
     table["all"] = [sum(pair) for pair in zip(*table.values(), strict=True)]
     draft = draft_frame(pa.table(table))
-    assert "rules" not in draft
+    assert all(rule["kind"] != "sum" for rule in draft.get("rules", ()))
     assert "Ignore one of the three" in column(draft, "all")[NOTE]
 
 

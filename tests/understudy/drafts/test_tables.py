@@ -14,7 +14,8 @@ from core.data.intake.intake_report import IntakeReport
 from core.plan.domain.errors import DomainUnconfirmed
 from core.plan.domain.table import TableDomain
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import MARK, codes_at_most, draft_domain, draft_frame, render_draft
+from understudy.drafts.code_counts import codes_at_most
+from understudy.drafts.tables import MARK, draft_domain, draft_frame, render_draft
 from understudy.drafts.units import nice_size
 from understudy.drafts.words import code_book
 from understudy.errors import InputUnusable, NotInstalled

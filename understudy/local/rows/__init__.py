@@ -5,6 +5,5 @@ In reading order, each file after those that it imports:
 * `frames`: a data frame, cleaned by the declared policies.
 * `images`: arrays of images, judged as the service judges them.
 * `intake`: clean blocks become training data, within the limits of the service.
-* `values`: numbers, dates, sets and arrays as programs write them.
 * `dtypes`: synthetic rows in the types of the frame that was fitted.
 """

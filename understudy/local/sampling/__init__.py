@@ -2,8 +2,6 @@
 
 In reading order, each file after those that it imports:
 
-* `conditions`: conditions on synthetic rows by values, sets and ranges.
-* `hidden`: conditions that ask for what the noise hides.
 * `bundle`: rows and images drawn from a bundle file.
 * `asking`: questions answered from the noisy counts of a bundle.
 * `predicting`: the linear predictor that the noisy counts give.
