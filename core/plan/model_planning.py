@@ -1,6 +1,6 @@
 """Planning and quoting private models: public rules for their options, the least noise that satisfies the guarantee. Data-free.
 
-The rules' constants were chosen on held-out parts of training images (docs/private-models.md), never on a test set and never on
+The rules' constants were chosen on held-out parts of training images (docs/private-models.md) and of public tables (docs/rules-study.md), never on
 the rows of a job.
 """
 
@@ -51,6 +51,26 @@ ADAM_RATE: Final = 0.01
 FINAL_SHARE: Final = 1.0
 AVERAGED_PART: Final = 0.1
 """Share of the last steps whose weights are averaged."""
+OF_UPDATES: Final = frozenset(
+    {
+        "steps",
+        "expected_batch_size",
+        "clipping_norm",
+        "optimizer",
+        "learning_rate",
+        "averaging_rounds",
+    }
+)
+"""Options of the noisy updates. If an order names none of them, the updates of a table's linear layer have rules of their own (docs/rules-study.md)."""
+TABLE_BATCH: Final = 2_000
+"""Units of a table up to which every step takes all of them."""
+TABLE_NORM: Final = 1.0
+"""Few gradients are clipped, so that a class of few units has its weight."""
+SIGNAL_OF_STEP: Final = 32.0
+"""Units times epsilon for each step at a learning rate of one. Where there is less signal, weights move less far, which keeps out noise."""
+FEWEST_STEPS: Final = 8
+MOST_TABLE_RATE: Final = 3.0
+"""Largest learning rate. Descent with momentum .9 diverges from 3.8 on."""
 COMPONENTS, HIDDEN, PCA_SHARE = 60, 1000, 0.1
 """Of an mlp on principal components: the published dimensions (Abadi and others 2016)."""
 TABLE_HIDDEN: Final = 64
@@ -163,6 +183,13 @@ def decide(request: ModelRequest, facts: ModelFacts) -> ModelOptions:
     if chosen.get("accuracy_share"):
         units -= facts.declared_size // HELD_OUT
     batch = min(max(units // BATCH_PART, SMALLEST_BATCH), LARGEST_BATCH, units)
+    rate = ADAM_RATE if optimizer == "adam" else LINEAR_RATE * CLIPPING_NORM / norm
+    of_tables = network == "linear" and features == "plain" and not facts.of_images
+    if of_tables and not OF_UPDATES & chosen.keys():
+        batch, norm = min(max(batch, TABLE_BATCH), units), TABLE_NORM
+        signal = units * facts.epsilon / SIGNAL_OF_STEP
+        steps = min(max(round(signal), FEWEST_STEPS), steps)
+        rate = float(f"{min(signal / steps, MOST_TABLE_RATE):.3g}")
     rules: dict[str, Any] = {
         "network": network,
         "features": features,
@@ -174,7 +201,7 @@ def decide(request: ModelRequest, facts: ModelFacts) -> ModelOptions:
         "expected_batch_size": batch,
         "clipping_norm": norm,
         "optimizer": optimizer,
-        "learning_rate": ADAM_RATE if optimizer == "adam" else LINEAR_RATE * CLIPPING_NORM / norm,
+        "learning_rate": rate,
         "final_share": FINAL_SHARE,
         "averaged_steps": max(1, round(AVERAGED_PART * steps)),
         "pca_share": PCA_SHARE if features == "pca" else 0.0,

@@ -13,7 +13,15 @@ from core.errors import UnderstudyError
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
-from core.plan.model_planning import ModelQuote, ModelSpec, accuracy_error, make_model_plan, make_model_quote
+from core.plan.model_planning import (
+    ModelFacts,
+    ModelQuote,
+    ModelSpec,
+    accuracy_error,
+    decide,
+    make_model_plan,
+    make_model_quote,
+)
 from core.plan.selection import ordered_plan_from_json
 from tests.models.classifier.small import IMAGES, TABLE, owners_of_sizes, plan_of
 
@@ -67,6 +75,45 @@ def test_the_mechanism_is_what_runs_in_order() -> None:
 def test_the_learning_rate_falls_linearly() -> None:
     plan = plan_of(steps=10, final_share=0.5)
     assert [plan.rate_at(step) for step in (0, 5)] == [1.0, 0.75]
+
+
+def decided(
+    domain: TableDomain | ImageDomain = TABLE, *, size: int = 400, epsilon: float = 1.0, **options: Any
+) -> Any:
+    facts = ModelFacts.of(domain, declared_size=size, epsilon=epsilon)
+    return decide(ModelSpec(options=options).request(), facts)
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon", "batch", "steps", "rate"),
+    [
+        (1, 0.1, 1, 8, 0.000391), (100, 1.0, 100, 8, 0.391), (400, 1.0, 400, 12, 1.04), (2000, 1.0, 2000, 62, 1.01), (400, 10.0, 400, 125, 1.0),
+        (10_000, 1.0, 2000, 200, 1.56), (30_000, 1.0, 3000, 200, 3.0), (100_000, 10.0, 6000, 800, 3.0),
+    ],
+)  # fmt: skip
+def test_weights_of_a_table_move_as_far_as_its_signal_allows(
+    size: int, epsilon: float, batch: int, steps: int, rate: float
+) -> None:
+    found = decided(size=size, epsilon=epsilon)
+    assert (found.expected_batch_size, found.steps, found.learning_rate) == (batch, steps, rate)
+    assert (found.clipping_norm, found.optimizer) == (1.0, "momentum")
+
+
+def test_units_that_are_held_out_take_part_in_no_step() -> None:
+    assert decided(accuracy_share=0.1).expected_batch_size == 360
+
+
+@pytest.mark.parametrize(
+    ("domain", "options"),
+    [
+        (TABLE, {"network": "mlp"}), (TABLE, {"features": "pca"}), (IMAGES, {}),
+        (TABLE, {"steps": 200}), (TABLE, {"clipping_norm": 0.1}), (TABLE, {"expected_batch_size": 256}),
+    ],
+)  # fmt: skip
+def test_other_orders_have_the_steps_of_their_epsilon(domain: Any, options: dict[str, Any]) -> None:
+    found = decided(domain, **options)
+    assert (found.steps, found.clipping_norm) == (200, 0.1)
+    assert found.expected_batch_size == 256
 
 
 @pytest.mark.parametrize(

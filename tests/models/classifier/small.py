@@ -50,6 +50,30 @@ def table(count: int = 300, *, seed: int = 0) -> PrivateTable:
     )
 
 
+def hints(codes: int = 8, columns: int = 12) -> TableDomain:
+    """A domain of two classes and columns that each say a little of them."""
+    listed = [str(code) for code in range(codes)]
+    described = [
+        {"name": f"c{place}", "kind": "categorical", "categories": listed} for place in range(columns)
+    ]
+    target = {"name": "sick", "kind": "categorical", "categories": ["no", "yes"]}
+    head = {"schema": "understudy.domain/1", "target": "sick", "privacy_unit": None}
+    return TableDomain.from_json(head | {"columns": [*described, target]})
+
+
+def hinting_rows(domain: TableDomain, count: int, *, seed: int = 0) -> PrivateTable:
+    """Rows of `hints`, a third of them of the second class."""
+    rng, columns = np.random.default_rng(seed), len(domain.cardinalities) - 1
+    sick = (rng.random(count) < 1 / 3).astype(np.int64)
+    codes = np.clip(np.rint(rng.normal(2.5 + 2.0 * sick[:, None], 1.5, (count, columns))), 0, 7)
+    return PrivateTable(
+        codes=np.column_stack([codes, sick]).astype(np.int16),
+        unit_of_record=np.arange(count),
+        cardinalities=domain.cardinalities,
+        target_index=columns,
+    )
+
+
 def plan_of(
     domain: TableDomain | ImageDomain = IMAGES,
     *,

@@ -6,13 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from core.artifacts.errors import ExecutionDiffers
+from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.guarantee import PrivacyGuarantee
 from core.plan.errors import InvalidSpec
 from core.plan.model_plan import HELD_OUT
+from core.plan.model_planning import ModelSpec, make_model_plan
 from models.classifier import private_training, registered
-from models.classifier.features import Batch, labels_of
+from models.classifier.features import Batch, features_of, labels_of
 from models.classifier.private_training import PrivateClassifier, TrainedClassifier, train_classifier
 from models.classifier.recorder import ModelRecorder
 from models.coding import joined
@@ -22,7 +26,17 @@ from models.randomness import KeyedStreams, Purpose
 from models.releases import ReleaseRecorder
 from models.selection.split import part_of_unit
 from models.synthesizer import NullHost, TrainingHost
-from tests.models.classifier.small import IMAGES, TABLE, bits, images, plan_of, table, without_last
+from tests.models.classifier.small import (
+    IMAGES,
+    TABLE,
+    bits,
+    hinting_rows,
+    hints,
+    images,
+    plan_of,
+    table,
+    without_last,
+)
 from tests.models.idpgan.jobs import Killed, StubbornHost
 from tests.privacy.seam import Recorder, Replayer
 
@@ -34,11 +48,13 @@ JOBS: dict[str, dict[str, Any]] = {
     "opacus": {"engine": "opacus", "features": "plain", "steps": 3},
     "accuracy": {"features": "plain", "accuracy_share": 0.2, "expected_batch_size": 270},
     "table": {},
+    "whole": {"expected_batch_size": 300, "clipping_norm": 1.0, "learning_rate": 1.0},
 }  # fmt: skip
+OF_TABLES = ("table", "whole")
 
 
 def records_of(name: str) -> PrivateImages | PrivateTable:
-    if name == "table":
+    if name in OF_TABLES:
         return table()
     made = images()
     # The last unit is answered wrongly if it is held out.
@@ -47,7 +63,7 @@ def records_of(name: str) -> PrivateImages | PrivateTable:
 
 
 def plan_for(name: str) -> Any:
-    return plan_of(TABLE if name == "table" else IMAGES, **JOBS[name])
+    return plan_of(TABLE if name in OF_TABLES else IMAGES, **JOBS[name])
 
 
 def trained(
@@ -132,17 +148,36 @@ def test_a_release_with_less_noise_than_charged_is_refused() -> None:
         recorder.executed()
 
 
-@pytest.mark.parametrize("name", ["scattering", "components", "cnn", "table"])
+@pytest.mark.parametrize("name", ["scattering", "components", "cnn", *OF_TABLES])
 def test_it_learns(name: str) -> None:
     options = JOBS[name] | {"steps": 40}
     records = records_of(name)
-    plan = plan_of(TABLE if name == "table" else IMAGES, epsilon=50.0, **options)
+    plan = plan_of(TABLE if name in OF_TABLES else IMAGES, epsilon=50.0, **options)
     found = train_classifier(records, plan, KeyedStreams(KEY), NullHost())
-    from models.classifier.features import features_of
-
     rows = features_of(records, plan).rows(np.arange(300)).float()
     right = (found.network(rows).argmax(dim=1) == labels_of(records)).float().mean()
     assert right > 0.85
+
+
+def test_few_rows_teach_by_the_rules() -> None:
+    domain = hints()
+    plan = make_model_plan(
+        model=ModelSpec(),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=400,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    found = train_classifier(hinting_rows(domain, 400), plan, KeyedStreams(KEY), NullHost())
+    fresh = hinting_rows(domain, 2000, seed=1)
+    logits = found.network(features_of(fresh, plan).rows(np.arange(2000)).float()).detach()
+    labels = labels_of(fresh).numpy()
+    assert roc_auc_score(labels, (logits[:, 1] - logits[:, 0]).numpy()) > 0.9
+    assert float((logits.argmax(dim=1).numpy() == labels).mean()) > 0.75
+    shares = logits.double().log_softmax(dim=1).numpy()
+    entropy = -np.mean(labels * np.log(1 / 3) + (1 - labels) * np.log(2 / 3))
+    assert -shares[np.arange(2000), labels].mean() < entropy
 
 
 def test_the_accuracy_is_of_units_that_no_step_saw() -> None:
