@@ -86,7 +86,7 @@ class LedgerAudit:
 
     Args:
         database: Where ledgers and audit log are.
-        store: The object store; it also holds the unsigned witnesses of the product's first version.
+        store: The object store.
         witnesses: Where signed heads are noted.
         master_keys: Open the signing key.
         clock: Stamps heads and events.
@@ -181,7 +181,6 @@ class LedgerAudit:
                 signed_acceptance(signer, population_id, head, accepted, at=self._now()),
             )
         self._witnesses.write(head_key(population_id, head), present)
-        self._store.delete(_unsigned_key(population_id))
         self._record("ledger.accept", str(population_id), actor="operator", outcome="done")
         return head
 
@@ -198,15 +197,8 @@ class LedgerAudit:
     def _ledger(
         self, population_id: UUID, signer: Signer, public_keys: Mapping[str, bytes], bundles: set[UUID]
     ) -> ChainCheck:
-        unsigned = self._unsigned(population_id)
         with self._database.read_only() as session:
-            found = check_ledger(
-                session,
-                population_id,
-                witnesses=self._witnesses,
-                public_keys=public_keys,
-                further=[] if unsigned is None else [unsigned],
-            )
+            found = check_ledger(session, population_id, witnesses=self._witnesses, public_keys=public_keys)
             chain = found.chain
             if chain.intact and bundles - found.noted.accepted.jobs:
                 chain = chain.broken(_BUNDLE)
@@ -222,8 +214,6 @@ class LedgerAudit:
             head_key(population_id, found.head),
             signed_ledger_head(signer, population_id, found.head, at=self._now()),
         )
-        if unsigned is not None:
-            self._store.delete(_unsigned_key(population_id))
         for job_id in published - found.noted.published - found.noted.accepted.jobs:
             with self._database.transaction() as session:
                 self._keeper.note_publication(session, population_id, job_id)
@@ -232,14 +222,6 @@ class LedgerAudit:
     def _record(self, action: str, thing: str, *, actor: str = ACTOR, outcome: str = "broken") -> None:
         with self._database.transaction() as session:
             append(session, actor=actor, action=action, object=thing, outcome=outcome, at=self._now())
-
-    def _unsigned(self, population_id: UUID) -> Head | None:
-        """The head noted by the product's first version, unsigned. A forged one can only make an intact ledger look broken."""
-        try:
-            noted = json.loads(self._store.get_bytes(_unsigned_key(population_id)))
-        except ObjectMissing:
-            return None
-        return Head(sequence=int(noted["sequence"]), hash=bytes.fromhex(noted["hash"]))
 
     def _keys(self) -> tuple[Signer, Mapping[str, bytes]]:
         with self._database.transaction() as session:
@@ -310,10 +292,6 @@ def _published(session: Session, population_id: UUID) -> set[UUID]:
         select(Job.id).where(reads_one_of(of_population), Job.state == JobState.SUCCEEDED.value)
     )
     return set(found)
-
-
-def _unsigned_key(population_id: UUID) -> str:
-    return f"ledger/{population_id}.json"
 
 
 def main(words: Sequence[str]) -> int:

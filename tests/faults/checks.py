@@ -305,7 +305,7 @@ def litter(stack: Stack) -> int:
     with stack.database() as database, database.read_only() as session:
         named = _named(session)
     keys = [path.relative_to(stack.objects).as_posix() for path in _files(stack.objects)]
-    stray = [key for key in keys if key not in named and not key.startswith("ledger/")]
+    stray = [key for key in keys if key not in named]
     scratch = [path for path in _files(stack.folder.path / "scratch") if path.stat().st_size]
     return len(stray) + len(scratch)
 

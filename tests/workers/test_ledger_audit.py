@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
@@ -13,15 +12,13 @@ import pytest
 from psycopg import sql
 from sqlalchemy import create_engine, make_url, text
 
-from core.artifacts.signing import keyring
 from core.clock import FixedClock
 from core.data.objects import open_store
 from core.db.session import Database, driver_url
 from core.ledger import audit_log, governance, ledger_queries
 from core.ledger.errors import PopulationFrozen
-from core.platform.witness.signed_heads import signed_ledger_head
 from core.platform.witness.verification import NOT_OURS
-from core.platform.witness.witness_store import AUDIT_KEY, Witnesses, ledger_key
+from core.platform.witness.witness_store import AUDIT_KEY, Witnesses
 from tests.commands import run_here
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
@@ -218,44 +215,6 @@ def test_a_forged_witness_is_found(workshop, audit, change):
     assert frozen(workshop.database, workshop.population_id)
     audit.accept(workshop.population_id)
     assert audit.ledgers()[workshop.population_id].intact
-
-
-@pytest.mark.parametrize(("sequence", "intact"), [(2, True), (9, False)])
-def test_the_one_head_of_an_earlier_version_counts(workshop, audit, outside, clock, sequence, intact):
-    workshop.order()
-    with workshop.database.transaction() as session:
-        signer = keyring.signer(session, master_keys=workshop.settings.master_keys, clock=clock)
-    with workshop.database.read_only() as session:
-        head = replace(
-            ledger_queries.statement(session, workshop.population_id).summary.head, sequence=sequence
-        )
-    signed = signed_ledger_head(signer, workshop.population_id, head, at=NOON)
-    Witnesses(outside).write(ledger_key(workshop.population_id), signed)
-    assert audit.ledgers()[workshop.population_id].intact is intact
-    audit.accept(workshop.population_id)
-    assert audit.ledgers()[workshop.population_id].intact
-
-
-def test_heads_signed_by_a_retired_key_still_count(workshop, audit, clock):
-    workshop.order()
-    audit.ledgers()
-    with workshop.database.transaction() as session:
-        keyring.retire(session, clock=clock)
-    workshop.order()
-    assert audit.ledgers()[workshop.population_id].intact
-
-
-@pytest.mark.parametrize(("sequence", "intact"), [(2, True), (9, False)])
-def test_an_unsigned_witness_of_the_first_release_counts_once(workshop, audit, sequence, intact):
-    workshop.order()
-    with workshop.database.read_only() as session:
-        head = ledger_queries.statement(session, workshop.population_id).summary.head
-    assert head.sequence == 2
-    old = f"ledger/{workshop.population_id}.json"
-    noted = {"schema": "understudy.ledger-witness/1", "sequence": sequence, "hash": head.hash.hex()}
-    workshop.store.put_bytes(old, json.dumps(noted).encode())
-    assert audit.ledgers()[workshop.population_id].intact is intact
-    assert workshop.store.exists(old) is not intact
 
 
 def test_the_audit_log_is_linked_noted_and_verified(workshop, audit):

@@ -60,7 +60,7 @@ def check_ledger(
         population_id: Whose chain.
         witnesses: Where heads are noted.
         public_keys: The service's keys.
-        further: Heads kept elsewhere.
+        further: Heads that the caller recorded.
 
     Raises:
         PopulationNotFound: No such population.
