@@ -1,0 +1,44 @@
+"""Networks and private training. Whatever leaves private rows passes through `releases`.
+
+In reading order, each part after those that it imports:
+
+* `releases`: the seam that every noisy release passes.
+* `randomness`: all noise and coins: one keyed stream, addressed by purpose and step.
+* `encoding`: private rows in coded form.
+* `counting`: exact counts of rows, in memory or in storage.
+* `coding`: stored rows become what a synthesizer trains on.
+* `dp`: sampling, clipping and noise.
+* `grouping`: groups of codes.
+* `anchor`: noisy counts of a table.
+* `screening`: noisy distances of pairs from independence.
+* `learnt_bounds`: bounds of a column, from noisy counts.
+* `learnt_bins`: bins of a column, from noisy counts.
+* `learnt_records`: the bound on records per unit, from noisy counts.
+* `exchange`: what members of a federation exchange.
+* `synthesizer`: the interface of synthesizers, their host and their generators.
+* `learning`: learning a domain: the only place where it comes from rows.
+* `simplex`: noisy counts as distributions.
+* `column_prior`: counts without an order, given noisy ones.
+* `smoothing`: noisy counts of a column, smoothed.
+* `tree_of_pairs`: a spanning tree of dependent pairs.
+* `pair_choice`: which pairs are counted.
+* `onnx_graph`: ONNX models, written operation by operation.
+* `critic`: critics, and clipped sums of their gradients in closed form.
+* `acts`: clipping thresholds from noisy histograms.
+* `weight_clusters`: blocks that are clipped as one group.
+* `devices`: CPU and GPUs.
+* `private_step`: one step of DP-SGD on the critic.
+* `images`: generators of images and the anchor of images.
+* `release_recorder`: what ran, recorded for the certificate.
+* `grids`: public grids of sums and noise.
+* `idpgan`: the synthesizer "idpgan".
+* `graphical`: the synthesizers "aim" and "mst".
+* `registry`: the synthesizers by name.
+* `sampled`: records drawn inside a job.
+* `generator_check`: a check for mode collapse.
+* `selection`: selecting among trainings.
+* `reports`: measuring utility reports.
+* `software`: what took part in a training, by hash.
+* `bundle`: a generator becomes a bundle.
+* `classifier`: private classifiers.
+"""

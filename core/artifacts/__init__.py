@@ -1,0 +1,32 @@
+"""What a job publishes: bundles, certificates and reports, and what is read from them.
+
+In reading order, each part after those that it imports:
+
+* `errors`: errors of releases.
+* `outbox`: a file that is drained in pieces.
+* `manifest`: how to sample from a network.
+* `counts`: noisy counts in a bundle.
+* `bundle`: the bundle of a generator.
+* `asking`: questions about noisy counts.
+* `sampling`: drawing rows and images, without torch.
+* `packing`: the same generator gives the same bytes.
+* `stated_split`: the split of a budget, for readers.
+* `readme`: the README in a bundle.
+* `model_script`: the script in the bundle of a private model.
+* `model_bundle`: its bundle.
+* `model_readme`: its README.
+* `statements`: the sentences of certificates.
+* `signing`: Ed25519 signatures.
+* `execution`: what ran, recorded.
+* `certificate_form`: the certificate of a generator, as types.
+* `owners_ledgers`: what each of several owners was charged.
+* `joint_form`: the certificate of several owners' generator, as types.
+* `member_form`: the certificate of a federation's member, as types.
+* `certificate`: making and checking these three.
+* `model_execution`: what ran of a private model.
+* `model_form`: its certificate, as types.
+* `model_certificate`: making and checking it.
+* `selection_execution`: what ran of a selection.
+* `selection_certificate`: making and checking its certificate.
+* `reports`: owner reports and utility reports.
+"""
