@@ -98,7 +98,12 @@ def hold_starts(columns: Sequence[Column]) -> None:
             if (start.get("kind") != column.get("kind") and not is_day_of_time) or start is column:
                 drop_difference(column)
                 continue
-            if "lower" in start and "lower" in column and isinstance(start["lower"], type(column["lower"])):
+            # Whole bounds are integers in a document, also of numbers with decimals.
+            if (
+                "lower" in start
+                and "lower" in column
+                and isinstance(start["lower"], str) == isinstance(column["lower"], str)
+            ):
                 ends = [
                     str(start[key])[:_ISO_DATE] if is_day_of_time else start[key]
                     for key in ("lower", "upper")

@@ -14,6 +14,7 @@ from tests.understudy.drafts.test_tables import accepted, column
 from understudy.drafts.changes import change
 from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.confirmation import walk
+from understudy.drafts.differences import hold_starts
 from understudy.drafts.marked_values import accept_kinds, marks_of
 from understudy.drafts.tables import draft_domain, draft_frame
 from understudy.errors import InputUnusable
@@ -236,3 +237,18 @@ class TestConfirming:
         walk(draft, lambda _question: "", said.append)
         assert any('difference {"from": "admitted"' in line for line in said)
         assert confirmed(draft).differences
+
+
+@pytest.mark.parametrize("bounds", [(0, 10.5, 0.5, 10), (0.5, 11, 1, 10.5)])
+def test_whole_bounds_hold_those_with_decimals_and_are_held(bounds: tuple[float, ...]) -> None:
+    """A whole bound is an integer of JSON: as another type than 0.5 it was not widened, and the accepted draft was refused."""
+    columns: list[dict[str, Any]] = [
+        {"name": "net", "kind": "numeric", "type": "real", "decimals": 2, "lower": bounds[0], "upper": bounds[1]},
+        {"name": "gross", "kind": "numeric", "type": "real", "decimals": 2, "lower": bounds[2], "upper": bounds[3], "difference": {"from": "net", "upper": 5}},
+    ]  # fmt: skip
+    hold_starts(columns)
+    assert (columns[1]["lower"], columns[1]["upper"]) == (
+        min(bounds[0], bounds[2]),
+        max(bounds[1], bounds[3]),
+    )
+    TableDomain.from_json({"schema": "understudy.domain/1", "privacy_unit": None, "columns": columns})
