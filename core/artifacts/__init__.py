@@ -7,8 +7,8 @@ In reading order, each part after those that it imports:
 * `manifest`: how to sample from a network.
 * `counts`: noisy counts in a bundle.
 * `bundle`: the bundle of a generator.
-* `asking`: questions about noisy counts.
 * `sampling`: drawing rows and images, without torch.
+* `asking`: questions about noisy counts.
 * `packing`: the same generator gives the same bytes.
 * `stated_split`: the split of a budget, for readers.
 * `readme`: the README in a bundle.

@@ -304,7 +304,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     },
     "read_precision": {
         "declared_size": D, "expected_error": P, "expected_error.**": P, "expected_error_missing": P, "counted": D, "columns": D,
-        "columns[].name": D, "columns[].values": D, "columns[].standard_error": P,
+        "columns[].name": D, "columns[].values": D, "columns[].standard_error": P, "hidden": M, "hidden[]": M,
     },
     "download_figures": {"body of text/html": M},
     "check_rules": {

@@ -58,7 +58,7 @@ def test_a_day_of_a_column_of_times_is_that_day_whatever_the_bin(fitted: Fitted,
 
 def test_bounds_of_dates_and_times_are_mixed(fitted: Fitted) -> None:
     seen = fitted.sample(
-        200, where={"seen": (datetime.fromisoformat("2021-03-01T18:00"), date(2021, 4, 30))}
+        1500, where={"seen": (datetime.fromisoformat("2021-03-01T18:00"), date(2021, 4, 30))}
     )["seen"]
     assert pd.Timestamp("2021-03-01T18:00") <= seen.min()
     assert pd.Timestamp("2021-04-30") < seen.max() < pd.Timestamp("2021-05-01"), "the last day is whole"
