@@ -116,15 +116,22 @@ def review(visit: CurrentVisit) -> Response:
 def edit(visit: CurrentVisit) -> Response:
     """Show the values of one part of the document in a form."""
     visit.require(create_dataset)
-    return _editing(visit, visit.form.required("edit"), None)
+    try:
+        drafted = _valid_document(visit.form)
+    except InvalidInput as refusal:
+        return _entered(visit, refusal)
+    return _editing(visit, drafted, visit.form.required("edit"), None)
 
 
 @router.post("/datasets/edited")
 def take_edits(visit: CurrentVisit) -> Response:
     """Show the review of the document with what was entered for one part; a refused entry stays on its form."""
     visit.require(create_dataset)
+    try:
+        drafted = _valid_document(visit.form)
+    except InvalidInput as refusal:
+        return _entered(visit, refusal)
     place = visit.form.required("edit")
-    drafted = _document(visit.form)
     try:
         match visit.form.text("do"):
             case "leave-out":
@@ -135,13 +142,12 @@ def take_edits(visit: CurrentVisit) -> Response:
                 changed = with_values(drafted, place, visit.form.entered(VALUE))
         domain_from_json(_confirmed(changed))
     except InvalidInput as refusal:
-        return _editing(visit, place, refusal)
+        return _editing(visit, drafted, place, refusal)
     return _review(visit, None, edited=changed)
 
 
-def _editing(visit: Visit, place: str, refusal: InvalidInput | None) -> Response:
+def _editing(visit: Visit, drafted: Mapping[str, Any], place: str, refusal: InvalidInput | None) -> Response:
     """The form of one part, with what was entered if that was refused."""
-    drafted = _document(visit.form)
     part = part_of(drafted, place)
     entered = visit.form.entered(VALUE)
     return page(
@@ -155,9 +161,8 @@ def _editing(visit: Visit, place: str, refusal: InvalidInput | None) -> Response
         fields=[
             replace(field, value=entered.get(field.key, field.value)) for field in fields_of(drafted, place)
         ],
-        part=part,
         kind=part.get("kind"),
-        rule=place.startswith(RULE),
+        rule=part if place.startswith(RULE) else None,
         may_be_left_out=place not in {WHOLE, CSV} and part.get("kind") not in {"ignored", "unit"},
         may_be_kept=isinstance(part.get(KEPT_COLUMN), dict),
         given={name: "".join(visit.form.all(name)[:1]) for name in ENTERED},
@@ -257,6 +262,13 @@ def _document(form: Form) -> dict[str, Any]:
             "The domain is not a JSON document.", remedy="Paste the complete domain.json, from { to }."
         )
     return _without_size(found)
+
+
+def _valid_document(form: Form) -> dict[str, Any]:
+    """The document, of which a domain would be valid once its marks are confirmed."""
+    found = _document(form)
+    domain_from_json(_confirmed(found))
+    return found
 
 
 def _without_size(drafted: dict[str, Any]) -> dict[str, Any]:

@@ -405,6 +405,6 @@ def _prune_marks(part: dict[str, Any]) -> None:
     """Take away marks of keys that the part no longer has."""
     if not isinstance(marks := part.get(MARK), list) or not marks:
         return
-    part[MARK] = [key for key in marks if key in part]
+    part[MARK] = [key for key in marks if isinstance(key, str) and key in part]
     if not part[MARK]:  # an empty list would mark the whole part
         del part[MARK]

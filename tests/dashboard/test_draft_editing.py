@@ -193,6 +193,26 @@ def test_no_part_is_no_crash(sign_in: Callable[..., Visitor], place: str) -> Non
         assert sign_in("owner").send(path, **facts(), edit=place).status_code == 422
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rules": [{"kind": "at_most", "columns": 5}]},
+        {"rules": [5]},
+        {"columns": [5, *COLUMNS[1:]]},
+        {"columns": [*COLUMNS[:3], COLUMNS[3] | {"lower": "1"}, *COLUMNS[4:]]},
+        {"columns": [*COLUMNS[:2], COLUMNS[2] | {"_from_data": [["lower"], {}]}, *COLUMNS[3:]]},
+    ],
+)
+@pytest.mark.parametrize("place", ["1", "2", "3", "whole"])
+def test_an_odd_document_is_refused_or_edited_and_never_fails(
+    sign_in: Callable[..., Visitor], wrong: dict[str, Any], place: str
+) -> None:
+    owner = sign_in("owner")
+    for sent in ({}, {"do": "leave-out"}, {"do": "keep"}, {"value:upper": "21"}, {"value:edges": "1\n900"}):
+        for path in ("/datasets/edit", "/datasets/edited"):
+            assert owner.send(path, **facts(DRAFT | wrong), edit=place, **sent).status_code in {200, 422}
+
+
 def test_ticks_stay_but_the_one_of_the_edited_part(sign_in: Callable[..., Visitor]) -> None:
     owner = sign_in("owner")
     ticks = ["whole", "1", "2", "rule0", "all-categories"]

@@ -40,6 +40,7 @@ from core.plan.near_names import nearest
 
 _PAIR: Final = 2
 _DAY_SECONDS: Final = 86400
+_ROUNDING: Final = 1e-6
 _ENDS: Final = (("from", "above"), ("to", "below"))
 """By end of a range, its name where the range holds it and where it does not."""
 
@@ -343,13 +344,19 @@ def _exact(column: Ordered, value: object) -> Interval:
         scale = column.grid.scale if column.grid is not None else None
         if scale is None or low in column.specials:
             return low, high
-        if abs(low * scale - round(low * scale)) > 1e-6 * max(1.0, abs(low * scale)):
+        if not _is_multiple(low, 1 / scale):
             held = "whole numbers" if column.integer else f"numbers of {column.decimals} decimals"
             raise _impossible(column, f"it holds {held} alone")
+        if column.multiple_of is not None and not _is_multiple(low, column.multiple_of):
+            raise _impossible(column, f"it holds multiples of {column.multiple_of:g} alone")
         return low - 0.25 / scale, high + 0.25 / scale
     if column.kind == "date" and low == high and low % _DAY_SECONDS:
         raise _impossible(column, "it holds dates, which have no time of the day; write a date")
     return low, high
+
+
+def _is_multiple(value: float, of: float) -> bool:
+    return abs(value / of - round(value / of)) < _ROUNDING * max(1.0, abs(value / of))
 
 
 def _require_within(column: Ordered, span: Interval, *, is_range: bool = False) -> None:

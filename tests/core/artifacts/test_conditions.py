@@ -11,6 +11,7 @@ from core.artifacts.sampling.conditions import FEWEST_ROWS, TRIED_ROWS, image_la
 from core.artifacts.sampling.image_sampler import ImageSampler
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.samples import open_samples
+from core.artifacts.sampling.value_conditions import read_conditions
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from tests.core.artifacts import image_stand_in, stand_in
@@ -108,6 +109,26 @@ def test_a_refused_condition_says_which_values_a_column_has(where: dict[str, Any
     with pytest.raises(InvalidCondition) as refused:
         table_condition(TableDomain.from_json(stand_in.DOMAIN), where)
     assert refused.value.detail.endswith(f"cannot have this value; {said}")
+
+
+@pytest.mark.parametrize("value", [125, 250.5, -50])
+def test_a_number_that_is_no_multiple_is_refused(value: float) -> None:
+    loan = {
+        "name": "loan",
+        "kind": "numeric",
+        "type": "integer",
+        "lower": 0,
+        "upper": 9000,
+        "multiple_of": 250,
+        "specials": [99],
+    }
+    domain = TableDomain.from_json({"schema": "understudy.domain/1", "privacy_unit": None, "columns": [loan]})
+    with pytest.raises(InvalidCondition):
+        read_conditions({"loan": {value}}, domain)
+    assert read_conditions({"loan": {250, 99}}, domain).spans["loan"] == (
+        [(249.75, 250.25), (99.0, 99.0)],
+        False,
+    )
 
 
 def test_a_condition_is_told_in_json_as_people_write_it() -> None:
