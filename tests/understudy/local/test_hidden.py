@@ -1,5 +1,6 @@
 """A rare class that the noise hides, and a column of which few words could be learnt, are told of wherever rows are made."""
 
+import re
 import warnings
 import zipfile
 from pathlib import Path
@@ -17,6 +18,8 @@ from understudy.errors import HiddenByNoise
 from understudy.local import Fitted, fit, set_cap
 
 ROWS = 1000
+_HIDDEN = "such (a value|values) of 'fraud'"
+"""By chance the noise hides the pairs of a class alone, and not its count."""
 
 
 def frame(*, rare: int) -> pd.DataFrame:
@@ -46,9 +49,7 @@ def hidden(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
 
 
 def test_a_condition_on_a_hidden_class_warns_once(hidden: Fitted) -> None:
-    with pytest.warns(
-        HiddenByNoise, match="such a value of 'fraud'.*cannot be distinguished from zero"
-    ) as told:
+    with pytest.warns(HiddenByNoise, match=f"{_HIDDEN}.*cannot be distinguished from (zero|noise)") as told:
         assert len(hidden.sample(20, where={"fraud": "1"})) == 20
     assert len(told) == 1
     with warnings.catch_warnings():
@@ -74,7 +75,7 @@ def test_the_command_warns_too(hidden: Fitted, tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         return " ".join(done.output.split())
 
-    assert "WARNING: Few records have such a value of 'fraud'" in said("fraud=1")
+    assert re.search(f"WARNING: .*{_HIDDEN}", said("fraud=1"))
     assert "WARNING" not in said("fraud=0")
 
 
