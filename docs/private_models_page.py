@@ -40,8 +40,8 @@ On the dashboard: *Private model* in the form of an order.
 | `components`, `pca_share` | principal components, and their share of the budget in squared mu | 60 and .1 with `pca` |
 | `hidden` | units of an mlp | 1000 with `pca`, else 64 |
 | `engine` | `closed_form`, or `opacus`: `GradSampleModule` | `opacus` for a registered module alone |
-| `steps`, `expected_batch_size` | noisy updates, and units of each | 100 to 800 by epsilon; a tenth of the units, at most 6,000. A linear layer on a table: fewer steps where there is [little signal](#a-table-of-few-rows), and at least 2,000 units, or all |
-| `clipping_norm`, `optimizer`, `learning_rate`, `final_share`, `averaged_steps` | of the steps | .1; momentum at 200 for a linear layer, else Adam at .01; the last tenth is averaged. A linear layer on a table: 1, and momentum at 3 or less |
+| `steps`, `expected_batch_size` | noisy updates, and units of each | 100 to 800 by epsilon; a tenth of the units, at most 6,000. A linear layer on a table of [little signal](#a-table-of-few-rows): fewer steps, and at least 2,000 units, or all |
+| `clipping_norm`, `optimizer`, `learning_rate`, `final_share`, `averaged_steps` | of the steps | .1; momentum at 200 for a linear layer, else Adam at .01; the last tenth is averaged. A linear layer on a table of little signal: 1, and momentum at 3 or less |
 | `accuracy_share` | share of the budget for the accuracy on held-out units | 0: not measured |
 | `averaging_rounds` | of [several owners](federated.md#averaged-weights): how often their copies of the weights are averaged; divides `steps` | gradients of all owners are summed in every step |
 
@@ -74,7 +74,7 @@ service's two.
 ## What it reaches
 
 By the public rules, delta 1e-5, one seed, scored on the published test records of which no rule saw any. The rules' constants were chosen on the last
-10,000 training images of MNIST and looked at on those of Fashion-MNIST; those of tables on parts of [twelve public tables](rules-study.md#private-models-of-tables), Adult's training file among them.
+10,000 training images of MNIST and looked at on those of Fashion-MNIST; those of tables of little signal on parts of [twelve public tables](rules-study.md#private-models-of-tables). At these epsilons Adult has the constants of images.
 
 """
 _COLUMNS = "| data | network on features | epsilon | steps | batch | noise multiplier | accuracy | AUROC | seconds on one core |\n|---|---|---|---|---|---|---|---|---|\n"

@@ -61,7 +61,7 @@ OF_UPDATES: Final = frozenset(
         "averaging_rounds",
     }
 )
-"""Options of the noisy updates. If an order names none of them, the updates of a table's linear layer have rules of their own (docs/rules-study.md)."""
+"""Options of the noisy updates. If an order names none of them, the updates of a linear layer on a table of little signal have rules of their own (docs/rules-study.md)."""
 TABLE_BATCH: Final = 2_000
 """Units of a table up to which every step takes all of them."""
 TABLE_NORM: Final = 1.0
@@ -70,7 +70,7 @@ SIGNAL_OF_STEP: Final = 32.0
 """Units times epsilon for each step at a learning rate of one. Where there is less signal, weights move less far, which keeps out noise."""
 FEWEST_STEPS: Final = 8
 MOST_TABLE_RATE: Final = 3.0
-"""Largest learning rate. Descent with momentum .9 diverges from 3.8 on."""
+"""Largest learning rate; where there is signal for a larger one, images' rules hold. Descent with momentum .9 diverges from 3.8 on."""
 COMPONENTS, HIDDEN, PCA_SHARE = 60, 1000, 0.1
 """Of an mlp on principal components: the published dimensions (Abadi and others 2016)."""
 TABLE_HIDDEN: Final = 64
@@ -185,11 +185,11 @@ def decide(request: ModelRequest, facts: ModelFacts) -> ModelOptions:
     batch = min(max(units // BATCH_PART, SMALLEST_BATCH), LARGEST_BATCH, units)
     rate = ADAM_RATE if optimizer == "adam" else LINEAR_RATE * CLIPPING_NORM / norm
     of_tables = network == "linear" and features == "plain" and not facts.of_images
-    if of_tables and not OF_UPDATES & chosen.keys():
+    signal = units * facts.epsilon / SIGNAL_OF_STEP
+    if of_tables and not OF_UPDATES & chosen.keys() and signal <= MOST_TABLE_RATE * steps:
         batch, norm = min(max(batch, TABLE_BATCH), units), TABLE_NORM
-        signal = units * facts.epsilon / SIGNAL_OF_STEP
         steps = min(max(round(signal), FEWEST_STEPS), steps)
-        rate = float(f"{min(signal / steps, MOST_TABLE_RATE):.3g}")
+        rate = float(f"{signal / steps:.3g}")
     rules: dict[str, Any] = {
         "network": network,
         "features": features,

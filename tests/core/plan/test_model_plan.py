@@ -88,7 +88,7 @@ def decided(
     ("size", "epsilon", "batch", "steps", "rate"),
     [
         (1, 0.1, 1, 8, 0.000391), (100, 1.0, 100, 8, 0.391), (400, 1.0, 400, 12, 1.04), (2000, 1.0, 2000, 62, 1.01), (400, 10.0, 400, 125, 1.0),
-        (10_000, 1.0, 2000, 200, 1.56), (30_000, 1.0, 3000, 200, 3.0), (100_000, 10.0, 6000, 800, 3.0),
+        (10_000, 1.0, 2000, 200, 1.56), (19_200, 1.0, 2000, 200, 3.0),
     ],
 )  # fmt: skip
 def test_weights_of_a_table_move_as_far_as_its_signal_allows(
@@ -97,6 +97,21 @@ def test_weights_of_a_table_move_as_far_as_its_signal_allows(
     found = decided(size=size, epsilon=epsilon)
     assert (found.expected_batch_size, found.steps, found.learning_rate) == (batch, steps, rate)
     assert (found.clipping_norm, found.optimizer) == (1.0, "momentum")
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon", "batch", "steps"), [(20_000, 1.0, 2000, 200), (100_000, 10.0, 6000, 800)]
+)
+def test_a_table_with_signal_for_a_larger_rate_is_trained_like_images(
+    size: int, epsilon: float, batch: int, steps: int
+) -> None:
+    found = decided(size=size, epsilon=epsilon)
+    assert (found.expected_batch_size, found.steps, found.learning_rate, found.clipping_norm) == (
+        batch,
+        steps,
+        200.0,
+        0.1,
+    )
 
 
 def test_units_that_are_held_out_take_part_in_no_step() -> None:
