@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         Unsupported,
         VerificationFailed,
     )
-    from understudy.exchange import Repetitions
+    from understudy.http.exchange import Repetitions
     from understudy.local import Synthesizer
     from understudy.local import fit as fit
     from understudy.offline import ask, check_rules, predictor
@@ -141,7 +141,7 @@ _MODULES = {
     "Quote": "understudy.results.jobs",
     "Refused": "understudy.errors",
     "Release": "understudy.client.handles",
-    "Repetitions": "understudy.exchange",
+    "Repetitions": "understudy.http.exchange",
     "RulesCheck": "understudy.rules",
     "ServiceFailed": "understudy.errors",
     "ServiceUnreachable": "understudy.errors",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from understudy.client import Client
 from understudy.errors import InputUnusable, NoKey, NoService, ServiceUnreachable, UnexpectedAnswer
-from understudy.exchange import Repetitions
+from understudy.http.exchange import Repetitions
 
 ROLES = ("owner", "admin", "analyst")
 GOVERNING = ("admin", "owner", "analyst")

@@ -31,8 +31,8 @@ from understudy.errors import (
     Unauthenticated,
     UnexpectedAnswer,
 )
-from understudy.exchange import Repetitions
 from understudy.extras import how_to_install
+from understudy.http.exchange import Repetitions
 
 Grade = Literal["problem", "warning", "note"]
 ADMIN: Final = "admin"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import InputUnusable
+from understudy.http.uploads import CONTENT_TYPES
 from understudy.near_names import nearest
-from understudy.uploads import CONTENT_TYPES
 
 DECLARED_SIZE = "declared_size"
 MARK = "_from_data"

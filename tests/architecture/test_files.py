@@ -66,7 +66,8 @@ MAPPED = (
     *("models", "models.critic", "models.idpgan", "understudy.verifying"),
     *("core.plan.domain", "core.plan.domain.cleaning", "core.plan.domain.columns", "core.plan.domain.rules"),
     *("understudy.drafts", "understudy.local", "understudy.local.ledger", "understudy.local.rows"),
-    *("understudy.local.sampling", "understudy.local.training", "understudy.wording", "service.wording"),
+    *("understudy.http", "understudy.local.sampling", "understudy.local.training", "understudy.publishing"),
+    *("understudy.wording", "service.wording"),
 )
 
 

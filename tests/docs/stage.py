@@ -27,7 +27,7 @@ from tests.docs import quick_command
 from tests.docs.code_blocks import Block
 from tests.system.conftest import COMMAND, Up
 from understudy import Client
-from understudy.grant_requests import introduce
+from understudy.publishing.grant_requests import introduce
 from understudy.simulation import write_table
 
 QUICK = Path(quick_command.__file__)

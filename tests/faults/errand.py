@@ -20,8 +20,8 @@ from tests.faults.stack import Stack
 from understudy.client import Client
 from understudy.client.handles import Job
 from understudy.errors import Conflict, Refused, ServiceFailed, ServiceUnreachable
-from understudy.exchange import Repetitions
-from understudy.grant_requests import introduce
+from understudy.http.exchange import Repetitions
+from understudy.publishing.grant_requests import introduce
 
 Result = TypeVar("Result")
 

@@ -12,9 +12,9 @@ from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import CSV, OPTIONS, Caller, World
 from understudy import ApprovalPending, Client, Conflict, JobDoesNotFit, NoKey
 from understudy.connection import Connection
-from understudy.grant_requests import introduce, obtain_grant
-from understudy.publication import Order, smallest_budget
-from understudy.publishing import publish
+from understudy.publishing.grant_requests import introduce, obtain_grant
+from understudy.publishing.order import Order, smallest_budget
+from understudy.publishing.publish import publish
 from understudy.results.datasets import Dataset
 from understudy.table_files import TableFiles
 

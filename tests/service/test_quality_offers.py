@@ -18,7 +18,7 @@ from understudy.cli.oversight import overview_lines
 from understudy.cli.quality_offer import UTILITY_REPORT, offer_utility_report, tell_owner
 from understudy.cli.releases import precision_lines
 from understudy.cli.screen import TerminalScreen
-from understudy.publication import Order, Published
+from understudy.publishing.order import Order, Published
 from understudy.table_files import TableFiles
 
 

@@ -72,7 +72,7 @@ def test_publishing_asks_for_the_whole_price_and_tells_it_before_the_order(
         assert job.state == "queued"
         raise ApprovalPending("no worker runs in this test")
 
-    monkeypatch.setattr("understudy.publishing.watch", ordered_only)
+    monkeypatch.setattr("understudy.publishing.publish.watch", ordered_only)
     words = ("--domain", domain, "--out", tmp_path / "out", "--declared-size", 1000)
     assert run("publish", rows, *words, *GUARANTEE, *SELECTION) == 1
     answer = capsys.readouterr()

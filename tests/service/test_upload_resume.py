@@ -22,9 +22,9 @@ from core.platform.access.roles import Role
 from core.platform.settings import Settings
 from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client
-from understudy.calls import Call
+from understudy.http.calls import Call
+from understudy.http.uploads import UploadNote, note_of
 from understudy.results.datasets import Upload
-from understudy.uploads import UploadNote, note_of
 
 PART = 64 * 1024
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ START_SECONDS = 120.0
 SENDER = """
 import sys, time
 from pathlib import Path
-from understudy.calls import Call
+from understudy.http.calls import Call
 from understudy import Client
 url, key, dataset_id, rows, pause = sys.argv[1:]
 with Client(url, key=key) as client:

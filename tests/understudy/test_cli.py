@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from understudy.cli import app, main
 from understudy.extras import how_to_install
-from understudy.uploads import CONTENT_TYPES
+from understudy.http.uploads import CONTENT_TYPES
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:

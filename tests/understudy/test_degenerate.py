@@ -15,8 +15,8 @@ from understudy import Dataset, InvalidInput, Job
 from understudy.cli import app, publish
 from understudy.cli.jobs import job_line
 from understudy.drafts.tables import MOST_CODES
-from understudy.publication import Order
-from understudy.publishing import quoted
+from understudy.publishing.order import Order
+from understudy.publishing.publish import quoted
 from understudy.table_files import TableFiles
 
 DONE = JOB | {"state": "succeeded", "release_id": "r"}

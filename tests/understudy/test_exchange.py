@@ -7,7 +7,7 @@ import pytest
 
 from tests.understudy.scripted import DATASET, JOB, Answer, Script, both, client_of
 from understudy import Client, InputUnusable, Refused, Repetitions, ServiceUnreachable, UnexpectedAnswer
-from understudy.exchange import trusts_environment
+from understudy.http.exchange import trusts_environment
 
 
 def test_both_clients_repeat_a_safe_request_after_a_lost_connection_and_a_busy_service() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.understudy.scripted import Script, client_of
 from understudy.errors import InputUnusable, InvalidInput
-from understudy.intake import refused_rows, upload
+from understudy.publishing.intake import refused_rows, upload
 
 REPORT: dict[str, Any] = {
     "rows_accepted": 18,

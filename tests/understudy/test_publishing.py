@@ -13,7 +13,7 @@ from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
 from understudy.cli.publish import columns_left_out, notes_of, what_is_free
 from understudy.order_options import parse_options, parse_selection, with_profile
-from understudy.publication import Order, budget_with_report, report_part, smallest_budget
+from understudy.publishing.order import Order, budget_with_report, report_part, smallest_budget
 from understudy.table_files import TableFiles
 
 MANY = f"{FEWEST_CANDIDATES} to {MOST_CANDIDATES} times"

@@ -16,8 +16,8 @@ from tests.core.artifacts.stand_in import DOMAIN
 from understudy import Client, InputUnusable
 from understudy.cli.sample import sample_online
 from understudy.cli.screen import TerminalScreen
-from understudy.publication import Order, sample_files
-from understudy.publishing import declared, fetch
+from understudy.publishing.order import Order, sample_files
+from understudy.publishing.publish import declared, fetch
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, TABLE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.understudy.scripted import Script, client_of, sent
 from understudy import InputUnusable
-from understudy.uploads import note_of
+from understudy.http.uploads import note_of
 
 PART = 4
 UPLOAD = {"id": "u", "dataset_id": "d", "state": "open", "part_bytes": PART, "parts_total": 2, "parts": []}

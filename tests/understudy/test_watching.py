@@ -9,8 +9,8 @@ import pytest
 
 from tests.understudy.scripted import DATASET, JOB, Answer, Script, client_of, sent
 from understudy import Dataset, ServiceUnreachable
-from understudy.publication import Order
-from understudy.publishing import results_folder, train
+from understudy.publishing.order import Order
+from understudy.publishing.publish import results_folder, train
 from understudy.table_files import TableFiles
 
 DONE = JOB | {"state": "succeeded", "release_id": "r"}
@@ -78,7 +78,7 @@ def test_both_clients_watch_a_job_through_a_restart_of_the_service() -> None:
 def training(
     monkeypatch: pytest.MonkeyPatch, *answers: Any
 ) -> tuple[Interrupted, Screen, pytest.ExceptionInfo[BaseException]]:
-    monkeypatch.setattr("understudy.publishing.quote_lines", lambda _quote: ())
+    monkeypatch.setattr("understudy.publishing.publish.quote_lines", lambda _quote: ())
     script, screen = Interrupted(*answers), Screen()
     table = TableFiles(rows=Path("rows.csv"), domain={}, declared_size=10)
     order = Order(table=table, name="n", epsilon=1.0, delta=1e-6, sample_rows=1, out=Path())
@@ -140,7 +140,7 @@ def test_a_job_that_was_done_before_its_cancelling_says_so(monkeypatch: pytest.M
 
 
 def test_a_job_that_does_not_stop_leaves_a_way_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.publishing.CANCEL_SECONDS", 0)
+    monkeypatch.setattr("understudy.publishing.publish.CANCEL_SECONDS", 0)
     _, screen, _ = training(
         monkeypatch, QUOTE, httpx.Response(202, json=JOB), INTERRUPT, httpx.Response(200, json=JOB)
     )

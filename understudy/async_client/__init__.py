@@ -15,8 +15,8 @@ from understudy.async_client.notifications import AsyncNotifications
 from understudy.async_client.owner_reports import AsyncOwnerReports
 from understudy.async_client.people import AsyncPeople
 from understudy.async_client.utility_reports import AsyncUtilityReports
-from understudy.calls import Call, given, read_object
 from understudy.documents import Json
+from understudy.http.calls import Call, given, read_object
 from understudy.results.budgets import Budget, Statement
 
 

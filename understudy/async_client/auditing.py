@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, items, read_anything, read_nothing, read_object
 from understudy.documents import Json
+from understudy.http.calls import Call, items, read_anything, read_nothing, read_object
 
 EXPORT_FORMATS = ("jsonl", "csv")
 DOSSIER_FORMATS = ("html", "json")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, given, read_anything, read_object
 from understudy.documents import Json
+from understudy.http.calls import Call, given, read_anything, read_object
 
 
 class AsyncFederations:

@@ -3,7 +3,7 @@
 import uuid
 
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, given, items
+from understudy.http.calls import Call, given, items
 from understudy.results.budgets import Budget
 from understudy.results.governance import BudgetRequest, Grant, Identity, Member, WhatIf
 

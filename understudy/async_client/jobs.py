@@ -6,8 +6,8 @@ from typing import Any
 
 from understudy.async_client.handles import AsyncJob
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, given, items
 from understudy.documents import Json
+from understudy.http.calls import Call, given, items
 from understudy.results.jobs import POLL_SECONDS, Quote
 from understudy.training_bar import bar_if
 

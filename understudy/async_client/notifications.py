@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, items, read_anything, read_nothing, read_object
 from understudy.documents import Json
+from understudy.http.calls import Call, items, read_anything, read_nothing, read_object
 
 _ENDPOINTS: Final = "/v1/notifications/endpoints"
 

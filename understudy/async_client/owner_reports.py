@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, items, read_nothing
+from understudy.http.calls import Call, items, read_nothing
 from understudy.results.owner_reports import OwnerReport, OwnerReportSummary, kept_private
 
 POLL_SECONDS: Final = 2.0

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from understudy.async_client.session import AsyncSession
-from understudy.calls import Call, given, items
 from understudy.documents import Json, take
+from understudy.http.calls import Call, given, items
 from understudy.results.keys import ApiKey, NewKey
 
 

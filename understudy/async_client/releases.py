@@ -9,10 +9,10 @@ from understudy.asking import Answer
 from understudy.async_client.backend import in_thread
 from understudy.async_client.handles import AsyncRelease
 from understudy.async_client.jobs import AsyncJobs
-from understudy.calls import Call, items, read_nothing, read_object
 from understudy.documents import Json
 from understudy.errors import InputUnusable
-from understudy.exchange import Seen, unseen
+from understudy.http.calls import Call, items, read_nothing, read_object
+from understudy.http.exchange import Seen, unseen
 from understudy.results.jobs import POLL_SECONDS
 from understudy.results.releases import verifying_keeper
 from understudy.rules import RulesCheck

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from understudy.async_client.backend import in_thread, sleep
 from understudy.async_client.handles import bound
-from understudy.calls import Call, Read, page
-from understudy.exchange import (
+from understudy.http.calls import Call, Read, page
+from understudy.http.exchange import (
     CONNECT_SECONDS,
     OK,
     PAGE_ITEMS,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from understudy.async_client.handles import AsyncReportJob
 from understudy.async_client.releases import AsyncReleases
-from understudy.calls import Call, given, items
 from understudy.documents import Json
+from understudy.http.calls import Call, given, items
 from understudy.results.jobs import POLL_SECONDS, Quote
 from understudy.results.utility_reports import ReportEntry, UtilityReport
 

@@ -27,8 +27,8 @@ from understudy.cli.service import Service
 from understudy.errors import InputUnusable, library_missing
 from understudy.extras import direct_reference
 from understudy.order_options import parse_options
-from understudy.publication import Order
-from understudy.publishing import publish as publish_order
+from understudy.publishing.order import Order
+from understudy.publishing.publish import publish as publish_order
 from understudy.sanity import sanity_lines
 from understudy.table_files import read_table_files
 

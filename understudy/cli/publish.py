@@ -46,9 +46,9 @@ from understudy.embedded.background import background_stack, used_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.plain_text import one_line
-from understudy.publication import Order, Published, Screen, counts_several_records
-from understudy.publishing import BUNDLE
-from understudy.publishing import publish as publish_order
+from understudy.publishing.order import Order, Published, Screen, counts_several_records
+from understudy.publishing.publish import BUNDLE
+from understudy.publishing.publish import publish as publish_order
 from understudy.table_files import read_table_files
 
 DEGENERATE: Final = 3

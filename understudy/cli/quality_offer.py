@@ -12,9 +12,9 @@ from understudy.cli.screen import TerminalScreen
 from understudy.client import Client
 from understudy.connection import Connection
 from understudy.errors import ApprovalPending, UnderstudyError
-from understudy.grant_requests import HOPELESS, obtain_grant
-from understudy.publication import Order, Published, counts_several_records, report_part
-from understudy.publishing import LEDGER, write_json
+from understudy.publishing.grant_requests import HOPELESS, obtain_grant
+from understudy.publishing.order import Order, Published, counts_several_records, report_part
+from understudy.publishing.publish import LEDGER, write_json
 from understudy.results.owner_reports import OwnerReport
 from understudy.wording.utility_reports import quote_lines, report_lines
 

@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from understudy.contact_sheet import half_blocks, read_sheet
-from understudy.exchange import Seen
+from understudy.http.exchange import Seen
 from understudy.plain_text import one_line
 from understudy.results.jobs import JobFacts
 from understudy.training_bar import left_text, stage_text, training_bar
@@ -25,7 +25,7 @@ LINE_SECONDS = 15.0
 
 
 class TerminalScreen:
-    """Shows the flow on a console; satisfies `understudy.publication.Screen`."""
+    """Shows the flow on a console; satisfies `understudy.publishing.order.Screen`."""
 
     def __init__(self, console: Console) -> None:
         """Take the console.

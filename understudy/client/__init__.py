@@ -7,7 +7,6 @@
 
 from functools import cached_property
 
-from understudy.calls import Call, given, read_object
 from understudy.client.auditing import Auditing
 from understudy.client.datasets import Datasets
 from understudy.client.federations import Federations
@@ -17,6 +16,7 @@ from understudy.client.owner_reports import OwnerReports
 from understudy.client.people import People
 from understudy.client.utility_reports import UtilityReports
 from understudy.documents import Json
+from understudy.http.calls import Call, given, read_object
 from understudy.results.budgets import Budget, Statement
 
 

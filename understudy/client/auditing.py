@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from understudy.calls import Call, items, read_anything, read_nothing, read_object
 from understudy.client.session import Session
 from understudy.documents import Json
+from understudy.http.calls import Call, items, read_anything, read_nothing, read_object
 
 EXPORT_FORMATS = ("jsonl", "csv")
 DOSSIER_FORMATS = ("html", "json")

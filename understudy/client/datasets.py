@@ -1,7 +1,7 @@
 """Datasets: declaring them, and sending their rows at once or in parts.
 
 A large file goes in parts, so that an interruption costs one part and not the file. A note in the file's folder (see
-`understudy.uploads`) lets another process resume: only parts that the service lacks are sent, and every part of the file is
+`understudy.http.uploads`) lets another process resume: only parts that the service lacks are sent, and every part of the file is
 compared by its digest.
 """
 
@@ -11,14 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from understudy.calls import Call, given, read_nothing, read_object
 from understudy.client.backend import in_thread
 from understudy.client.session import Session
 from understudy.documents import Json, take
 from understudy.errors import InputUnusable, NotFound, Refused
-from understudy.exchange import Seen, unseen
-from understudy.results.datasets import Dataset, IntakeReport, Upload
-from understudy.uploads import (
+from understudy.http.calls import Call, given, read_nothing, read_object
+from understudy.http.exchange import Seen, unseen
+from understudy.http.uploads import (
     LIVE,
     PART_ATTEMPTS,
     POLL_SECONDS,
@@ -29,6 +28,7 @@ from understudy.uploads import (
     passes,
     stamp,
 )
+from understudy.results.datasets import Dataset, IntakeReport, Upload
 
 Result = TypeVar("Result")
 
@@ -75,10 +75,10 @@ class Datasets(Session):
 
         Args:
             dataset_id: the dataset.
-            rows: a file whose name ends as one of `understudy.uploads.CONTENT_TYPES`.
+            rows: a file whose name ends as one of `understudy.http.uploads.CONTENT_TYPES`.
             seen: called with the number of bytes of each piece sent, or found to be there.
             resumable_from: files of at least so many bytes go in parts; smaller ones at once, and are never retried.
-            declaration: kept in the note of a large file; see `understudy.uploads.UploadNote`.
+            declaration: kept in the note of a large file; see `understudy.http.uploads.UploadNote`.
             max_refused: the largest share of refused rows, from 0 to 1, with which the dataset takes the others at once; by
                 default the service's (one in fifty). Above it the report says `waiting`, and `accept_rows` or `discard_rows`
                 decides.

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from understudy.calls import Call, given, read_anything, read_object
 from understudy.client.session import Session
 from understudy.documents import Json
+from understudy.http.calls import Call, given, read_anything, read_object
 
 
 class Federations:

@@ -2,8 +2,8 @@
 
 import uuid
 
-from understudy.calls import Call, given, items
 from understudy.client.session import Session
+from understudy.http.calls import Call, given, items
 from understudy.results.budgets import Budget
 from understudy.results.governance import BudgetRequest, Grant, Identity, Member, WhatIf
 

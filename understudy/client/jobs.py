@@ -4,10 +4,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from understudy.calls import Call, given, items
 from understudy.client.handles import Job
 from understudy.client.session import Session
 from understudy.documents import Json
+from understudy.http.calls import Call, given, items
 from understudy.results.jobs import POLL_SECONDS, Quote
 from understudy.training_bar import bar_if
 

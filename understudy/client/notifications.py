@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from understudy.calls import Call, items, read_anything, read_nothing, read_object
 from understudy.client.session import Session
 from understudy.documents import Json
+from understudy.http.calls import Call, items, read_anything, read_nothing, read_object
 
 _ENDPOINTS: Final = "/v1/notifications/endpoints"
 

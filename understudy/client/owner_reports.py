@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Final
 
-from understudy.calls import Call, items, read_nothing
 from understudy.client.session import Session
+from understudy.http.calls import Call, items, read_nothing
 from understudy.results.owner_reports import OwnerReport, OwnerReportSummary, kept_private
 
 POLL_SECONDS: Final = 2.0

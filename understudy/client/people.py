@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from understudy.calls import Call, given, items
 from understudy.client.session import Session
 from understudy.documents import Json, take
+from understudy.http.calls import Call, given, items
 from understudy.results.keys import ApiKey, NewKey
 
 

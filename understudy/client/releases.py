@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from understudy.asking import Answer
-from understudy.calls import Call, items, read_nothing, read_object
 from understudy.client.backend import in_thread
 from understudy.client.handles import Release
 from understudy.client.jobs import Jobs
 from understudy.documents import Json
 from understudy.errors import InputUnusable
-from understudy.exchange import Seen, unseen
+from understudy.http.calls import Call, items, read_nothing, read_object
+from understudy.http.exchange import Seen, unseen
 from understudy.results.jobs import POLL_SECONDS
 from understudy.results.releases import verifying_keeper
 from understudy.rules import RulesCheck

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from understudy.calls import Call, Read, page
 from understudy.client.backend import in_thread, sleep
 from understudy.client.handles import bound
-from understudy.exchange import (
+from understudy.http.calls import Call, Read, page
+from understudy.http.exchange import (
     CONNECT_SECONDS,
     OK,
     PAGE_ITEMS,

@@ -3,10 +3,10 @@
 import uuid
 from collections.abc import Sequence
 
-from understudy.calls import Call, given, items
 from understudy.client.handles import ReportJob
 from understudy.client.releases import Releases
 from understudy.documents import Json
+from understudy.http.calls import Call, given, items
 from understudy.results.jobs import POLL_SECONDS, Quote
 from understudy.results.utility_reports import ReportEntry, UtilityReport
 

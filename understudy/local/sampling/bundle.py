@@ -16,7 +16,7 @@ from core.artifacts.sampling.value_conditions import requested_conditions
 from core.errors import UnderstudyError as EngineError
 from understudy.documents import Json
 from understudy.errors import InputUnusable
-from understudy.exchange import Seen
+from understudy.http.exchange import Seen
 from understudy.sample_conditions import FIX, bin_note
 
 

@@ -6,7 +6,7 @@ from typing import NoReturn
 from understudy.client import Client
 from understudy.documents import Json
 from understudy.errors import InputUnusable, Refused
-from understudy.publication import Order, Screen
+from understudy.publishing.order import Order, Screen
 from understudy.results.datasets import Dataset, IntakeReport
 
 SHOWN = 5

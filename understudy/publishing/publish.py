@@ -14,9 +14,10 @@ from understudy.client.handles import Job
 from understudy.connection import Connection
 from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
-from understudy.grant_requests import introduce, obtain_grant, require_admissible, settle_pending
-from understudy.intake import upload
-from understudy.publication import (
+from understudy.http.uploads import UploadNote
+from understudy.publishing.grant_requests import introduce, obtain_grant, require_admissible, settle_pending
+from understudy.publishing.intake import upload
+from understudy.publishing.order import (
     Order,
     Published,
     Screen,
@@ -30,7 +31,6 @@ from understudy.results.budgets import Statement
 from understudy.results.datasets import Dataset
 from understudy.results.jobs import Quote
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
-from understudy.uploads import UploadNote
 from understudy.wording.quotes import quote_lines
 
 BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"

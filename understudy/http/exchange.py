@@ -7,8 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
-from understudy.calls import Call
 from understudy.errors import InputUnusable, ServiceUnreachable, UnderstudyError, UnexpectedAnswer, refusal
+from understudy.http.calls import Call
 
 if TYPE_CHECKING:
     import httpx

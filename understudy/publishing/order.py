@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from understudy.client.handles import Job
 from understudy.documents import Json
-from understudy.exchange import Seen
+from understudy.http.exchange import Seen
 from understudy.near_names import suggestion
 from understudy.results.budgets import Statement
 from understudy.results.datasets import Dataset
