@@ -13,9 +13,9 @@ from models.critic.forms import PrivateNetwork, RecordForm, record_form
 from models.devices.data_parallel import DataParallelForm, supports_data_parallel
 from models.devices.noise import DeviceNoise
 from models.devices.placement import HOST, Placement
-from models.dp.adam import FlatAdam, ordered_betas
 from models.dp.clipping import Layout, Partition
 from models.dp.errors import BatchOverCap
+from models.dp.flat_adam import FlatAdam, ordered_betas
 from models.dp.noise import NoisePlan, NoisyMean, noise_plan
 from models.dp.noise_ahead import NoiseAhead
 from models.randomness import KeyedStreams, Purpose

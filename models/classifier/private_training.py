@@ -26,10 +26,10 @@ from models.classifier.features import Batch, FeatureSource, PrivateRecords, fea
 from models.classifier.networks import DenseClassifier, ImageClassifier, dense_network, flattened
 from models.classifier.registered import registered_module
 from models.critic.forms import checked_form
-from models.dp.adam import FlatAdam
 from models.dp.clipping import Layout, Partition
 from models.dp.count_noise import release_counts
 from models.dp.errors import BatchOverCap
+from models.dp.flat_adam import FlatAdam
 from models.dp.noise import NoisyMean, noise_plan
 from models.dp.poisson import UnitSampler
 from models.encoding import PrivateImages

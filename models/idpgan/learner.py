@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from core.plan.options import IdpganOptions
 from models.devices.placement import CPU
-from models.dp.adam import ordered_betas
+from models.dp.flat_adam import ordered_betas
 from models.idpgan.adam import Adam
 from models.idpgan.checkpoint import inside, load_module, under
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from core.plan.options import IdpganOptions
-from models.dp.adam import FlatAdam, ordered_betas
+from models.dp.flat_adam import FlatAdam, ordered_betas
 from models.randomness import KeyedStreams, Purpose
 
 STREAMS = KeyedStreams(bytes(range(32)))
