@@ -29,8 +29,8 @@ from service.idempotency import Answer
 from service.jobs.schemas import JobView
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
-from service.quotes.default_delta import default_delta
 from service.quotes.federated import board_of, federated, require_shared
+from service.quotes.order_delta import default_delta_of_order
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.together import Together, in_plans_order, named_grants
 from service.quotes.utility import report_of
@@ -96,7 +96,9 @@ class Ordering:
         with self._context.database.read_only() as session:
             row = repository.visible(session, self._order.dataset_id, self._principal)
             facts = federated(self._order, DatasetFacts.of(row))
-            delta = default_delta(session, self._order, facts, self._principal, at=self._context.clock.now())
+            delta = default_delta_of_order(
+                session, self._order, facts, self._principal, at=self._context.clock.now()
+            )
             report = report_of(session, self._order, self._principal)
             stored = stored_counts(session, facts, self._principal) if self._order.reuse else ()
         self._context.witness.require_once(facts.population_id)

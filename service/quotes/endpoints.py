@@ -26,8 +26,8 @@ from service.edge.concurrency import ServiceBusy
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.problem import problems
-from service.quotes.default_delta import default_delta
 from service.quotes.federated import FederationDiffers, federated, require_shared
+from service.quotes.order_delta import default_delta_of_order
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.together import Together, ledgers_outlook
 from service.quotes.utility import report_of
@@ -87,7 +87,7 @@ def create_quote(
         row = repository.visible(session, order.dataset_id, principal)
         facts = federated(order, DatasetFacts.of(row))
         cap = ledger_queries.cap_of(session, facts.population_id)
-        delta = default_delta(session, order, facts, principal, at=context.clock.now())
+        delta = default_delta_of_order(session, order, facts, principal, at=context.clock.now())
         report = report_of(session, order, principal)
         stored = stored_counts(session, facts, principal) if order.reuse else ()
     plan = context.planner.plan(order, facts, delta, report=report)

@@ -19,7 +19,7 @@ from service.datasets import repository
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 from service.planning.planner import Planner
-from service.quotes.default_delta import default_delta
+from service.quotes.order_delta import default_delta_of_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,9 @@ class Together:
         return cls(
             facts=facts,
             caps=tuple(ledger_queries.cap_of(session, one.population_id) for one in facts),
-            default_deltas=tuple(default_delta(session, order, one, principal, at=at) for one in facts),
+            default_deltas=tuple(
+                default_delta_of_order(session, order, one, principal, at=at) for one in facts
+            ),
         )
 
     def plan(self, planner: Planner, order: GeneratorOrder) -> OrderedPlan:

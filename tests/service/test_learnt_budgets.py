@@ -11,7 +11,7 @@ from core.platform.access.roles import Principal, Role
 from service.budgets.outlook import look_at_sizes
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
-from service.quotes.default_delta import default_delta
+from service.quotes.order_delta import default_delta_of_order
 from tests.service.test_learnt_domains import DOMAIN, ROWS
 from tests.service.world import World, require_problem
 
@@ -170,7 +170,7 @@ def default_of(world: World, dataset_id: str, **more: Any) -> float | None:
     orders = Principal(id=world.analyst.principal_id, key_id=uuid4(), roles=frozenset({Role.ANALYST}))
     with world.database.read_only() as session:
         facts = DatasetFacts.of(session.get_one(Dataset, UUID(dataset_id)))
-        return default_delta(session, order, facts, orders, at=world.clock.now())
+        return default_delta_of_order(session, order, facts, orders, at=world.clock.now())
 
 
 def test_the_default_delta_of_what_learns_nothing_is_that_of_all_filters(

@@ -11,7 +11,7 @@ from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 
 
-def default_delta(
+def default_delta_of_order(
     session: Session, order: GeneratorOrder, facts: DatasetFacts, principal: Principal, *, at: datetime
 ) -> float | None:
     """The default delta of an order on a dataset; None before a cap is set.
