@@ -67,7 +67,7 @@ MAPPED = (
     *("core.plan.domain", "core.plan.domain.cleaning", "core.plan.domain.columns", "core.plan.domain.rules"),
     *("understudy.drafts", "understudy.local", "understudy.local.ledger", "understudy.local.rows"),
     *("understudy.http", "understudy.local.sampling", "understudy.local.training", "understudy.publishing"),
-    *("understudy.wording", "service.wording"),
+    *("core.platform", "core.platform.access", "service.dashboard", "service.wording", "understudy.wording"),
 )
 
 
