@@ -20,7 +20,7 @@ from core.plan.domain.columns.kinds import (
 )
 from core.plan.domain.confirmation import require_confirmed
 from core.plan.domain.reading import Node
-from core.plan.domain.rules.kinds import AtMost, Kept, Rule, kept_rules
+from core.plan.domain.rules.kinds import AtMost, Kept, NullTogether, Rule, kept_rules
 from core.plan.domain.rules.reading import require_computable, rules_from_json
 from core.plan.near_names import nearest
 
@@ -285,6 +285,8 @@ class TableDomain:
             )  # fmt: skip
         names = {self.modelled[place].name for place, _what in self.learnt if place is not None}
         for index, rule in enumerate(rules):
+            if isinstance(rule, NullTogether):
+                continue  # it names no value
             if (learnt := next((name for name in rule.columns if name in names), None)) is not None:
                 node.refuse(
                     f"A rule speaks of declared values, and its column '{learnt}' is learnt.", "rule-of-learnt-column",

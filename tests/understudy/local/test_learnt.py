@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import understudy
@@ -204,3 +205,22 @@ def test_a_training_that_learns_categories_is_carried_by_basic_composition(
         understudy.fit(
             frame(), DOMAIN, (2.5, 1e-6), dataset="wards", declared_size=1500, options=SMALL, ledgers=ledgers
         )
+
+
+def test_columns_whose_values_are_learnt_are_missing_together_where_a_rule_says_so(tmp_path: Path) -> None:
+    domain = copy.deepcopy(DOMAIN)
+    domain["columns"][2]["null"] = "category"
+    domain["rules"] = [{"kind": "null_together", "columns": ["fee", "code"]}]
+    rows = frame()
+    rows = rows.set_column(2, "fee", pc.if_else(pc.is_null(rows["code"]), None, rows["fee"]))
+    set_cap("stays", epsilon=6.0, delta=4e-6, ledgers=tmp_path)
+    options = {"anchor": True, "critic": False, "pretraining_steps": 600}
+    found = fit(
+        rows, domain, GUARANTEE, dataset="stays", declared_size=1500, options=options, ledgers=tmp_path
+    )
+
+    drawn = found.sample(3000, form="arrow")
+    assert drawn["fee"].is_null().equals(drawn["code"].is_null())
+    assert 0.05 < drawn["fee"].null_count / 3000 < 0.2
+    report = verify_bundle(found.save(tmp_path / "bundle.zip"), allow_unsigned=True)
+    assert report.outcome is Outcome.VERIFIED, report.lines()

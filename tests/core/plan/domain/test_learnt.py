@@ -74,7 +74,7 @@ def test_what_cannot_be_learnt_is_refused_at_its_place(change, problem, place):
     assert (refused.value.problem, refused.value.pointer) == (problem, place)
 
 
-def test_rules_speak_of_declared_columns_alone():
+def test_rules_about_values_speak_of_declared_columns_alone():
     rule = {"kind": "at_most", "columns": ["x", "y"]}
     other = {"name": "y", "kind": "numeric", "type": "real", "lower": 0, "upper": 9}
 
