@@ -392,6 +392,9 @@ def _empty(draft: dict[str, Any], column: dict[str, Any], kind: str) -> None:
             del other["difference"]
             _prune_marks(other)
     if isinstance(rules := draft.get("rules"), list):
+        for rule in rules:
+            if rule.get("kind") == "null_together" and len(rule.get("columns", ())) > 2:  # noqa: PLR2004 - two are left to agree
+                rule["columns"] = [one for one in rule["columns"] if one != name]
         draft["rules"] = [rule for rule in rules if name not in _columns_of(rule)]
 
 

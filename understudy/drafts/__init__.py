@@ -22,6 +22,7 @@
 * `dependency_search`: copies and functional dependencies, found in one pass.
 * `dependencies`: copies are left out, and functional dependencies become rules.
 * `orders`: numbers that are never below others.
+* `missing_together`: columns that are missing in the same rows.
 * `calendar_copies`: columns that follow from a date are left out.
 * `code_counts`: how many codes the columns of a draft have.
 * `units`: the privacy unit, and columns that say whose row it is.

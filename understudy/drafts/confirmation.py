@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any, Final, Literal
 
 from understudy.drafts.changes import category_hints, change, ignore, known_column
-from understudy.drafts.dependencies import ORDER, RULES, columns_of, require_possible
+from understudy.drafts.dependencies import MISSING_TOGETHER, ORDER, RULES, columns_of, require_possible
 from understudy.drafts.marked_values import KINDS, Mark, marks_of
 from understudy.errors import InputUnusable
 from understudy.table_files import MARK
@@ -24,7 +24,7 @@ _MEANING: Final = {
     "kinds": "What each column holds. An ignored column is dropped on arrival and never stored.",
     "bounds": "The smallest and largest value. Say what is possible, not what occurs: an upper bound of 107 tells that somebody is 107. Values beyond count as the bound; wider bounds make bins coarser.",
     "words": "The words of a column. A word that few people have reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
-    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label, the last is the sum of the others, or the first is at most the second. The pairs, and which column of a sum is computed, become public. Drop the rule if other rows may break it.",
+    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label, the last is the sum of the others, the first is at most the second, or all are missing where one is. The pairs, and which column of a sum is computed, become public. Drop the rule if other rows may break it.",
 }
 _LONG = 12
 _FEW_PAIRS = 5
@@ -123,7 +123,7 @@ def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
     """What a drafted rule says, for a person.
 
     Args:
-        rule: That one column determines another one, of a sum, or of an order.
+        rule: That one column determines another one, of a sum, of an order, or of columns that are missing together.
         most: How many pairs are shown.
     """
     if rule["kind"] == "sum":
@@ -131,6 +131,8 @@ def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
         return f"{' + '.join(map(str, rule['parts']))} = {rule['total']}{computed}"
     if rule["kind"] == ORDER:
         return " is at most ".join(map(str, rule["columns"]))
+    if rule["kind"] == MISSING_TOGETHER:
+        return f"{', '.join(map(str, rule['columns']))}: all missing or none missing"
     return f"{' determines '.join(map(str, rule['columns']))}: {_shown_pairs(rule['pairs'], most=most)}"
 
 

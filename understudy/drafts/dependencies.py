@@ -24,6 +24,8 @@ ELSE: Final = "_else"
 RULES: Final = "rules"
 ORDER: Final = "at_most"
 """The kind of a rule that one number is at most another one."""
+MISSING_TOGETHER: Final = "null_together"
+"""The kind of a rule that columns are missing in the same rows."""
 _FEWEST_ROWS_OF_A_COPY = 100
 _SHARE_SUPPORTED = 0.95
 _LOG_CHANCE = log(1e-6)
@@ -157,7 +159,7 @@ def require_possible(document: dict[str, Any]) -> None:
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
         if not _is_whole(rule):
             raise InputUnusable(
-                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (an order has none), or parts and a total, of which one may be computed; put them back, or leave the rule out"
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (an order and columns that are missing together have none), or parts and a total, of which one may be computed; put them back, or leave the rule out"
             )
         if not _is_possible(rule, by_name, target=document.get("target")):
             rules.remove(rule)
@@ -175,6 +177,11 @@ def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object)
             del rule["computed"]
             rule[MARK] = [key for key in rule[MARK] if key != "computed"] or ["parts"]
         return True
+    if rule["kind"] == MISSING_TOGETHER:
+        rule["columns"] = [
+            name for name in rule["columns"] if name != target and can_miss(by_name.get(str(name), {}))
+        ]
+        return len(rule["columns"]) > 1
     both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
     if rule["kind"] == ORDER:
         return all(column["kind"] == "numeric" and column["name"] != target for column in both)
@@ -183,6 +190,11 @@ def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object)
         return False
     rule["pairs"] = pairs
     return True
+
+
+def can_miss(column: Mapping[str, Any]) -> bool:
+    """Whether synthetic rows may lack a value of a column."""
+    return column.get("null") == "category" and column["kind"] not in _NOT_MODELLED
 
 
 def columns_of(rule: Mapping[str, Any]) -> list[str]:
@@ -194,11 +206,13 @@ def columns_of(rule: Mapping[str, Any]) -> list[str]:
 
 
 def _is_whole(rule: Mapping[str, Any]) -> bool:
-    """Whether a rule has two columns, and a list of pairs unless it is an order, or parts and a total, as it was drafted."""
+    """Whether a rule has two columns and a list of pairs, as many as its kind needs, or parts and a total, as it was drafted."""
     if rule.get("kind") == "sum":
         whole = isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
         return whole and rule.get("computed", rule["total"]) in {*map(str, rule["parts"]), rule["total"]}
     columns, pairs = rule.get("columns"), rule.get("pairs")
+    if rule.get("kind") == MISSING_TOGETHER:
+        return isinstance(columns, list) and len(columns) > 1
     if not isinstance(columns, list) or len(columns) != 2:  # noqa: PLR2004 - one determines the other, or is at most it
         return False
     return rule.get("kind") == ORDER or (

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from understudy.drafts.categories import NOTE
 from understudy.drafts.confirmation import shown_rule
-from understudy.drafts.dependencies import ORDER, RULES
+from understudy.drafts.dependencies import MISSING_TOGETHER, ORDER, RULES
 from understudy.drafts.differences import DIFFERENCE
 from understudy.plain_text import one_line
 from understudy.table_files import DECLARED_SIZE, MARK
@@ -78,7 +78,8 @@ def rule_lines(document: Mapping[str, Any]) -> list[str]:
     return [
         f"{one_line(shown_rule(rule, most=MOST_SHOWN))}."
         for rule in document.get(RULES) or ()
-        if rule.get("kind") in {"determines", "sum"} or (rule.get("kind") == ORDER and MARK in rule)
+        if rule.get("kind") in {"determines", "sum"}
+        or (rule.get("kind") in {ORDER, MISSING_TOGETHER} and MARK in rule)
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
 from understudy.drafts.categories import NOTE
-from understudy.drafts.dependencies import ELSE, ORDER, RULES
+from understudy.drafts.dependencies import ELSE, MISSING_TOGETHER, ORDER, RULES
 from understudy.drafts.facts import Facts
 from understudy.drafts.words import names_free_text
 from understudy.errors import InputUnusable
@@ -55,22 +55,31 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """Say which functional dependencies, sums and orders a draft proposes as rules, in one line or none.
+    """Say which rules a draft proposes, in one line or none.
 
     Args:
         document: A draft.
         answer: How its rules are dropped.
     """
     named = [
-        f"{' + '.join(rule['parts'])} = {rule['total']}"
-        if rule.get("kind") == "sum"
-        else (" <= " if rule.get("kind") == ORDER else " determines ").join(rule["columns"])
+        _named(rule)
         for rule in document.get(RULES) or ()
-        if rule.get("kind") in {"determines", "sum", ORDER} and MARK in rule
+        if rule.get("kind") in {"determines", "sum", ORDER, MISSING_TOGETHER} and MARK in rule
     ]
     if not named:
         return []
     return [f"Drafted rules, which every synthetic row keeps: {', '.join(named)}. To drop them: {answer}."]
+
+
+def _named(rule: Mapping[str, Any]) -> str:
+    """A drafted rule in a few words."""
+    if rule["kind"] == "sum":
+        return f"{' + '.join(rule['parts'])} = {rule['total']}"
+    names = rule["columns"]
+    if rule["kind"] != MISSING_TOGETHER:
+        return (" <= " if rule["kind"] == ORDER else " determines ").join(names)
+    further = f", ... ({len(names)} columns)" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{further} missing together"
 
 
 def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
@@ -142,6 +151,7 @@ _FREE_TEXT: Final = (
     " list that everybody knows, give its kind as 'keep'."
 )
 _FEWEST_ROWS: Final = 20
+_NAMED: Final = 3
 _WORDS_OF_A_SENTENCE: Final = 3
 _NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 

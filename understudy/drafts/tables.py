@@ -38,6 +38,7 @@ from understudy.drafts.hints import (
     leave_constants_and_free_text_out,
     say_what_is_missing,
 )
+from understudy.drafts.missing_together import propose_missing_together
 from understudy.drafts.numbers import (
     LARGEST,
     MOST_INTEGER_CODES,
@@ -95,6 +96,8 @@ from understudy.table_files import is_parquet, not_utf8
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
 
+MOST_RULES = 128
+"""Rules up to which the service takes a domain."""
 MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
 _FEWEST_NUMBERED = 100
@@ -299,7 +302,8 @@ def _document(
     leave_constants_and_free_text_out(columns, facts, target=target)
     leave_copies_out(columns, facts, seen.search, target=target, words=words)
     leave_parts_of_dates_out(columns, seen.sample, target=target)
-    if rules := _rules(columns, seen, types, target=target):
+    null_texts = draft["csv"]["null_values"] if "csv" in draft else [""]
+    if rules := _rules(columns, seen, types, target=target, null_texts=null_texts):
         draft[RULES] = rules
     point_at_lengths(columns, seen.sample)
     draft["columns"] = columns
@@ -325,7 +329,12 @@ def _csv(facts: Mapping[str, Facts], odd: Collection[str], dialect: Dialect | No
 
 
 def _rules(
-    columns: list[dict[str, Any]], seen: _Seen, types: FrameTypes, *, target: str | None
+    columns: list[dict[str, Any]],
+    seen: _Seen,
+    types: FrameTypes,
+    *,
+    target: str | None,
+    null_texts: Collection[str],
 ) -> list[dict[str, Any]]:
     """Draft what ties columns together: rules, and differences of those that no rule names."""
     rules = propose_rules(columns, seen.facts, seen.search, target=target)
@@ -345,7 +354,11 @@ def _rules(
     # The clocks of several zones tell no distance.
     fixed += types.zones if len(set(types.zones.values())) > 1 else ()
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
-    return [*rules, *propose_orders(columns, seen.sample, target=target, fixed=fixed)]
+    rules += propose_orders(columns, seen.sample, target=target, fixed=fixed)
+    most = max(0, MOST_RULES - len(rules))
+    return rules + propose_missing_together(
+        columns, seen.sample, target=target, null_texts=null_texts, most=most
+    )
 
 
 def _say_whose(seen: _Seen, unit: str | None) -> None:

@@ -81,7 +81,7 @@ def test_a_person_accepts_or_drops_the_rule() -> None:
     draft, said = answered("?", "")
     assert "RULES (1 to confirm)" in said
     assert "paid is at most bought" in said
-    assert "or the first is at most the second" in said
+    assert "the first is at most the second" in said
     assert draft["rules"] == [{"kind": "at_most", "columns": ["paid", "bought"]}]
     assert "rules" not in answered("d")[0]
     ignored = answered("i")[0]

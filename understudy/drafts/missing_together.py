@@ -1,0 +1,74 @@
+"""What a draft proposes for columns that are missing in the same rows, as all results of a test that was not made are: a rule."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from understudy.drafts.categories import NOTE
+from understudy.drafts.dependencies import MISSING_TOGETHER, can_miss
+from understudy.drafts.differences import values_of
+from understudy.drafts.row_sample import RowSample
+from understudy.table_files import MARK
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Flags = NDArray[np.bool_]
+
+_FEWEST_ROWS: Final = 30
+"""Rows in which the columns are missing, and rows in which they are not: of fewer the agreement may be chance."""
+
+Column = dict[str, Any]
+
+
+def propose_missing_together(
+    columns: Sequence[Column],
+    sample: RowSample,
+    *,
+    target: str | None,
+    null_texts: Collection[str],
+    most: int,
+) -> list[Column]:
+    """Draft rules that columns are missing in the same rows, and say so in the notes of all but the first of each rule.
+
+    Args:
+        columns: Of the draft; their notes are changed.
+        sample: Some of the rows.
+        target: Name of the column to be predicted: no rule is drafted that may change it.
+        null_texts: Texts that mean "missing" in every column.
+        most: Rules at most; those of most columns are drafted.
+
+    Returns:
+        Rules as a domain declares them, with marks.
+    """
+    groups: dict[bytes, list[Column]] = {}
+    for column in columns:
+        if column["name"] == target or not can_miss(column):
+            continue
+        missing = _missing(column, sample, null_texts)
+        if min(missing.sum(), (~missing).sum()) >= _FEWEST_ROWS:
+            groups.setdefault(missing.tobytes(), []).append(column)
+    found = sorted((group for group in groups.values() if len(group) > 1), key=len, reverse=True)[:most]
+    for first, *others in found:
+        for column in others:
+            column[NOTE] += (
+                f" Missing in the same rows as {first['name']}, in every row that was compared. A rule is drafted, so that synthetic rows"
+                " keep this: drop it if one may be missing without the other."
+            )
+    return [
+        {"kind": MISSING_TOGETHER, "columns": [column["name"] for column in group], MARK: ["columns"]}
+        for group in found
+    ]
+
+
+def _missing(column: Mapping[str, Any], sample: RowSample, null_texts: Collection[str]) -> "Flags":
+    """(rows,) whether a column is missing, as intake would have it."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column["kind"] in {"numeric", "date", "datetime"}:
+        return np.isnan(values_of(dict(column), sample))
+    words = sample.words(str(column["name"]))
+    known = pa.array(sorted(null_texts), pa.string())
+    return np.asarray(pc.or_(pc.is_null(words), pc.is_in(words, value_set=known)))
