@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ from core.errors import InvalidInput
 from core.plan.domain.table import TableDomain
 from tests.core.data.desk import Desk
 from understudy import InputUnusable
-from understudy.local.rows.frames import clean_frame
+from understudy.local.rows.frames import arrow_of, clean_frame
 from understudy.local.rows.intake import taken_in
 
 DOMAIN = TableDomain.from_json({
@@ -185,6 +186,16 @@ def test_words_of_polars_can_be_learnt(words: pl.Series) -> None:
     batch = clean_frame(pl.DataFrame({"who": words, "word": words}), LEARNT).batch
     assert batch.column("word").to_pylist() == WORDS
     assert batch.column("who").to_pylist() == WORDS
+
+
+@pytest.mark.parametrize("index", ["who", ["who", "seen"]])
+def test_an_index_that_has_a_name_is_refused_and_not_left_out(index: object) -> None:
+    frame = pd.DataFrame({"who": ["p1", "p1"], "seen": [1, 2], "word": ["a", "b"]}).set_index(index)
+    for read in (arrow_of, lambda rows: clean_frame(rows, DOMAIN)):
+        with pytest.raises(InputUnusable, match=r"index of the frame has a name, 'who'.*reset_index\(\)"):
+            read(frame)
+    bare = frame.reset_index(drop=True)
+    assert arrow_of(bare[bare["word"] == "b"]).num_rows == 1, "an index of places has no name"
 
 
 def test_sparse_columns_of_pandas_are_filled_in() -> None:

@@ -55,11 +55,12 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         The accepted rows and what happened to the others; the second is for their owner alone.
 
     Raises:
-        InputUnusable: it is no frame, or a column holds values of several kinds.
+        InputUnusable: it is no frame, a column holds values of several kinds, or an index of pandas has a name.
         core.errors.UnderstudyError: its columns are not the declared ones.
     """
     with _readable():
         frame = _columned(frame)
+        _require_no_named_index(frame)
         check_header(domain, _names(frame))
         columns, rows = _arrays(frame, domain, used_names(domain))
         return clean_rows(domain, columns, rows, domain.csv)
@@ -140,6 +141,19 @@ def _columned(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when typ
     if _is_pandas(frame) or isinstance(frame, pa.Table):
         return frame
     return pa.table(_streamed(frame))
+
+
+def _require_no_named_index(frame: Any) -> None:  # noqa: ANN401 - pandas is not there when types are checked
+    """Refuse an index of pandas that has a name: a column in all but the form, which may say whose rows they are, and is not read."""
+    if not _is_pandas(frame):
+        return
+    named = [str(name) for name in frame.index.names if name is not None]
+    if named:
+        message = (
+            f"the index of the frame has a name, {', '.join(map(repr, named))}, and an index is not read, though it may say whose rows these are: "
+            "frame.reset_index() makes a column of it, frame.reset_index(drop=True) leaves it out"
+        )
+        raise InputUnusable(message)
 
 
 def _is_pandas(frame: object) -> bool:
@@ -225,13 +239,14 @@ def arrow_of(frame: object) -> pa.Table:
         frame: a DataFrame of pandas or polars, or an Arrow table.
 
     Raises:
-        InputUnusable: it is none, two columns have the same name, or a column holds values of several kinds.
+        InputUnusable: it is none, two columns have the same name, a column holds values of several kinds, or an index of pandas has a name.
     """
     message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
     if isinstance(frame, pa.Table):
         return frame
+    _require_no_named_index(frame)
     try:
-        if type(frame).__module__.startswith("pandas") and hasattr(frame, "columns"):
+        if _is_pandas(frame):
             # The refusal of pyarrow would not say which names are the same.
             require_different([str(name) for name in frame.columns])
             return pa.Table.from_pandas(dense(frame), preserve_index=False)
