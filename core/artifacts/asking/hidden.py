@@ -126,8 +126,8 @@ def _pairs_are_noise(estimates: Estimates, place: int, codes: Mask, columns: int
             continue
         row = (np.bincount(estimates.groups(pair)[place], weights=codes) > 0).astype(np.float64)
         table = estimates.table(pair)
-        if table.shape[1] == 1:
-            continue
+        if table.shape[1] == 1 or row.all():
+            continue  # nothing to compare: one group of the other column, or rows of all groups of this one
         total = float(table.sum())
         part = float(row @ table.sum(axis=1)) / total if total > 0 else 0.0
         along = row - part

@@ -71,6 +71,17 @@ def test_a_condition_of_two_columns_is_looked_up_in_their_pair() -> None:
     assert hidden_condition(DOMAIN, found, {}) is None
 
 
+def test_values_that_touch_every_group_of_a_pair_are_not_compared_with_it() -> None:
+    """Codes are counted in groups: some values of each group are all rows of the pair."""
+    groups = tuple(np.arange(size) // 2 for size in SIZES)
+    alone = CountTable(columns=(1,), noise_std=9.0, cells=in_steps(np.full(4, 5000.0), 2.0**-5))
+    pair = CountTable(columns=(1, 2), noise_std=9.0, cells=in_steps(np.full((2, 2), 5000.0), 2.0**-5))
+    counts = ReleasedCounts(cardinalities=SIZES, step=2.0**-5, tables=(alone, pair), groups=groups)
+    grouped = Estimates(counts)
+    assert hidden_condition(DOMAIN, grouped, {1: np.array([True, False, True, False])}) is None
+    assert hidden_condition(DOMAIN, grouped, {1: np.array([True, True, True, False])}) is None
+
+
 def test_words_that_were_not_learnt_are_told_of() -> None:
     column = words("city", "Ulm", unknown="other", other="elsewhere")
     domain = TableDomain.from_json(document([column], []))
