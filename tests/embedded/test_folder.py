@@ -13,6 +13,7 @@ from understudy.embedded.child import LOG_LIMIT_BYTES, log_tail, rotate
 from understudy.embedded.errors import FolderInUse, FolderUnusable
 from understudy.embedded.folder import DataFolder, write_private
 from understudy.embedded.roles import role_environment
+from understudy.local import set_cap
 
 
 def mode(path: Path) -> int:
@@ -37,6 +38,21 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
     assert re.fullmatch("[0-9a-f]{64}", folder.master_key())
     assert folder.keys() == again.keys()
     assert DataFolder.prepare(tmp_path / "other").master_key() != folder.master_key()
+
+
+def test_a_stack_starts_where_the_library_keeps_its_ledgers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNDERSTUDY_DATA_FOLDER", str(tmp_path))
+    set_cap("patients", epsilon=1.0, delta=1e-6)
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert kept
+    DataFolder.prepare(tmp_path).master_key()
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").touch()
+    with pytest.raises(FolderUnusable, match="holds other files"):
+        DataFolder.prepare(tmp_path / "other")
 
 
 def test_keys_have_the_form_that_the_service_takes(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from understudy.embedded.leftovers import PRIVATE, socket_folder
 
 ROLES = ("owner", "admin", "analyst")
 SUBFOLDERS = ("postgres", "redis", "objects", "scratch", "logs")
+LEDGERS_OF_THE_LIBRARY = "ledgers"
+"""What `understudy.local` keeps in the same folder, with or without a stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class DataFolder:
         if path.stat().st_uid != os.geteuid():
             message = f"{path} belongs to another user; choose another --data-folder"
             raise FolderUnusable(message)
-        if any(path.iterdir()) and not (path / "supervisor.lock").exists():
+        others = {entry.name for entry in path.iterdir()} - {LEDGERS_OF_THE_LIBRARY}
+        if others and not (path / "supervisor.lock").exists():
             message = (
                 f"{path} holds other files and is no data folder of understudy; choose another --data-folder"
             )
