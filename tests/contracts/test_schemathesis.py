@@ -65,6 +65,7 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
     "confirm_endpoint": (("422",), "any short text is a code to the document"),
     "draw_samples": (("422",), "which columns can be fixed, and at what, is the release's to say"),
+    "read_precision": (("422",), "likewise"),
     "ask_counts": (
         ("409", "422"),
         "any short text is a question to the document, and a release may hold no counts",
