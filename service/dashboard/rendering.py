@@ -64,6 +64,7 @@ EXPLAINED_BY: Final[Mapping[str, str]] = {
     "declare.html": "tutorials/declaring.html#begin-with-a-draft",
     "delete.html": "decisions/deletion.html",
     "documentation.html": "index.html",
+    "edit_draft.html": "tutorials/declaring.html#go-through-it-column-by-column",
     "enrol.html": _KEYS,
     "facts.html": "domain.html",
     "federation.html": _FEDERATED,

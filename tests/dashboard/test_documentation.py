@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.dashboard import documentation
-from service.dashboard.rendering import EXPLAINED_BY
+from service.dashboard.rendering import EXPLAINED_BY, TEMPLATES
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
 
@@ -104,6 +104,15 @@ def test_a_copy_that_pip_installed_without_the_site_claims_no_source(
     assert answer.status_code == 200
     assert "<code>make site</code>" in answer.text
     assert "of another package" not in answer.text
+
+
+def test_every_page_is_explained() -> None:
+    pages = {
+        path.name
+        for path in TEMPLATES.glob("*.html")
+        if path.read_text().startswith(('{% extends "base.html" %}', '{% extends "dataset_base.html" %}'))
+    }
+    assert set(EXPLAINED_BY) == pages - {"dataset_base.html"}
 
 
 def test_help_leads_to_the_page_that_explains_the_page(world: World, sign_in: Callable[..., Visitor]) -> None:
