@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import InputUnusable
-from understudy.http.uploads import CONTENT_TYPES
+from understudy.http.uploads import CONTENT_TYPES, require_file
 from understudy.near_names import nearest
 
 DECLARED_SIZE = "declared_size"
@@ -49,9 +49,7 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
         InputUnusable: if a file is missing or of unknown format, the domain is an unconfirmed draft, no size is declared, or
             the header of a CSV file lacks a declared column.
     """
-    if not rows.is_file():
-        message = f"there is no file {rows}"
-        raise InputUnusable(message)
+    require_file(rows)
     if rows.suffix.lower() not in CONTENT_TYPES:
         message = f"{rows.name}: the name must end in {', '.join(CONTENT_TYPES)} so that the format is known"
         raise InputUnusable(message)

@@ -13,8 +13,8 @@ from understudy.cli.service import Commands
 from understudy.drafts.categories import NOTE
 from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.confirmation import Quit, walk
-from understudy.drafts.hints import declare_orders, order_of_times, rules_of, warnings_of
-from understudy.drafts.images import draft_images, is_of_images, render_images
+from understudy.drafts.hints import declare_orders, order_of_times, rules_of, target_line, warnings_of
+from understudy.drafts.images import choices_of_images, draft_images, is_of_images, render_images
 from understudy.drafts.marked_values import KINDS, accept_kinds, marks_of
 from understudy.drafts.tables import (
     DRAFT,
@@ -70,7 +70,8 @@ def draft(
             raise InputUnusable(
                 "--header, --delimiter and --decimal-mark are about CSV; an archive of images has none"
             )
-        text = render_images(draft_images(rows))
+        images = draft_images(rows)
+        text, choices = render_images(images), choices_of_images(images)
     else:
         drafted = draft_domain(rows, header=header, delimiter=delimiter, decimal_mark=decimal_mark)
         text, codes = render_draft(drafted), codes_at_most(drafted)
@@ -153,14 +154,13 @@ def _choices(drafted: dict[str, Any]) -> list[str]:
         f"{column['name']}: {column['kind']}. {column.get(NOTE, '')}".rstrip()
         for column in drafted["columns"]
     ]
-    target = drafted["target"]
     return [
         *lines,
         "",
         *warnings_of(drafted),
         *rules_of(drafted, answer="the answer 'd' of `understudy domain confirm`"),
         str(drafted[NOTE]).removeprefix(DRAFT).strip(),
-        f"Target: {'none' if target is None else target}. Declared size: {drafted['declared_size']:,}.",
+        f"{target_line(drafted)} Declared size: {drafted['declared_size']:,}.",
     ]
 
 

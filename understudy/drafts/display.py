@@ -13,6 +13,7 @@ from understudy.drafts.categories import NOTE
 from understudy.drafts.confirmation import shown_rule
 from understudy.drafts.dependencies import MISSING_TOGETHER, ORDER, RULES
 from understudy.drafts.differences import DIFFERENCE
+from understudy.drafts.hints import target_line
 from understudy.plain_text import one_line
 from understudy.table_files import DECLARED_SIZE, MARK
 
@@ -47,16 +48,15 @@ def table_lines(document: Mapping[str, Any], *, unit: str) -> list[str]:
         unit: Why its privacy unit is what it is.
     """
     columns = document["columns"]
-    size, target = document.get(DECLARED_SIZE), document.get("target")
+    size = document.get(DECLARED_SIZE)
     counted = "rows" if document.get("privacy_unit") is None else "privacy units"
     many = "column" if len(columns) == 1 else "columns"
     public = (
         f"Draft of {len(columns)} {many}, to be accepted. Everything below comes from the rows, and what is accepted becomes public:"
         " whoever sees a release may see it."
     )
-    named = "none" if target is None else one_line(str(target))
     counted_as = f"Declared size: {size}, the number of {counted} that formulas use, to two digits."
-    return [public, f"Target: {named}.", unit, counted_as, *_missing(document)]
+    return [public, target_line(document), unit, counted_as, *_missing(document)]
 
 
 def _missing(document: Mapping[str, Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from understudy.drafts.facts import Facts
 from understudy.drafts.words import names_free_text
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
+from understudy.plain_text import one_line
 from understudy.table_files import MARK
 
 NUMBERS_LEFT_OUT: Final = "Numbers that are written as text are left out of every release"
@@ -69,6 +70,13 @@ def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
     if not named:
         return []
     return [f"Drafted rules, which every synthetic row keeps: {', '.join(named)}. To drop them: {answer}."]
+
+
+def target_line(document: Mapping[str, Any]) -> str:
+    """Which column others will want to predict, or what a target would be good for."""
+    if (target := document.get("target")) is not None:
+        return f"Target: {one_line(str(target))}."
+    return "Target: none. If others will want to predict one of the columns, name it as the target: what depends on it comes out better, at no cost."
 
 
 def _named(rule: Mapping[str, Any]) -> str:

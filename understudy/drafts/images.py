@@ -12,20 +12,23 @@ import json
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import MARK
+from understudy.drafts.tables import DRAFT, MARK
 from understudy.drafts.units import nice_size
 from understudy.errors import InputUnusable, library_missing
+from understudy.http.uploads import require_file
+from understudy.plain_text import one_line
 
 SCHEMA = "understudy.images/1"
 SUFFIXES = (".zip", ".npz")
 _LABEL_FILE = "labels.csv"
 _HEAD_BYTES = 1 << 18
+_NAMED = 5
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_HEAD = 26
 _PNG_CHANNELS = {0: 1, 2: 3}
@@ -42,6 +45,7 @@ class _Facts:
 
     shapes: Counter[Shape | None] = field(default_factory=Counter)
     labels: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
     other_columns: list[str] = field(default_factory=list)
 
 
@@ -63,9 +67,7 @@ def draft_images(path: Path) -> dict[str, Any]:
         InputUnusable: The file is missing, no such archive, or holds no image that the service could take.
         NotInstalled: It is an NPZ, and numpy is missing.
     """
-    if not path.is_file():
-        message = f"there is no file {path}"
-        raise InputUnusable(message)
+    require_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
             facts = _npz(archive) if path.suffix.lower() == ".npz" else _zip(archive)
@@ -77,6 +79,26 @@ def draft_images(path: Path) -> dict[str, Any]:
         message = f"{path.name} holds no grey or colour image of 8 bits that the service takes"
         raise InputUnusable(message)
     return _document(facts, max(known, key=lambda shape: (known[shape], shape)))
+
+
+def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
+    """What a draft takes the images for, in lines for a terminal.
+
+    Args:
+        draft: As made by `draft_images`.
+    """
+    labels = draft["labels"]
+    named = ", ".join(labels[:_NAMED]) + (f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else "")
+    colour = "grey" if draft["channels"] == 1 else "colour"
+    unit = draft["privacy_unit"]
+    return [
+        f"Images of {draft['height']} by {draft['width']} pixels, {colour}. Labels: {one_line(named) if labels else 'none'}.",
+        *(one_line(note) for note in [str(draft[NOTE]).removeprefix(DRAFT).strip()] if note),
+        f"Each image is protected by itself: no column of {_LABEL_FILE} says whose it is."
+        if unit is None
+        else f"The privacy unit is a value of '{one_line(str(unit))}'.",
+        f"Declared size: {draft['declared_size']:,}.",
+    ]
 
 
 def render_images(draft: dict[str, Any]) -> str:
@@ -91,7 +113,7 @@ def render_images(draft: dict[str, Any]) -> str:
 
 def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:
     height, width, channels = shape
-    notes = ["A draft: check every value listed under _from_data, edit it, then delete the _from_data key."]
+    notes = [DRAFT]
     total, others = facts.shapes.total(), facts.shapes.total() - facts.shapes[shape]
     if others:
         notes.append(
@@ -99,6 +121,12 @@ def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:
         )
     if len(facts.other_columns) > 1:
         notes.append(f"{_LABEL_FILE} may have one more column at the most, which says whose image it is.")
+    if len(facts.folders) > 1 and not facts.labels:
+        named = ", ".join(sorted(facts.folders)[:_NAMED])
+        more = f" and {len(facts.folders) - _NAMED} more" if len(facts.folders) > _NAMED else ""
+        notes.append(
+            f"The pictures lie in {len(facts.folders)} folders ({named}{more}), which are not read as labels: if they are, put {_LABEL_FILE} with the columns file,label into the ZIP."
+        )
     draft: dict[str, Any] = {
         "schema": SCHEMA,
         NOTE: " ".join(notes),
@@ -133,6 +161,7 @@ def _zip(archive: zipfile.ZipFile) -> _Facts:
                 _read_idx(file, facts)
         else:
             facts.shapes[_shape(head)] += 1
+            facts.folders |= {name.rpartition("/")[0]} - {""}
     return facts
 
 

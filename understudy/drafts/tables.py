@@ -91,6 +91,7 @@ from understudy.drafts.written_numbers import (
     written_kind,
 )
 from understudy.errors import InputUnusable, library_missing
+from understudy.http.uploads import require_file
 from understudy.table_files import is_parquet, not_utf8
 
 SCHEMA = "understudy.domain/1"
@@ -153,9 +154,7 @@ def draft_domain(
         NotInstalled: pyarrow is missing.
     """
     pa = _arrow()
-    if not path.is_file():
-        message = f"there is no file {path}"
-        raise InputUnusable(message)
+    require_file(path)
     if decimal_mark not in {None, *DECIMAL_MARKS}:
         message = "the decimal mark is a point or a comma"
         raise InputUnusable(message)

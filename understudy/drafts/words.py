@@ -69,7 +69,10 @@ _AMOUNTS = frozenset({
 _TARGETS = (
     "target", "label", "outcome", "y", "readmitted", "readmission", "died", "death", "dead", "deceased", "survived",
     "survival", "churn", "churned", "defaulted", "response", "subscribed", "fraud", "relapse", "converted", "approved",
-    "attrition", "exited", "class",
+    "attrition", "exited", "class", "zielvariable", "zielgröße", "zielgroesse", "ausgang", "verstorben", "gestorben", "überlebt", "ueberlebt", "wiederaufnahme",
+    "rückfall", "rueckfall", "gekündigt", "gekuendigt", "kündigung", "kuendigung", "abgewandert", "betrug", "ausgefallen", "bewilligt", "cible", "décès", "deces",
+    "décédé", "decede", "réadmission", "résilié", "resilie", "résiliation", "resiliation", "fraude", "objetivo", "fallecido", "fallecida", "reingreso", "abandono",
+    "deceduto", "decesso", "abbandono", "frode",
 )  # fmt: skip
 _OUTCOMES = frozenset({"target", "label", "outcome", "y"})
 """The first of them, without "class": numbers under that name may be those of school classes."""

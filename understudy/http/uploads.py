@@ -27,15 +27,27 @@ CONTENT_TYPES: Mapping[str, str] = {
 }
 
 
+def require_file(rows: Path) -> None:
+    """Refuse what is no file, and say of a folder how its pictures become one.
+
+    Raises:
+        InputUnusable: if there is no such file.
+    """
+    if rows.is_dir():
+        message = f"{rows} is a folder: put its pictures into a ZIP, with labels.csv (columns file,label) beside them where they have labels"
+        raise InputUnusable(message)
+    if not rows.is_file():
+        message = f"there is no file {rows}"
+        raise InputUnusable(message)
+
+
 def content_type_of(rows: Path) -> str:
     """Return the content type of a file.
 
     Raises:
         InputUnusable: if there is no such file, or its name does not tell its format.
     """
-    if not rows.is_file():
-        message = f"there is no file {rows}"
-        raise InputUnusable(message)
+    require_file(rows)
     kind = CONTENT_TYPES.get(rows.suffix.lower())
     if kind is None:
         message = f"{rows.name}: the name must end in {', '.join(CONTENT_TYPES)} so that the format is known"

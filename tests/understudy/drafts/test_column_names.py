@@ -1,11 +1,11 @@
-"""Drafts of tables in which two columns have the same name."""
+"""What names of columns say in a draft: two that are the same, and that of the target."""
 
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from understudy.drafts.tables import draft_domain, draft_frame
+from understudy.drafts.tables import MARK, draft_domain, draft_frame
 from understudy.errors import InputUnusable
 
 
@@ -36,3 +36,21 @@ def test_a_header_that_names_two_columns_alike_is_no_row(tmp_path: Path, data: b
 def test_two_columns_of_a_frame_of_the_same_name():
     with pytest.raises(InputUnusable, match=r"columns 1 and 3 have the same name"):
         draft_frame(pa.table([[1, 2], [3, 4], [5, 6]], names=["a", "b", "a"]))
+
+
+@pytest.mark.parametrize(
+    ("header", "target"),
+    [
+        ("died,sex", "died"),
+        ("Ausgang,Raucher", "Ausgang"),
+        ("fallecido,fumador", "fallecido"),
+        ("a,b", "b"),
+        ("age,outcome", "outcome"),
+        ("class,survived", "survived"),
+    ],
+)
+def test_the_target_is_called_so_or_is_the_last_of_two_classes(tmp_path: Path, header: str, target: str):
+    rows = "".join(f"{'yes' if n % 3 else 'no'},{'m' if n % 2 else 'f'}\n" for n in range(60))
+    draft = draft_domain(write(tmp_path, (header + "\n" + rows).encode()), header=True)
+    assert draft["target"] == target
+    assert "target" in draft[MARK]

@@ -466,17 +466,6 @@ def test_numbers_behind_one_letter_are_no_codes_of_diseases(tmp_path: Path):
     assert "ICD" not in found.get(NOTE, "")
 
 
-@pytest.mark.parametrize(
-    ("header", "target"),
-    [("died,sex", "died"), ("a,b", "b"), ("age,outcome", "outcome"), ("class,survived", "survived")],
-)
-def test_the_target_is_called_so_or_is_the_last_of_two_classes(tmp_path: Path, header: str, target: str):
-    rows = "".join(f"{'yes' if n % 3 else 'no'},{'m' if n % 2 else 'f'}\n" for n in range(60))
-    draft = draft_domain(write(tmp_path, (header + "\n" + rows).encode()), header=True)
-    assert draft["target"] == target
-    assert "target" in draft[MARK]
-
-
 def test_a_table_in_memory_is_drafted_like_its_file(tmp_path: Path):
     path = write(tmp_path, DATA)
     of_file = draft_domain(path)

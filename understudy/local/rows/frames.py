@@ -232,7 +232,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def arrow_of(frame: object) -> pa.Table:
+def arrow_of(frame: Any) -> pa.Table:  # noqa: ANN401 - whatever a user calls a frame
     """A frame to be drafted as an Arrow table.
 
     Args:
