@@ -1,6 +1,6 @@
 """Notes for the reader of a release: rules that its counts contradict, and what their noise hides. Post-processing, free of charge."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from core.artifacts.asking.estimates import Estimates
@@ -13,7 +13,7 @@ from core.plan.domain.table import TableDomain
 
 
 def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, ...]:
-    """Return README paragraphs: one for each contradicted rule and one with the remedy, then those of `noise_notes`; often none.
+    """Return README paragraphs: one for each contradicted rule and one with the remedy, the bound on records, then those of `noise_notes`.
 
     Args:
         bundle: as staged.
@@ -26,7 +26,19 @@ def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, .
         Estimates(ReleasedCounts.from_bytes(bundle.counts)),
     )
     rules = check_rules(domain, estimates).notes if domain.rules else ()
-    return (*rules, *noise_notes(domain, estimates, learnt=learnt))
+    return (*rules, *_bound_on_records(domain), *noise_notes(domain, estimates, learnt=learnt))
+
+
+def _bound_on_records(domain: TableDomain) -> Iterator[str]:
+    """Say how many records of a unit count, which may have been learnt: rows are as few, and like those."""
+    records = domain.records_per_unit
+    if records is not None:
+        counts = "record counts" if records == 1 else "records count"
+        unit = " ".join(str(domain.privacy_unit).split())
+        yield (
+            f"Of one '{unit}' at most {records:,} {counts}: synthetic rows are as many as the records that count, and nothing is learnt from"
+            " further ones."
+        )
 
 
 def noise_notes(domain: TableDomain, estimates: Estimates, *, learnt: Iterable[int]) -> tuple[str, ...]:
