@@ -40,7 +40,6 @@ SILENCE_SECONDS: Final = 300.0
 """How long a board that does not answer is asked again before the attempt ends; the next attempt resumes."""
 MOST_JSON_BYTES: Final = 1 << 20
 _AGENT: Final = "understudy-member/1"
-_PIECE: Final = 1 << 16
 _OK, _WRITTEN, _CONFLICT = 200, 204, 409
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -143,7 +142,7 @@ class BoardConnection:
         """Send one request and read the answer.
 
         Raises:
-            BoardSilent: There is none, or it is longer than `most_bytes`.
+            BoardSilent: There is none, it broke off, or it is longer than `most_bytes`.
             AttemptEnded: The board is at an address that the operator does not allow.
         """
         target = self._target
@@ -182,8 +181,8 @@ class BoardConnection:
         }
         with closing(secured):
             connection.request(method, path, body=body, headers=headers)
-            response = connection.getresponse()
-            return BoardAnswer(response.status, _read(response, most_bytes))
+            with connection.getresponse() as response:
+                return BoardAnswer(response.status, _read(response, most_bytes))
 
     def _secured(self, raw: socket.socket, target: Target) -> socket.socket:
         if not target.is_tls:
@@ -307,17 +306,16 @@ class FederationBoard:
 
 
 def _read(response: HTTPResponse, most_bytes: int) -> bytes:
-    """The body, if it is no longer than allowed.
+    """The body, if it is whole and no longer than allowed.
 
     Raises:
-        BoardSilent: It is longer.
+        BoardSilent: It is longer, or broke off.
     """
-    found = bytearray()
-    while piece := response.read1(_PIECE):
-        found += piece
-        if len(found) > most_bytes:
-            raise BoardSilent
-    return bytes(found)
+    body = response.read(most_bytes + 1)
+    # `read` returns less than was announced if the connection ends; `length` is what is missing.
+    if len(body) > most_bytes or response.length:
+        raise BoardSilent
+    return body
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 import json
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Network
@@ -153,13 +155,9 @@ def test_an_address_that_the_operator_does_not_allow_is_not_called(url: str, pla
     assert ended.value.code is ExitCode.FEDERATION_DIFFERS
 
 
-def test_redirects_are_not_followed_and_long_answers_are_cut_off() -> None:
-    answers = [
-        b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 100,
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 100,
-        b"no HTTP at all\r\n\r\n",
-    ]
+@contextmanager
+def answering(*answers: bytes) -> Iterator[tuple[BoardConnection, list[bytes]]]:
+    """A connection to a board that gives these answers, each on a connection of its own; and what it was asked."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -170,14 +168,32 @@ def test_redirects_are_not_followed_and_long_answers_are_cut_off() -> None:
                     requests.append(accepted.recv(65536))
                     accepted.sendall(one)
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        connection = _connection(f"http://board.example:{listener.getsockname()[1]}")
+        yield _connection(f"http://board.example:{listener.getsockname()[1]}"), requests
+        thread.join(timeout=20)
+
+
+def http(content: bytes, *, status: str = "200 OK") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
+
+
+def test_redirects_are_not_followed_and_long_answers_are_cut_off() -> None:
+    redirect = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    whole = http(b"x" * 100)
+    with answering(redirect, whole, whole, b"no HTTP at all\r\n\r\n") as (connection, requests):
         assert connection.ask("GET", "/v1").status == 302
         assert connection.ask("GET", "/v1", most_bytes=100).body == b"x" * 100
         for _ in range(2):
             with pytest.raises(BoardSilent):
                 connection.ask("GET", "/v1", most_bytes=99)
-        thread.join(timeout=20)
     assert b"Host: board.example" in requests[0]
     assert b"Authorization: Bearer uf_secret" in requests[0]
+
+
+def test_an_answer_that_broke_off_is_no_answer() -> None:
+    """A board that dies in the middle of handing out a state has not handed out a wrong one."""
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nnorth"
+    for broken_off in (http(b"x" * 100)[:-1], http(b"x" * 100)[:-100], chunked):
+        with answering(broken_off) as (connection, _), pytest.raises(BoardSilent):
+            connection.ask("GET", "/v1", most_bytes=100)
