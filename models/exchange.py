@@ -4,13 +4,15 @@ Everything that a member hands in has the noise that its ledger is charged for. 
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from core.plan.federation import Federation
+from models.dp.errors import StateRefused
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 
 _PUBLIC_START: Final = b"understudy/federation-start/1\n"
@@ -43,6 +45,19 @@ class CountExchange(Protocol):
             counted: releases the own counts of the round with the noise of given streams: (cells,) in records, on the grid.
         """
         ...
+
+
+@contextmanager
+def state_of(federation: Federation, place: int) -> Iterator[None]:
+    """Name the member whose state is being read where it is refused: who runs a consortium has to know whom to ask.
+
+    Raises:
+        StateRefused: with the name of the member.
+    """
+    try:
+        yield
+    except StateRefused:
+        raise StateRefused(member=federation.members[place].name) from None
 
 
 def public_streams(federation: Federation) -> KeyedStreams:

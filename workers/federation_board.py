@@ -20,6 +20,7 @@ from core.clock import Clock, SystemClock
 from core.data.boards import Board
 from core.data.objects import is_out_of_memory
 from core.jobs.coarse import Edges
+from core.logs import get_logger
 from core.plan.federation import shared_digest
 from core.plan.member_plan import MemberPlan
 from core.plan.model_plan import ModelPlan
@@ -72,7 +73,9 @@ def exchanging() -> Iterator[None]:
     """
     try:
         yield
-    except StateRefused:
+    except StateRefused as refused:
+        # Names are public, and no row of this member had a part in it.
+        get_logger().error("federation-state-refused", member=refused.facts.get("member"))
         raise AttemptEnded(ExitCode.STATE_REFUSED) from None
     except CheckpointLost:
         raise AttemptEnded(ExitCode.CHECKPOINT_LOST) from None
@@ -87,7 +90,7 @@ class BoardAnswer:
 
     Args:
         status: Of HTTP.
-        body: At most as long as asked for.
+        body: At most one byte longer than asked for, and then cut off.
     """
 
     def __init__(self, status: int, body: bytes) -> None:
@@ -139,10 +142,10 @@ class BoardConnection:
     def ask(
         self, method: str, path: str, *, body: bytes = b"", most_bytes: int = MOST_JSON_BYTES
     ) -> BoardAnswer:
-        """Send one request and read the answer.
+        """Send one request and read the answer, of which at most `most_bytes + 1` bytes are kept.
 
         Raises:
-            BoardSilent: There is none, it broke off, or it is longer than `most_bytes`.
+            BoardSilent: There is none, or it broke off.
             AttemptEnded: The board is at an address that the operator does not allow.
         """
         target = self._target
@@ -241,6 +244,7 @@ class FederationBoard:
 
         Raises:
             AttemptEnded: The federation is over, the board does not answer, or answers something else.
+            StateRefused: Another member's state is longer or shorter than the own one.
         """
         self._begun = True
         now = self._clock.now()
@@ -253,13 +257,20 @@ class FederationBoard:
                 break
             self._sleep(POLL_SECONDS)
         return [
-            state if place == self._federation.place else self._state(f"{path}/{one.name}", len(state))
+            state if place == self._federation.place else self._state(path, one.name, len(state))
             for place, one in enumerate(self._federation.members)
         ]
 
-    def _state(self, path: str, length: int) -> bytes:
-        """Another member's state: exactly as long as the own one, since names, shapes and types are the same."""
-        return self._understood(self._asked("GET", path, most_bytes=length), _OK).body
+    def _state(self, path: str, member: str, length: int) -> bytes:
+        """Another member's state: exactly as long as the own one, since names, shapes and types are the same.
+
+        Raises:
+            StateRefused: It is longer or shorter.
+        """
+        state = self._understood(self._asked("GET", f"{path}/{member}", most_bytes=length), _OK).body
+        if len(state) != length:
+            raise StateRefused(member=member)
+        return state
 
     def _asked(
         self, method: str, path: str, *, body: bytes = b"", most_bytes: int = MOST_JSON_BYTES
@@ -306,14 +317,14 @@ class FederationBoard:
 
 
 def _read(response: HTTPResponse, most_bytes: int) -> bytes:
-    """The body, if it is whole and no longer than allowed.
+    """The body, of which at most `most_bytes + 1` bytes are read.
 
     Raises:
-        BoardSilent: It is longer, or broke off.
+        BoardSilent: It broke off.
     """
     body = response.read(most_bytes + 1)
     # `read` returns less than was announced if the connection ends; `length` is what is missing.
-    if len(body) > most_bytes or response.length:
+    if len(body) <= most_bytes and response.length:
         raise BoardSilent
     return body
 

@@ -36,7 +36,7 @@ from models.classifier.private_training import (
 )
 from models.dp.errors import CheckpointLost, StateRefused
 from models.dp.poisson import UnitSampler
-from models.exchange import StateBoard, public_streams, round_streams
+from models.exchange import StateBoard, public_streams, round_streams, state_of
 from models.idpgan.checkpoint import inside, pack, under, unpack
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
@@ -88,10 +88,10 @@ class AveragedThroughBoard:
         """
         (own,) = copies
         answers = self.board.exchange(number, packed_state(own))
-        states = [
-            own if place == self.federation.place else opened_state(answer, like=own)
-            for place, answer in enumerate(answers)
-        ]
+        states = []
+        for place, answer in enumerate(answers):
+            with state_of(self.federation, place):
+                states.append(own if place == self.federation.place else opened_state(answer, like=own))
         return averaged(states, self.federation.weights)
 
 

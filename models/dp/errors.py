@@ -39,6 +39,9 @@ class StateRefused(UnderstudyError):
     """Another member of a federation handed in a state that is not one of this training, or the board answered something else.
 
     It depends on what others answer, never on own rows: the steps that have begun are charged, the rest is given back.
+
+    Args:
+        member: whose state it is, by its public name; omitted where unknown.
     """
 
     code = "federation-state-refused"

@@ -21,7 +21,7 @@ import torch
 from core.plan.federation import Federation
 from models.dp.count_noise import GRID
 from models.dp.errors import CheckpointLost, StateRefused
-from models.exchange import StateBoard, round_streams
+from models.exchange import StateBoard, round_streams, state_of
 from models.idpgan.checkpoint import pack, unpack
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
@@ -107,12 +107,14 @@ class CountRounds:
         return np.multiply(self._sums[number], GRID, dtype=np.float64)
 
     def _added(self, own: bytes, answers: Sequence[bytes]) -> Integers:
-        counts = [
-            np.frombuffer(own, "<i8").astype(np.int64)
-            if place == self._federation.place
-            else opened_counts(answer, length=len(own))
-            for place, answer in enumerate(answers)
-        ]
+        counts = []
+        for place, answer in enumerate(answers):
+            with state_of(self._federation, place):
+                counts.append(
+                    np.frombuffer(own, "<i8").astype(np.int64)
+                    if place == self._federation.place
+                    else opened_counts(answer, length=len(own))
+                )
         return reduce(np.add, counts)
 
 

@@ -19,7 +19,7 @@ from core.plan.federation import FederationMember, shared_digest
 from core.plan.member_plan import MemberPlan
 from core.plan.model_plan import ModelPlan
 from workers.child import AttemptEnded, ExitCode
-from workers.federation_board import BoardAnswer, BoardConnection, BoardSilent, FederationBoard
+from workers.federation_board import BoardAnswer, BoardConnection, BoardSilent, FederationBoard, exchanging
 
 LOOPBACK = (IPv4Network("127.0.0.0/8"),)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -69,10 +69,10 @@ def test_a_state_leaves_at_an_edge_and_every_other_one_is_read(plan: MemberPlan 
     ok = BoardAnswer(200, b'{"complete": false}')
     connection = Scripted(
         BoardSilent, BoardAnswer(503, b""), BoardAnswer(204, b""), ok, BoardAnswer(200, b'{"complete": true}'),
-        BoardAnswer(200, b"north's"),
+        BoardAnswer(200, b"his"),
     )  # fmt: skip
     waited: list[float] = []
-    assert _board(plan, connection, waited).exchange(1, b"own") == [b"north's", b"own"]
+    assert _board(plan, connection, waited).exchange(1, b"own") == [b"his", b"own"]
     assert waited == [40.0, 2.0, 2.0, 2.0]
     assert [one[:2] for one in connection.asked[2:]] == [
         ("PUT", "rounds/1"), ("GET", "rounds/1"), ("GET", "rounds/1"), ("GET", "rounds/1/north"),
@@ -184,9 +184,9 @@ def test_redirects_are_not_followed_and_long_answers_are_cut_off() -> None:
     with answering(redirect, whole, whole, b"no HTTP at all\r\n\r\n") as (connection, requests):
         assert connection.ask("GET", "/v1").status == 302
         assert connection.ask("GET", "/v1", most_bytes=100).body == b"x" * 100
-        for _ in range(2):
-            with pytest.raises(BoardSilent):
-                connection.ask("GET", "/v1", most_bytes=99)
+        assert connection.ask("GET", "/v1", most_bytes=49).body == b"x" * 50
+        with pytest.raises(BoardSilent):
+            connection.ask("GET", "/v1")
     assert b"Host: board.example" in requests[0]
     assert b"Authorization: Bearer uf_secret" in requests[0]
 
@@ -197,3 +197,20 @@ def test_an_answer_that_broke_off_is_no_answer() -> None:
     for broken_off in (http(b"x" * 100)[:-1], http(b"x" * 100)[:-100], chunked):
         with answering(broken_off) as (connection, _), pytest.raises(BoardSilent):
             connection.ask("GET", "/v1", most_bytes=100)
+
+
+@pytest.mark.parametrize("state", [b"more", b"as", b""])
+def test_a_state_of_another_length_is_refused_at_once(
+    plan: MemberPlan | ModelPlan, state: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A member that hands in too much is not taken for a silent board, and is named."""
+    waited: list[float] = []
+    sent, complete = BoardAnswer(204, b""), BoardAnswer(200, b'{"complete": true}')
+    proxy = BoardAnswer(502, b"a long page")
+    with pytest.raises(AttemptEnded) as ended, exchanging():
+        _board(plan, Scripted(sent, complete, proxy, BoardAnswer(200, state)), waited).exchange(0, b"own")
+    assert ended.value.code is ExitCode.STATE_REFUSED
+    assert waited == [40.0, 2.0], "the long page of a proxy is no state: the board is asked again"
+    said = "".join(capsys.readouterr())
+    assert "federation-state-refused" in said
+    assert "north" in said

@@ -200,6 +200,14 @@ def test_what_is_no_state_of_the_training_is_refused(lie: Lie) -> None:
         opened_state(packed_state(counted | {"adam.steps": torch.tensor(5)}), like=counted)
 
 
+def test_the_member_whose_state_is_refused_is_named() -> None:
+    board = MemoryBoard(len(MEMBERS))
+    both(board)
+    with pytest.raises(StateRefused) as refused:
+        trained("north", board, lie=lambda _, state: state[:40])
+    assert refused.value.facts == {"member": "south"}
+
+
 def test_no_noise_is_drawn_twice_from_different_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     board = MemoryBoard(len(MEMBERS))
     both(board)

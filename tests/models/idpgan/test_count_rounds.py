@@ -286,6 +286,15 @@ def test_what_are_no_counts_of_the_round_is_refused(lie: Lie) -> None:
         opened_counts(lie(0, own), length=len(own))
 
 
+def test_the_member_whose_counts_are_refused_is_named(played: Any) -> None:
+    board = MemoryBoard(len(MEMBERS))
+    board.states = {key: state for key, state in played[0].states.items() if key[1]}
+    board.states[0, 2] = b""
+    with pytest.raises(StateRefused) as refused:
+        trained("north", board)
+    assert refused.value.facts == {"member": MEMBERS[2].name}
+
+
 def test_other_members_may_hand_in_anything_of_that_length(played: Any) -> None:
     board = MemoryBoard(len(MEMBERS))
     board.states = {key: state for key, state in played[0].states.items() if key[1]}
