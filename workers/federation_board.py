@@ -41,7 +41,8 @@ SILENCE_SECONDS: Final = 300.0
 """How long a board that does not answer is asked again before the attempt ends; the next attempt resumes."""
 MOST_JSON_BYTES: Final = 1 << 20
 _AGENT: Final = "understudy-member/1"
-_OK, _WRITTEN, _CONFLICT = 200, 204, 409
+_OK, _WRITTEN, _REFUSED, _CONFLICT = 200, 204, 400, 409
+_CUT_OFF: Final = "upload-interrupted"
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -284,7 +285,7 @@ class FederationBoard:
         while True:
             with suppress(BoardSilent):
                 answer = self._connection.ask(method, path, body=body, most_bytes=most_bytes)
-                if answer.status not in _TRANSIENT:
+                if not _is_transient(answer):
                     return answer
             if self._monotonic() >= until:
                 raise AttemptEnded(ExitCode.MACHINERY)
@@ -314,6 +315,14 @@ class FederationBoard:
                 return AttemptEnded(ExitCode.FEDERATION_ENDED)
             case _:
                 return AttemptEnded(ExitCode.FEDERATION_DIFFERS)
+
+
+def _is_transient(answer: BoardAnswer) -> bool:
+    """Whether the same request may be answered otherwise later: the board is away, or cut off a sending that took too long."""
+    if answer.status == _REFUSED:
+        with suppress(AttemptEnded):
+            return answer.document().get("code") == _CUT_OFF
+    return answer.status in _TRANSIENT
 
 
 def _read(response: HTTPResponse, most_bytes: int) -> bytes:

@@ -214,3 +214,17 @@ def test_a_state_of_another_length_is_refused_at_once(
     said = "".join(capsys.readouterr())
     assert "federation-state-refused" in said
     assert "north" in said
+
+
+def test_a_state_whose_sending_was_cut_off_is_sent_again(plan: MemberPlan | ModelPlan) -> None:
+    """A member that froze in the middle of sending, or a slow line, is answered so; it has the same bytes again."""
+    cut_off = BoardAnswer(400, b'{"code": "upload-interrupted"}')
+    connection = Scripted(
+        cut_off, BoardAnswer(204, b""), BoardAnswer(200, b'{"complete": true}'), BoardAnswer(200, b"his")
+    )
+    assert _board(plan, connection, []).exchange(0, b"own") == [b"his", b"own"]
+    assert [one[2] for one in connection.asked[:2]] == [b"own", b"own"]
+    for other in (b'{"code": "invalid-input"}', b"[]", b""):
+        with pytest.raises(AttemptEnded) as ended:
+            _board(plan, Scripted(BoardAnswer(400, other)), []).exchange(0, b"own")
+        assert ended.value.code is ExitCode.FEDERATION_DIFFERS
