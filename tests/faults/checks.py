@@ -1,6 +1,6 @@
 """What must hold after every round, however the stack was disturbed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -17,7 +17,7 @@ from core.data.errors import ObjectMissing, SealBroken
 from core.data.master_keys import MasterKeys
 from core.data.private_rows import open_private_rows
 from core.db.tables import Dataset, Job, LedgerEntry, NotificationDelivery, OwnerReport, Release, Upload
-from core.jobs.states import ENDED, JobState
+from core.jobs.states import ENDED, OWNER_WITHDREW, TRAINING_FAILED, JobState
 from core.ledger import ledger_queries
 from core.plan.domain.table import TableDomain
 from tests.faults.errand import ROWS
@@ -27,6 +27,17 @@ from workers.stored_objects import sweep_recent
 
 SEAL = b"USEAL"
 QUIET_SECONDS = 30.0
+SPENT = ["RESERVED", "SPENT"]
+SETTLED = [*SPENT, "SETTLED"]
+VOIDED = ["RESERVED", "VOIDED"]
+LEGAL = {
+    JobState.SUCCEEDED: [SPENT],
+    JobState.CANCELLED: [SETTLED, VOIDED],
+    # Settled only if no step began.
+    TRAINING_FAILED: [SPENT, SETTLED],
+    OWNER_WITHDREW: [VOIDED],
+}
+"""What a ledger may say of a job, by its end. A job that failed with another code is settled."""
 HISTORY = """
 CREATE TABLE IF NOT EXISTS drill_history (
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -84,7 +95,7 @@ def violations(
         stack: the stack, which is well again.
         dataset_id: what the round published from.
         reference: the essence of an undisturbed run.
-        ends: states in which the job may have ended.
+        ends: of `end_of`, as which the job may have ended.
         quiet_seconds: how long a process may take to end.
     """
     with stack.database() as database:
@@ -107,30 +118,10 @@ def final_violations(stack: Stack) -> list[str]:
         for dataset in session.scalars(select(Dataset)):
             if dataset.state == "ready":
                 found += _of_rows(stack, dataset)
-            found += _of_chain(session, dataset.population_id)
+            found += of_chain(session, dataset.population_id)
         for release in session.scalars(select(Release)):
             found += _of_release(stack, release, None)
-        return [*found, *_of_history(session, None)]
-
-
-def joint_violations(stack: Stack, job_id: UUID, datasets: Sequence[UUID]) -> list[str]:
-    """What does not hold for a job over several datasets: it ends once, and its ledgers say the same."""
-    with stack.database() as database, database.read_only() as session:
-        job = session.get_one(Job, job_id)
-        found = [*_of_job(stack, session, job, None, frozenset({"succeeded"}), ledgers=len(datasets))]
-        release = session.scalars(select(Release).where(Release.job_id == job_id)).one_or_none()
-        stated = (
-            {}
-            if release is None
-            else {one["dataset_id"]: one["charge"] for one in release.certificate["ledgers"]}
-        )
-        for dataset_id in datasets:
-            dataset = session.get_one(Dataset, dataset_id)
-            found += _of_chain(session, dataset.population_id)
-            charged = ledger_queries.reservations_of(session, job_id)[dataset.population_id].in_force
-            if stated.get(str(dataset_id)) != charged.to_json():
-                found.append("a ledger was charged something else than the certificate states")
-    return found
+        return [*found, *of_history(session, None)]
 
 
 def _of_dataset(
@@ -138,7 +129,7 @@ def _of_dataset(
 ) -> Iterator[str]:
     dataset = session.get_one(Dataset, dataset_id)
     yield from _of_rows(stack, dataset)
-    yield from _of_chain(session, dataset.population_id)
+    yield from of_chain(session, dataset.population_id)
     kinds = session.scalars(
         select(LedgerEntry.kind).where(
             LedgerEntry.population_id == dataset.population_id, LedgerEntry.job_id.is_(None)
@@ -150,42 +141,41 @@ def _of_dataset(
     if len(jobs) != 1:
         yield f"{len(jobs)} jobs came of one order"
     for job in jobs:
-        yield from _of_job(stack, session, job, reference, ends)
+        yield from of_job(stack, session, job, ends, reference=reference)
 
 
-def _of_job(
+def end_of(job: Job) -> str:
+    """How a job ended: the failure code of a failed one, or the state."""
+    return job.failure_code or job.state
+
+
+def of_job(
     stack: Stack,
     session: Session,
     job: Job,
-    reference: Essence | None,
     ends: frozenset[str],
     *,
+    reference: Essence | None = None,
     ledgers: int = 1,
 ) -> Iterator[str]:
-    if job.state not in ends:
+    """What does not hold for a job that should have ended.
+
+    Args:
+        stack: with the object store.
+        session: of its database.
+        job: the job.
+        ends: of `end_of`, as which it may have ended.
+        reference: the essence of an undisturbed run; None where runs differ.
+        ledgers: how many it has to charge, all alike.
+    """
+    if end_of(job) not in ends:
         yield f"the job is {job.state} ({job.failure_code}) after {job.attempts} attempts"
     if job.state in ENDED and job.sealed_randomness_key is not None:
         yield "an ended job kept its randomness key"
-    yield from _of_history(session, job.id)
-    entries = session.execute(
-        select(LedgerEntry.population_id, LedgerEntry.kind, LedgerEntry.fence)
-        .where(LedgerEntry.job_id == job.id)
-        .order_by(LedgerEntry.sequence)
-    ).all()
-    legal = {
-        JobState.SUCCEEDED: [["RESERVED", "SPENT"]],
-        JobState.CANCELLED: [["RESERVED", "SPENT", "SETTLED"], ["RESERVED", "VOIDED"]],
-    }.get(JobState(job.state), [])
-    payers = {entry.population_id for entry in entries}
-    if len(payers) != ledgers:
-        yield f"{len(payers)} ledgers paid for a job over {ledgers} datasets"
-    for payer in payers:
-        kinds = [str(entry.kind) for entry in entries if entry.population_id == payer]
-        if kinds not in legal:
-            yield f"the ledger of a {job.state} job says {kinds}"
-    fences = [int(entry.fence) for entry in entries if entry.kind == "SPENT"]
-    if any(not 1 <= fence <= job.fence for fence in fences):
-        yield f"spent under fence {fences}, claimed up to {job.fence}"
+    if job.state in ENDED and job.sealed_federation is not None:
+        yield "an ended job kept its token"
+    yield from of_history(session, job.id)
+    yield from _of_ledgers(session, job, ledgers)
     releases = session.scalars(select(Release).where(Release.job_id == job.id)).all()
     if len(releases) != (job.state == JobState.SUCCEEDED):
         yield f"a {job.state} job has {len(releases)} releases"
@@ -193,7 +183,27 @@ def _of_job(
         yield from _of_release(stack, release, reference)
 
 
-def _of_history(session: Session, job_id: UUID | None) -> Iterator[str]:
+def _of_ledgers(session: Session, job: Job, ledgers: int) -> Iterator[str]:
+    entries = session.execute(
+        select(LedgerEntry.population_id, LedgerEntry.kind, LedgerEntry.fence)
+        .where(LedgerEntry.job_id == job.id)
+        .order_by(LedgerEntry.sequence)
+    ).all()
+    payers = {entry.population_id for entry in entries}
+    if len(payers) != ledgers:
+        yield f"{len(payers)} ledgers paid for a job over {ledgers} datasets"
+    moves = [[str(entry.kind) for entry in entries if entry.population_id == payer] for payer in payers]
+    for kinds in moves:
+        if kinds not in LEGAL.get(end_of(job), [SETTLED]):
+            yield f"the ledger of a {job.state} job ({job.failure_code}) says {kinds}"
+        if kinds != moves[0]:
+            yield f"the ledgers of one job say {moves}"
+    fences = [int(entry.fence) for entry in entries if entry.kind == "SPENT"]
+    if any(not 1 <= fence <= job.fence for fence in fences):
+        yield f"spent under fence {fences}, claimed up to {job.fence}"
+
+
+def of_history(session: Session, job_id: UUID | None) -> Iterator[str]:
     ended = ", ".join(f"'{state}'" for state in sorted(ENDED))
     twice = session.execute(
         text(
@@ -246,7 +256,7 @@ def _data_key(stack: Stack, dataset: Dataset) -> bytes:
     return keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
 
 
-def _of_chain(session: Session, population_id: UUID) -> Iterator[str]:
+def of_chain(session: Session, population_id: UUID) -> Iterator[str]:
     found = ledger_queries.verify_chain(session, population_id)
     if not found.intact:
         yield f"the chain is broken: {found.problem}"

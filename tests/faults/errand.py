@@ -7,15 +7,16 @@ import socket
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 
 from tests.core.platform.notifications.receiver import Receiver, receiving
+from tests.faults.processes import wait_until
 from tests.faults.stack import Stack
 from understudy.client import Client
 from understudy.client.handles import Job
@@ -48,11 +49,8 @@ TERMS: Final[dict[str, Any]] = {
         "latent_dimension": 8,
     },
 }
-JOINT: Final[dict[str, Any]] = {
-    "epsilon": 1.0,
-    "delta": 1e-6,
-    "model": {"steps": 3000, "averaging_rounds": 30},
-}
+STEPS_OF_A_ROUND: Final = 10
+"""Steps of a model of several owners between two averages of its weights."""
 DOMAIN: Final[dict[str, Any]] = {
     "schema": "understudy.domain/1",
     "target": "sick",
@@ -171,11 +169,13 @@ class Publication(Errand):
             )
             self._follow(analyst, job)
 
-    def _ready(self, owner: Client, admin: Client, analyst: Client) -> tuple[str, str]:
+    def _ready(
+        self, owner: Client, admin: Client, analyst: Client, *, declared_size: int = ROWS
+    ) -> tuple[str, str]:
         """Bring a dataset as far as a grant on it. Returns the ids of both."""
         self.at = "declare"
         dataset = self._insist(
-            lambda: owner.declare_dataset(name=self.name, domain=DOMAIN, declared_size=ROWS)
+            lambda: owner.declare_dataset(name=self.name, domain=DOMAIN, declared_size=declared_size)
         )
         self.dataset_id = dataset.id
         self.at = "upload"
@@ -237,16 +237,38 @@ class Publication(Errand):
         return MOMENTS.index(where), int(str(step)) / STEPS if where == "train" else 0.0
 
 
-class JointTraining(Publication):
-    """Train one model over the datasets of two owners, whose weights are averaged.
+class OwnersOrder(Publication):
+    """One model over the datasets of several owners of one service, each with a ledger of its own.
+
+    Args:
+        stack: where.
+        rows: the table of every owner.
+        name: of the datasets.
+        sizes: what each owner declares as its size.
+        steps: of the model, of which ten are a round of averaging.
 
     Attributes:
-        datasets: once each has a grant.
+        datasets: in the order of the request, once each has a grant.
+        grants: on them.
+        hold: the order is given when it is set.
+        refused: the code of a refusal.
     """
 
-    def __init__(self, stack: Stack, rows: Path, *, name: str) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        rows: Path,
+        *,
+        name: str,
+        sizes: Sequence[int],
+        steps: int,
+    ) -> None:
         super().__init__(stack, rows, name=name)
+        self._sizes, self._steps = sizes, steps
         self.datasets: list[str] = []
+        self.grants: list[str] = []
+        self.hold = threading.Event()
+        self.refused: str | None = None
 
     def _do(self) -> None:
         with (
@@ -254,14 +276,46 @@ class JointTraining(Publication):
             self._client("admin") as admin,
             self._client("analyst") as analyst,
         ):
-            self.datasets = [self._ready(owner, admin, analyst)[0] for _ in range(2)]
+            for size in self._sizes:
+                dataset_id, grant = self._ready(owner, admin, analyst, declared_size=size)
+                self.datasets.append(dataset_id)
+                self.grants.append(grant)
             self.at = "order"
+            assert self.hold.wait(CONCLUSION_SECONDS)
             key = uuid4().hex
             first, *further = self.datasets
-            job = self._insist(
-                lambda: analyst.order_job(first, further=further, **JOINT, idempotency_key=key)
-            )
+            terms = {"steps": self._steps, "averaging_rounds": self._steps // STEPS_OF_A_ROUND}
+            try:
+                job = self._insist(
+                    lambda: analyst.order_job(
+                        first, further=further, epsilon=1.0, delta=1e-6, model=terms, idempotency_key=key
+                    )
+                )
+            except Refused as refused:
+                self.refused, self.at = refused.code, "ended"
+                return
             self._follow(analyst, job)
+
+    def await_datasets(self) -> None:
+        """Wait until everything but the order is done."""
+        assert wait_until(lambda: self.at == "order" or not self.is_alive(), seconds=CONCLUSION_SECONDS)
+        assert self.problem is None, self.problem
+
+    def populations(self) -> list[UUID]:
+        """Of the datasets, in the order in which ledgers are locked."""
+        with self._stack.connected() as connection:
+            rows = connection.execute(
+                "SELECT population_id FROM datasets WHERE id::text = ANY(%s) ORDER BY population_id",
+                [self.datasets],
+            ).fetchall()
+        return [UUID(str(row[0])) for row in rows]
+
+    def is_ordered(self) -> bool:
+        """Whether the job exists."""
+        # The first owner of a plan is the first by its population, whoever the request names first.
+        row = self._stack.ask("SELECT id FROM jobs WHERE dataset_id::text = ANY(%s)", self.datasets)
+        self.job_id = None if row is None else str(row[0])
+        return row is not None
 
 
 class PartsUpload(Errand):

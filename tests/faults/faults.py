@@ -15,16 +15,17 @@ from uuid import UUID
 
 import numpy as np
 
-from tests.faults.checks import joint_violations
 from tests.faults.errand import (
     MOMENTS,
-    JointTraining,
+    ROWS,
+    OwnersOrder,
     PartsUpload,
     Publication,
     ReportOrder,
     WebhookTest,
     write_rows,
 )
+from tests.faults.owners_checks import order_violations
 from tests.faults.processes import (
     kill_all,
     limit_files,
@@ -223,16 +224,22 @@ def freeze_joint(scene: Scene) -> Afterwards:
     stack = scene.stack
     stack.await_health()
     folder = Path(tempfile.mkdtemp(dir=scene.folder))
-    joint = JointTraining(stack, write_rows(folder / "rows.csv"), name="a training of two owners")
+    joint = OwnersOrder(
+        stack,
+        write_rows(folder / "rows.csv"),
+        name="a training of two owners",
+        sizes=(ROWS, ROWS),
+        steps=3000,
+    )
     joint.start()
+    joint.hold.set()
     wait_until(lambda: joint.moment()[0] >= TRAINING or not joint.is_alive(), seconds=PATIENCE_SECONDS)
     thaw = freeze(whole=True)(replace(scene, errand=joint))
 
     def concluded() -> list[str]:
         found = joint.concluded()
         found += (thaw() if thaw is not None else None) or []
-        assert joint.job_id is not None, "it was ordered"
-        return found + joint_violations(stack, UUID(joint.job_id), [UUID(one) for one in joint.datasets])
+        return found + order_violations(stack, joint.datasets, frozenset({"succeeded"}))
 
     return concluded
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import LiteralString
+from typing import Literal, LiteralString
 
 import psycopg
 
@@ -68,9 +68,11 @@ class Stack:
 
     Args:
         folder: the data folder, made where missing.
+        entropy: `known`, by which jobs of one plan on the same rows leave the same bytes; or `drawn`, as in use.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, entropy: Literal["known", "drawn"] = "known") -> None:
+        self._entropy = entropy
         self.folder = DataFolder.prepare(folder)
         self.mark = f"{os.getpid()}-{self.folder.path}"
         self.port = free_port(0)
@@ -94,7 +96,13 @@ class Stack:
         Raises:
             StackDown: it did not start.
         """
-        words = [sys.executable, "-m", "tests.faults.supervised", str(self.folder.path), str(self.port)]
+        self.launch()
+        self.await_start()
+
+    def launch(self) -> None:
+        """Start the supervisor. It ends with the thread that does this."""
+        where = [str(self.folder.path), str(self.port)]
+        words = [sys.executable, "-m", "tests.faults.supervised", *where, self._entropy]
         self._process = process = subprocess.Popen(
             [*launcher_prefix(death_signal=signal.SIGTERM, identity=AS_IS), *words],
             stdin=subprocess.DEVNULL,
@@ -105,8 +113,17 @@ class Stack:
             cwd=Path(__file__).parents[2],
             start_new_session=True,
         )
-        assert process.stdout is not None
         threading.Thread(target=self._listen, args=[process], daemon=True).start()
+
+    def await_start(self) -> None:
+        """Wait until the API of a launched supervisor answers.
+
+        Raises:
+            StackDown: it did not start.
+        """
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
             process.wait()

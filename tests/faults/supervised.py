@@ -1,6 +1,6 @@
-"""``understudy up`` for a drill: ``python -m tests.faults.supervised DATA_FOLDER PORT``.
+"""``understudy up`` for a drill: ``python -m tests.faults.supervised DATA_FOLDER PORT ENTROPY``.
 
-The real supervisor with two seams: the API has a known entropy (tests.faults.seam_api), and a role that died counts as
+The real supervisor with two seams: the API has a known entropy (tests.faults.seam_api) where ENTROPY is `known`, and a role that died counts as
 steady after a second, because a drill kills more often than a machine ever does and would wait for the pauses.
 """
 
@@ -28,9 +28,10 @@ def seamed_api(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     return replace(command, arguments=[other if each == real else each for each in command.arguments])
 
 
-def main(data_folder: str, port: str) -> int:
+def main(data_folder: str, port: str, entropy: str) -> int:
     """Supervise until told to stop."""
-    roles.api = seamed_api
+    if entropy == "known":
+        roles.api = seamed_api
     supervisor.STEADY_SECONDS = STEADY_SECONDS
     try:
         stack = supervisor.Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=tell)
