@@ -6,12 +6,14 @@ OUT ?= understudy-demo
 JOBS ?= 4
 SECONDS ?= 300
 ROUNDS ?= 300
+FEDERATED_ROUNDS ?= 44
 GAMES ?= 2000
 MODELS ?= 64
 MILLIONS ?= 400
 PLANS ?= 2000
 SEED ?= 1
 DRILL_OUT ?= benchmarks/results/drill.json
+FEDERATED_DRILL_OUT ?= benchmarks/results/federated_drill.json
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_INSTALLED := $(VENV)/.installed-run
@@ -196,6 +198,7 @@ screenshots: $(DEV_INSTALLED) ## pictures of the dashboard, light and dark, desk
 
 drill: $(DEV_INSTALLED) ## kill, freeze and starve the real stack at random moments (ROUNDS=300 SEED=1), then check everything
 	$(BIN)/python -m tests.faults.drill --rounds $(ROUNDS) --seed $(SEED) --out $(DRILL_OUT)
+	$(BIN)/python -m tests.faults.federated_drill --rounds $(FEDERATED_ROUNDS) --seed $(SEED) --out $(FEDERATED_DRILL_OUT)
 
 bench-recovery: $(DEV_INSTALLED) ## seconds from kill -9 of everything to the job running again
 	$(BIN)/python -m benchmarks.recovery --save

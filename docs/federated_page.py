@@ -108,7 +108,7 @@ In the dashboard the order form lists the analyst's other datasets of the same d
 `client.order_job(first, epsilon=1.0, model={}, further=[second, third])`. Without `model` they order a generator. With no further dataset it is an ordinary order, to the byte.
 
 All-or-none is tested in `tests/core/jobs/test_several_owners.py`: an owner without room, freezes and revocations against a claim, processes killed or stopped in the middle of each transaction, racing orders;
-whole jobs in `tests/workers/test_private_models.py` and `tests/workers/test_joint_generators.py`.
+whole jobs in `tests/workers/test_private_models.py` and `tests/workers/test_joint_generators.py`. The [drill](drill.md#consortiums) does it to a running service.
 
 **A process that freezes** holds up no ledger. If it stops in the middle of a transaction, the database ends its session after two minutes, and the transaction has happened in no ledger. A worker that is
 silent for `lease_seconds` loses the job: another one resumes it, or a person cancels it, and all ledgers are settled together. When it thaws, its marks, its release and its settlement are refused.
@@ -161,10 +161,10 @@ The board has neither model nor generator: each member has it in its own service
 |---|---|
 | each ledger | the steps of its own owner: `steps` times a Gaussian(sigma) on a Poisson sample of rate q, as with averaged weights in one service |
 | refused before anything is reserved | another domain, declared size or plan than the board states (`federation-differs`) |
-| ends the job, charged for the steps that began | a member that misses the deadline of a round (`member-vanished`), the analyst's end (`federation-ended`), a state that is none (`federation-state-refused`), another board (`federation-differs`), a lost checkpoint (`federation-checkpoint-lost`) |
+| ends the job, charged for the steps that began | a member that misses the deadline of a round (`member-vanished`), the analyst's end (`federation-ended`), a state that is none, or of another length than the own one (`federation-state-refused`), another board (`federation-differs`), a lost checkpoint (`federation-checkpoint-lost`) |
 | charged in full | a member that is late itself once its steps have begun: how long they take depends on rows |
 | a member that freezes | misses the deadline: `round_seconds` (an hour unless the federation says otherwise) after the first state of the first round, or after the end of the round before. The others' jobs end and are charged for the steps that began. When it thaws, its state is refused, and its ledger keeps the one charge that it has |
-| a member that freezes while it sends | holds two of the sixteen places for states at most, and is cut off after a minute; the board serves everybody else |
+| a member that freezes while it sends | holds two of the sixteen places for states at most, and is cut off after a minute; the board serves everybody else. When it thaws before the deadline it sends the same bytes again |
 | a board that freezes | is asked for five minutes, seven at most; then the attempt ends, and the next one hands in the same bytes. After `job_attempts` attempts without progress the job ends, charged for the steps that began |
 | time | a round takes at least one edge (`completion_seconds`) and as long as the slowest member; a worker waits meanwhile, and `training_seconds` counts the wait. A job that exceeds it is charged in full, so `round_seconds` should be far below the `training_seconds` of every member |
 | on the wire | a state has at most 32 bytes for each weight, once up and once down for every other member and round |
@@ -172,8 +172,14 @@ The board has neither model nor generator: each member has it in its own service
 | certificate | `understudy.member-model-certificate/1`, signed by the member's own service: its ledger, the federation, members and declared sizes. Every member has its own |
 | refused | convolutions and registered modules |
 
-A member's declared size is not checked by the others: a false one harms the model alone.
-The drill is `tests/workers/test_federations.py`: one member killed in a round hands in the same bytes again, and both hold one model; one stopped in a round is named by the board and refused when it thaws. There both datasets and the board share one database.
+A member's declared size is checked by its own service alone, which takes in no more than twice as many units (`too-many-units`). Certificates state what was declared, and neither epsilon nor a charge depends on the true size. A false one harms what is trained, and makes its stated
+errors those of another size. In one service, where batches of all owners are added, it can also make a batch exceed the public cap: the job ends, and every ledger is charged in full.
+
+A state that is none ends the job of everybody who is handed it, at once. The log of the member's worker names whose state it refused (`federation-state-refused`, `member`). The board reads no state and learns nothing of that: at the deadline it names those
+who stopped, not the one who lied.
+
+What owners, boards and workers do wrong is played with real processes ([the drill](drill.md#consortiums), `tests/faults/test_federated_drill.py`). In `tests/workers/test_federations.py` both datasets and the board share one database: one member killed in a round hands in the same bytes
+again, and both hold one model; one stopped in a round is named by the board and refused when it thaws.
 `tests/system/test_federation.py` gives each owner a whole stack on one machine, with a database, key and ledger of its own, and the commands above. Two machines have not been tried.
 
 ### A generator from counts that never leave without noise

@@ -266,17 +266,28 @@ def show(result: dict[str, Any]) -> None:
         print(f"  seed {each['seed']} round {each['round']} {each['faults']}: {each['violation']}")
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the drill; the exit status says whether everything held."""
+def arguments(prog: str, description: str | None, *, rounds: int) -> argparse.ArgumentParser:
+    """What a drill is told on its command line.
+
+    Args:
+        prog: its module.
+        description: its docstring.
+        rounds: how many it plays unless told otherwise.
+    """
     parser = argparse.ArgumentParser(
-        prog="tests.faults.drill", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=prog, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--round", type=int, help="only this round")
     parser.add_argument("--out", type=Path, help="a JSON file that keeps the result of each seed")
     parser.add_argument("--keep", type=Path, help="folder for the logs of rounds with violations")
-    told = parser.parse_args(words)
+    return parser
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the drill; the exit status says whether everything held."""
+    told = arguments("tests.faults.drill", __doc__, rounds=25).parse_args(words)
     numbers = [told.round] if told.round else range(1, told.rounds + 1)
     began = time.monotonic()
     with (
