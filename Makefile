@@ -6,7 +6,7 @@ OUT ?= understudy-demo
 JOBS ?= 4
 SECONDS ?= 300
 ROUNDS ?= 300
-FEDERATED_ROUNDS ?= 44
+FEDERATED_ROUNDS ?= 22
 GAMES ?= 2000
 MODELS ?= 64
 MILLIONS ?= 400
@@ -196,7 +196,7 @@ goldens-dashboard: $(DEV_INSTALLED) ## take the pictures that key pages of the d
 screenshots: $(DEV_INSTALLED) ## pictures of the dashboard, light and dark, desktop and phone, into docs/screenshots (needs Chromium)
 	$(BIN)/python -m pytest -q -o python_files=screenshots.py tests/dashboard/screenshots.py
 
-drill: $(DEV_INSTALLED) ## kill, freeze and starve the real stack at random moments (ROUNDS=300 SEED=1), then check everything
+drill: $(DEV_INSTALLED) ## kill, freeze and starve the real stack at random moments, also of several owners (ROUNDS=300 FEDERATED_ROUNDS=22 SEED=1), then check everything
 	$(BIN)/python -m tests.faults.drill --rounds $(ROUNDS) --seed $(SEED) --out $(DRILL_OUT)
 	$(BIN)/python -m tests.faults.federated_drill --rounds $(FEDERATED_ROUNDS) --seed $(SEED) --out $(FEDERATED_DRILL_OUT)
 
