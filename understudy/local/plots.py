@@ -41,7 +41,7 @@ _MOST_NUMBERS: Final = 12
 """Columns up to which a map of associations states its numbers."""
 _LONGEST_WORD: Final = 22
 _ACROSS: Final = 3
-_SYNTHETIC, _REAL, _WARNING = "#2b6cb0", "#a0aec0", "#c53030"
+_SYNTHETIC, _REAL, _WARNING = "#c2560c", "#2f6db3", "#c53030"  # those of owner's reports
 _COLOURS: Final = {"synthetic": _SYNTHETIC, "real": _REAL}
 _GAP, _SPECIAL = 0.06, 0.045
 """Between a scale and its special values, and the width of one, as parts of the scale."""
