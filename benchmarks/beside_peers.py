@@ -41,9 +41,11 @@ RECORD: Final = ("carrier", "flight", "tailnum", "time_hour")
 """The columns that name one flight."""
 LATE_MINUTES: Final = 15
 PREDICTORS: Final = (
-    "month", "day", "sched_dep_time", "dep_delay", "sched_arr_time", "carrier", "flight", "origin", "dest", "distance", "hour",
+    "month", "day", "sched_dep_time", "dep_delay", "sched_arr_time", "carrier", "origin", "dest", "distance", "hour",
 )  # fmt: skip
 """What is known when an aircraft takes off."""
+NOT_COMPARED: Final = ("year", "flight")
+"""Columns that a tool may leave out, as its release says: a constant, and numbers that stand for flights. No score of utility has them."""
 Frame = Any
 """A data frame; pandas ships no types."""
 
@@ -147,24 +149,27 @@ def defects(path: Path, folder: Path) -> dict[str, Any]:
     _, known = read(folder / "flights.csv")
     _, train = read(folder / "train.csv")
     texts, made = read(path)
-    texts, made = texts[list(train)], made[list(train)]
+    left_out = [name for name in train if name not in texts]
+    texts, made = (part.reindex(columns=list(train)) for part in (texts, made))
     beyond, rules = outside(texts, made, known), broken_rules(made, known)
     numbers = [name for name in train if name not in (*WORDS, TIME)]
     fractions = made[numbers].notna() & (made[numbers] % 1 != 0)
     off_hour = made[TIME].notna() & (made[TIME] != made[TIME].dt.floor("h"))
-    lost, has = texts.isna().mean(), train.isna().mean()
+    given = [name for name in train if name not in left_out]
+    lost, has = texts[given].isna().mean(), train[given].isna().mean()
     once = train[IDENTIFIER].value_counts()
     trained, record = set(keys(train, list(train))), set(keys(train, list(RECORD)))
     return {
         "rows": len(made),
-        "cells_outside_percent": 100 * float(beyond.to_numpy().mean()),
+        "columns_left_out": left_out,
+        "cells_outside_percent": 100 * float(beyond[given].to_numpy().mean()),
         "columns_outside": {name: int(beyond[name].sum()) for name in beyond if beyond[name].any()},
         "fractions_percent": 100 * float(fractions.to_numpy().mean()),
         "times_off_the_hour_percent": 100 * float(off_hour.mean()),
-        "missing_lost": sorted(name for name in train if has[name] and not lost[name]),
-        "missing_invented": sorted(name for name in train if lost[name] and not has[name]),
+        "missing_lost": sorted(name for name in given if has[name] and not lost[name]),
+        "missing_invented": sorted(name for name in given if lost[name] and not has[name]),
         "missing_points": 100 * float((lost - has).abs().max()),
-        "constant_columns": sorted(name for name in train if train[name].nunique() > 1 >= made[name].nunique()),
+        "constant_columns": sorted(name for name in given if train[name].nunique() > 1 >= made[name].nunique()),
         "identifiers_copied_percent": 100 * float(made[IDENTIFIER].isin(set(once.index)).mean()),
         "identifiers_of_one_row": int(made.loc[made[IDENTIFIER].isin(set(once.index[once == 1])), IDENTIFIER].nunique()),
         "copies": sum(row in trained for row in keys(made, list(train))),
@@ -229,9 +234,9 @@ def late_arrival(made: Frame, train: Frame, test: Frame) -> float:
 def scores(path: Path, folder: Path) -> dict[str, Any]:
     """Defects and utility of a file of synthetic rows."""
     train, test, made = (read(name)[1] for name in (folder / "train.csv", folder / "test.csv", path))
-    made = made[list(train)]
+    train, made = (part.drop(columns=list(NOT_COMPARED), errors="ignore") for part in (train, made))
     return defects(path, folder) | {
-        "two_way": two_way(made, train),
+        "two_way": two_way(made[list(train)], train),
         "auroc_late": late_arrival(made, train, test),
     }
 

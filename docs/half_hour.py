@@ -42,6 +42,7 @@ _ROWS: Final[dict[str, Callable[[Entry], str]]] = {
     "load average, before and after": lambda entry: (
         f"{entry['load_before']:.1f}, {entry['load_after']:.1f}" if "load_before" in entry else "-"
     ),
+    "columns left out": _count("columns_left_out"),
     "cells outside what any flight has, of 100": _number("cells_outside_percent", 1),
     "fractions in whole numbers, of 100 cells": _number("fractions_percent", 1),
     "times off the hour, of 100 rows": _number("times_off_the_hour_percent", 1),

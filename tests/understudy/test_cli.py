@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,11 @@ def test_help_lists_every_command_once_and_cuts_no_sentence(words: list[str]) ->
     if words == ["--help"]:
         assert set(shown) == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
         assert shown[0] == "domain", "what a newcomer begins with"
+
+
+def test_the_command_tells_its_version() -> None:
+    answer = CliRunner().invoke(app, ["--version"])
+    assert (answer.exit_code, answer.output) == (0, f"understudy {version('understudy')}\n")
 
 
 def test_what_can_be_sent_is_said_where_rows_are_asked_for() -> None:

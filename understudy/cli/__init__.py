@@ -3,7 +3,11 @@
 import signal
 import sys
 from types import FrameType
+from typing import Annotated
 
+import typer
+
+import understudy
 from understudy.cli import demo, jobs, publish, sample, stack
 from understudy.cli.audit import app as audit_app
 from understudy.cli.budget import app as budget_app
@@ -35,6 +39,24 @@ app = Commands(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"understudy {understudy.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_say_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass
+
+
 app.command("up")(stack.up)
 app.command("sign-in")(stack.sign_in)
 app.command("backup")(stack.backup)
