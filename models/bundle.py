@@ -42,7 +42,7 @@ def write_bundle(
         certificate=dict(certificate),
         counts=_counts(generator),
     )
-    readme = render_readme(manifest, certificate=certificate, counted=bundle.counts is not None)
+    readme = render_readme(manifest, certificate=certificate, counts=bundle.counts)
     return pack(bundle, readme=readme)
 
 

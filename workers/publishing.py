@@ -94,7 +94,7 @@ def certify_bundle(
     readme = render_readme(
         staged.manifest,
         certificate=certificate,
-        counted=staged.counts is not None,
+        counts=staged.counts,
         notes=release_notes(staged, learnt=_learnt_words(claim)),
     )
     whole = certificate | {"artefacts": artefacts_of(files_of(staged, readme=readme))}

@@ -80,6 +80,12 @@ class ReleasedCounts:
         """Groups of every column."""
         return _counts_of(self.groups)
 
+    @property
+    def counted_pairs(self) -> tuple[int, int]:
+        """How many pairs of columns were counted together, in a table of two columns or more, and how many there are."""
+        counted = {pair for table in self.tables for pair in itertools.combinations(table.columns, 2)}
+        return len(counted), math.comb(len(self.cardinalities), 2)
+
     def variance(self, table: CountTable) -> float:
         """Variance of every cell of a table in squared records: noise plus rounding to the step."""
         return table.noise_std**2 + self.step**2 / 12.0

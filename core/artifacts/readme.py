@@ -5,7 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.artifacts.manifest import Manifest
+from core.artifacts.counts import ReleasedCounts
+from core.artifacts.manifest import ImageManifest, Manifest
 from core.artifacts.stated_split import stated_split
 
 if TYPE_CHECKING:
@@ -19,14 +20,18 @@ _MADE_WITHOUT_A_SERVICE = ("understudy.local-certificate/", "understudy.local-mo
 
 
 def render_readme(
-    manifest: Manifest, *, certificate: Mapping[str, Any], counted: bool = False, notes: Sequence[str] = ()
+    manifest: Manifest,
+    *,
+    certificate: Mapping[str, Any],
+    counts: bytes | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """Return the README of one bundle.
 
     Args:
         manifest: How to sample from it.
         certificate: Of any form; the hash of the README is not needed yet.
-        counted: Whether the bundle holds counts; of a table only.
+        counts: Those that the bundle holds, if it does; of a table only.
         notes: Paragraphs that stand first: what to know before the release is used; of a table only.
     """
     guarantee = certificate.get("privacy_parameters") or certificate.get("guarantee") or {}
@@ -37,7 +42,10 @@ def render_readme(
         unit=(certificate.get("privacy_unit") or {}).get("column"),
         split=stated_split(certificate),
         signed=is_signed(certificate),
-        counted=counted,
+        counted=counts is not None,
+        pairs=None
+        if counts is None or isinstance(manifest, ImageManifest)
+        else ReleasedCounts.from_bytes(counts).counted_pairs,
         notes=(*notes, *_earlier(certificate)),
     )
 

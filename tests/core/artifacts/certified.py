@@ -126,7 +126,7 @@ def certified_plan(plan: Plan, counts: bytes | None) -> Certified:
     """A signed bundle of a plan, with these counts."""
     stated = statement(plan)
     unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json(), counts=counts)
-    readme = render_readme(unsigned.manifest, certificate=stated, counted=unsigned.counts is not None)
+    readme = render_readme(unsigned.manifest, certificate=stated, counts=unsigned.counts)
     whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
     signed = sign_certificate(whole, SIGNER).to_json()
     return Certified(plan=plan, readme=readme, bundle=replace(unsigned, certificate=signed))

@@ -80,7 +80,7 @@ def certified_graphical(engine: str = "aim") -> Certified:
     domain = TableDomain.from_json(DOMAIN).to_json()
     unsigned = unpack(write_bundle(generator=made_of(plan), domain=domain, certificate={}))
     stated = statement(plan)
-    readme = render_readme(unsigned.manifest, certificate=stated, counted=True)
+    readme = render_readme(unsigned.manifest, certificate=stated, counts=unsigned.counts)
     whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
     signed = sign_certificate(whole, SIGNER).to_json()
     return Certified(plan=plan, readme=readme, bundle=replace(unsigned, certificate=signed))

@@ -71,7 +71,7 @@ def sealed(stated: dict[str, Any]) -> tuple[Bundle, str]:
     """A bundle with this statement, signed, and its page."""
     final = selection_plan().finals[stated["executed"]["winner"] % 2]
     unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json(), counts=counts_for(final))
-    readme = render_readme(unsigned.manifest, certificate=stated, counted=unsigned.counts is not None)
+    readme = render_readme(unsigned.manifest, certificate=stated, counts=unsigned.counts)
     whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
     # By the key alone: `sign_selection_certificate` refuses what is altered.
     signed = SIGNER.sign(whole, context=CERTIFICATE).to_json()

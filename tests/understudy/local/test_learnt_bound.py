@@ -1,6 +1,7 @@
 """How many records of a unit count, learnt in a training without a service: kept, stated, and checked."""
 
 import copy
+import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,9 @@ def test_a_learnt_bound_on_the_records_of_a_unit_stands_in_the_release_and_is_ch
     with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
         readme = archive.read("README.md").decode()
     assert f"> Of one 'patient' at most {bound} records count: synthetic rows are as many" in readme
+    assert re.search(r"(\d+) of \1 pairs of columns .* were counted together", readme), (
+        "so few are all counted"
+    )
     said = trained.certificate["preprocessing"]
     assert "counts once: by its first record, or by their average" in said[3], "while the domain is learnt"
     assert "so many count" in said[3]

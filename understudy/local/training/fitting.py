@@ -297,7 +297,7 @@ def _certified(
     readme = render_readme(
         opened.manifest,
         certificate=stated,
-        counted=opened.counts is not None,
+        counts=opened.counts,
         notes=release_notes(opened, learnt=_learnt_words(plan)),
     )
     certificate = stated | {"artefacts": artefacts_of(files_of(opened, readme=readme))}
