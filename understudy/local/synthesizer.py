@@ -27,7 +27,8 @@ from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.local.drafted import Changes, Draft, changes_of, combined
 from understudy.local.fitted import Fitted, Where
 from understudy.local.html_tables import html_table
-from understudy.local.ledger.accounts import Account, answered, pair_of_numbers, read_account
+from understudy.local.ledger.accounts import Account, answered, folder_of, pair_of_numbers, read_account
+from understudy.local.ledger.file import ledger_path
 from understudy.local.ledger.remaining import left_in_words, spent_in_words
 from understudy.local.paths import AnyPath
 from understudy.local.rows.dtypes import FrameDtypes, where_of_clocks
@@ -430,11 +431,13 @@ class Synthesizer:
         return "draft not accepted" if waits else "not fitted"
 
     def _require_guarantee(self) -> None:
-        """Refuse a wrong guarantee or cap before anybody reads a draft in vain."""
+        """Refuse a wrong guarantee, cap or name before anybody reads a draft in vain."""
         with answered():
             guarantee_of((self.epsilon, self.delta))
         if self.cap is not None:
             pair_of_numbers(self.cap, "cap")
+        if self.dataset is not None:
+            ledger_path(folder_of(self.ledgers), self.dataset)
 
     def _trained(self) -> Fitted:
         fitted: Fitted | None = getattr(self, "fitted_", None)

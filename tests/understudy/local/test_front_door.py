@@ -65,9 +65,13 @@ def test_the_package_has_its_version() -> None:
         ({"epsilon": None}, "epsilon of the guarantee must be a number"),
         ({"delta": 0}, "delta must be at least"),
         ({"cap": 4.0}, "cap is a pair of numbers"),
+        ({"dataset": 5}, "a dataset's name has 1 to 100 letters"),
+        ({"dataset": "../wards"}, "a dataset's name has 1 to 100 letters"),
     ],
 )
-def test_a_wrong_guarantee_is_refused_before_anybody_reads_a_draft(wrong: dict[str, Any], said: str) -> None:
+def test_a_wrong_guarantee_or_name_is_refused_before_anybody_reads_a_draft(
+    wrong: dict[str, Any], said: str
+) -> None:
     found = Synthesizer(dataset="wards").set_params(**wrong)
     for call in (found.draft, found.fit):
         with pytest.raises((InputUnusable, InvalidInput), match=said):

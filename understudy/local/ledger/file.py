@@ -33,7 +33,7 @@ _OWNER_ONLY: Final = 0o600
 _WRONG: Final = (KeyError, TypeError, ValueError, AttributeError, EngineError)
 
 
-def ledger_path(folder: Path, dataset: str) -> Path:
+def ledger_path(folder: Path, dataset: object) -> Path:
     """Return the file of a dataset's ledger.
 
     Args:
@@ -43,7 +43,7 @@ def ledger_path(folder: Path, dataset: str) -> Path:
     Raises:
         InputUnusable: the name cannot be a file's.
     """
-    if _NAME.fullmatch(dataset) is None:
+    if not isinstance(dataset, str) or _NAME.fullmatch(dataset) is None:
         message = "a dataset's name has 1 to 100 letters, digits, dots, dashes and underlines, a letter or digit first"
         raise InputUnusable(message)
     return folder / f"{dataset}.jsonl"
