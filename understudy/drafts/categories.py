@@ -3,6 +3,7 @@
 Public rules, the same for every table. They decide what a draft proposes; a person decides what is declared.
 """
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ _MOST_LEARNT = 64
 _SHORT_LIST = 10
 _ROWS_PER_FREE_TEXT = 5
 _CODES = "Numbers named or spread like codes; if they count or grade something, make the column numeric or ordinal."
+_TWO_NUMBERS = re.compile(r"\s*\d+([.,]\d+)?\s*[/xX×]\s*\d+([.,]\d+)?\s*")
+_APART = "Each text holds two numbers, as 120/80 does: written as two columns they are numbers, and stay close to each other."
 _TRUE_WORDS = {"true", "yes", "y", "t", "ja", "oui"}
 _FALSE_WORDS = {"false", "no", "n", "f", "nein", "non"}
 
@@ -61,6 +64,8 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
         or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
     ):
         many = _many_words(fact, label, form, shortened)
+        if all(map(_TWO_NUMBERS.fullmatch, counts)):
+            return many | {NOTE: f"{many[NOTE]} {_APART}"}
         more = _on_lost_zeros(name, form, counts, frame)
         more += _on_cases(name, counts, frame) if many["kind"] == "categorical" else []
         return many | {NOTE: " ".join([many[NOTE], *more])}

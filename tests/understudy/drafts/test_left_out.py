@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.understudy.drafts.test_tables import accepted, column
 from understudy.drafts.categories import NOTE
 from understudy.drafts.changes import change
 from understudy.drafts.confirmation import marks_of
-from understudy.drafts.tables import draft_domain
+from understudy.drafts.tables import draft_domain, draft_frame
 
 ROWS = 400
 SENTENCES = [
@@ -79,3 +80,12 @@ def test_single_words_and_other_columns_are_categories(name: str, words: list[st
 def test_levels_are_ordered_in_german_too(tmp_path: Path) -> None:
     _, draft = drafted(tmp_path, severity=["schwer", "leicht", "mittel", "leicht"] * (ROWS // 4))
     assert column(draft, "severity")["levels"] == ["leicht", "mittel", "schwer"]
+
+
+def test_texts_of_two_numbers_are_said_to_be_two_columns() -> None:
+    pressures = [f"{90 + place * 7 % 80}/{50 + place * 13 % 60}" for place in range(2000)]
+    drafted = draft_frame(pa.table({"pressure": pressures, "ward": ["a", "b"] * 1000}))
+    assert "Each text holds two numbers" in drafted["columns"][0]["_note"]
+    pages = [f"{place} of {place * 7 % 300}" for place in range(2000)]
+    drafted = draft_frame(pa.table({"page": pages, "ward": ["a", "b"] * 1000}))
+    assert "two numbers" not in drafted["columns"][0]["_note"]
