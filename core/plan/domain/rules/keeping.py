@@ -4,7 +4,7 @@ Rows are held by column, each column a float64 array: a number as it is, a date 
 place in its list, NaN for a missing value. `Keeper.keep` works on the values, not on their codes, in five steps:
 
 1. *Complete.* What a rule computes from other columns is computed: the value in a code book, the total of a sum or the
-   column that the sum names.
+   column that the sum names. Columns that are missing together, and are so in part, follow one of them: all are missing where it is.
 2. *Draw again.* Rows that break a rule other than an order are drawn again, at most `REDRAWS` times.
 3. *Exchange.* Rows exchange values to keep an order (`core.plan.domain.rules.exchanging`). Rows that break a rule after that are drawn
    again, at most `REDRAWS` times.
@@ -24,7 +24,7 @@ import numpy as np
 
 from core.plan.domain.rules.classes import Flags, Floats, Places, Values
 from core.plan.domain.rules.exchanging import Order, exchange, exchanged_orders
-from core.plan.domain.rules.mending import KINDS, AtMost, Rows, Rule
+from core.plan.domain.rules.mending import KINDS, AtMost, NullTogether, Rows, Rule
 
 REDRAWS = 8
 PASSES, DOCUMENTED_PASSES = 16, 8
@@ -74,6 +74,9 @@ class Keeper:
         """
         rows = {place: columns[place] for place in self.values}
         self._complete(rows, np.arange(len(columns[0])))
+        for rule in self.rules:
+            if isinstance(rule, NullTogether):
+                _on_broken(rule, rows, partial(rule.clear, rng=rng, target=target))
         if orders := self._orders(target):
             self._draw_again([rule for rule in self.rules if not isinstance(rule, AtMost)], columns, redraw)
             exchange(orders, columns, target, rng)

@@ -93,6 +93,24 @@ class NullTogether(Rule):
         found: Flags = (count != 0) & (count != len(missing))
         return found
 
+    def clear(self, rows: Rows, rng: np.random.Generator, target: int | None) -> None:
+        """Clear all columns where one of them, drawn for each row, is missing; of these rows the share that is missing is then the mean of the columns' own.
+
+        Drawn again until nothing or everything is missing, rows would seldom be missing: of the draws that keep the rule, few are.
+
+        Args:
+            rows: The rule's columns in rows that all break it; changed in place.
+            rng: Of the batch.
+            target: The column that is followed instead if it is one of them, so that its values stay.
+        """
+        missing = np.stack([np.isnan(rows[place]) for place in self.columns])
+        count = missing.shape[1]
+        drawn: Places = rng.integers(len(self.columns), size=(count,))
+        followed = drawn if target not in self.columns else np.full(count, self.columns.index(target))
+        follows = missing[followed, np.arange(count)]
+        for place in self.columns:
+            rows[place] = np.where(follows, np.nan, rows[place])
+
     def mend(self, rows: Rows, batch: Rows, rng: np.random.Generator, *, first: bool) -> None:
         missing = np.stack([np.isnan(rows[place]) for place in self.columns])
         clear = 2 * missing.sum(axis=0) >= len(self.columns)
