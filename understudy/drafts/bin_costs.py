@@ -30,6 +30,8 @@ _FREQUENT: Final = 0.02
 """Share of the rows that a heap has at least."""
 _MOST_FREQUENT: Final = 10
 _ROUNDING: Final = 1e-6
+_NEAR_ZERO: Final = 0.25
+"""Share of the values other than 0 that lie about within the narrowest bins beside it."""
 _BESIDE: Final = 3
 _HEAP: Final = 3.0
 """Rows of a heap, beside the mean of the values next to it."""
@@ -197,6 +199,36 @@ def equal_ratio_edges(
     count = RATIO_BINS - (first > lower)
     ratio = upper / first
     inner = [float(f"{first * ratio ** (place / count):.3g}") for place in range(count)]
+    if unit is not None:
+        inner = [float(f"{round(edge / unit) * unit:.12g}") for edge in inner]
+    return sorted({lower, upper, *(edge for edge in inner if lower < edge < upper)})
+
+
+def edges_around_zero(spread: Spread, lower: float, upper: float, unit: float | None) -> list[float]:
+    """Edges of bins that are narrow on both sides of 0, itself an edge, and widen to both bounds, to three significant digits.
+
+    They are even on the scale of the inverse hyperbolic sine, so those far from 0 have equal ratios. The scale is a round number below the size that a quarter of the values other than 0 do not reach.
+
+    Args:
+        spread: Counts of the values, not all 0.
+        lower: The first edge, below zero.
+        upper: The last edge, above zero.
+        unit: Distance between possible values; None for continuous ones.
+    """
+    sizes: Counter[float] = Counter()
+    for value, count in spread.items():
+        if value:
+            sizes[abs(value)] += count
+    narrow = max(quantile(*cumulated(sizes), _NEAR_ZERO), unit or 0.0)
+    power = 10.0 ** math.floor(math.log10(narrow))
+    scale = max(factor * power for factor in (1, 2, 5) if factor * power <= narrow * (1 + _ROUNDING))
+    first, last = math.asinh(lower / scale), math.asinh(upper / scale)
+    below = min(max(round(BINS * first / (first - last)), 1), BINS - 1)
+    places = [
+        *(first * (1 - place / below) for place in range(below)),
+        *(last * place / (BINS - below) for place in range(BINS - below)),
+    ]
+    inner = [float(f"{scale * math.sinh(place):.3g}") for place in places]
     if unit is not None:
         inner = [float(f"{round(edge / unit) * unit:.12g}") for edge in inner]
     return sorted({lower, upper, *(edge for edge in inner if lower < edge < upper)})

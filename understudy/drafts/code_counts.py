@@ -24,7 +24,9 @@ def codes_of(column: dict[str, Any]) -> int:
         listed = column["most"] if column["categories"] == "learn" else len(column["categories"])
         codes = listed + bool(column.get("other"))
     elif DIFFERENCE in column:
-        codes = column[DIFFERENCE].get("bins", BINS) + len(column[DIFFERENCE].get("specials", ()))
+        difference = column[DIFFERENCE]
+        bins = len(difference["edges"]) - 1 if "edges" in difference else difference.get("bins", BINS)
+        codes = bins + len(difference.get("specials", ()))
     elif "edges" in column:
         codes = len(column["edges"]) - 1 + len(column.get("specials", ()))
     elif column.get("bins") == 1:

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.drafts.bin_costs import BINS
-from understudy.drafts.bounds import choose_bounds, special_values
+from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, Spread, cost_of, edges_around_zero, edges_of
+from understudy.drafts.bounds import FEWEST_FOR_ENDS, choose_bounds, special_values
 from understudy.drafts.categories import NOTE
 from understudy.drafts.row_sample import RowSample
 from understudy.table_files import MARK
@@ -30,6 +30,8 @@ IN_ORDER: Final = 0.99
 _CLOSE, _CLOSE_IN_ORDER = 1 / 8, 1 / 2
 """Spread of the distance, beside the smaller spread of the two columns, up to which they are close: in no order, or in one."""
 _TAIL: Final = 0.01
+_MOST_SHIFT: Final = 0.05
+"""Move of a quartile by even bins, as a share of the distance between its neighbours, up to which a signed distance has these: less than for learnt bins, because bins around 0 take no budget."""
 _MOST_UNITS: Final = 92
 """Units of a distance, such as days of a quarter, up to which each has a bin of its own."""
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
@@ -82,7 +84,7 @@ def propose_differences(
 
 
 def hold_starts(columns: Sequence[Column]) -> None:
-    """Leave out differences from columns that are no longer there, and let bounds of the others hold those of the column that they start from.
+    """Leave out differences from columns that are no longer there; let the others be missing where the column that they start from is, and their bounds hold its bounds.
 
     Args:
         columns: Of a draft, perhaps edited; changed.
@@ -98,6 +100,8 @@ def hold_starts(columns: Sequence[Column]) -> None:
             if (start.get("kind") != column.get("kind") and not is_day_of_time) or start is column:
                 drop_difference(column)
                 continue
+            if start.get("null") == "category":
+                column["null"] = "category"
             # Whole bounds are integers in a document, also of numbers with decimals.
             if (
                 "lower" in start
@@ -256,14 +260,31 @@ def _draft(found: _Close) -> None:
     else:
         difference |= {"specials": [_plain(value) for value in inside]} if inside else {}
         # A learnt law of distances has no place in a domain; most distances are small.
-        difference |= {"spacing": "log"} if bounds.bins != "linear" and lower >= 0 else {}
+        if lower >= 0:
+            difference |= {"spacing": "log"} if bounds.bins != "linear" else {}
+        else:
+            ordinary = {value: count for value, count in spread.items() if value not in inside}
+            difference |= _signed_bins(ordinary, lower, bounds.upper, unit)
     for key in _OF_OWN_VALUES:
         column.pop(key, None)
-    if found.start.get("null") == "category":
-        column["null"] = "category"
     column[DIFFERENCE] = difference
     column[MARK] = [key for key in column[MARK] if key in column] + [DIFFERENCE]
     column[NOTE] = _note(found, column, lower)
+
+
+def _signed_bins(spread: Spread, lower: float, upper: float, unit: float | None) -> dict[str, Any]:
+    """Edges around zero, of distances that even bins would lose; nothing where these keep the quartiles.
+
+    The bounds of a distance hold all but a thousandth of the rows, so that a few far ones, as where noise is proportional, make even bins wider than most distances.
+    """
+    even = cost_of(spread, edges_of(lower, upper, unit, "linear"), unit)
+    # In fewer rows noise moves the quartiles farther than bins do.
+    tolerated = _MOST_SHIFT if sum(spread.values()) >= FEWEST_FOR_ENDS else TOLERATED_SHIFT
+    if upper <= 0 or even.shift <= tolerated or not any(spread):
+        return {}
+    edges = edges_around_zero(spread, lower, upper, unit)
+    shaped = cost_of(spread, [*edges[:-1], edges[-1] + (unit or 0.0)], unit)
+    return {"edges": [_plain(edge) for edge in edges]} if shaped.shift < even.shift else {}
 
 
 def _note(found: _Close, column: Column, lower: float) -> str:
@@ -271,10 +292,11 @@ def _note(found: _Close, column: Column, lower: float) -> str:
     start, difference = found.start["name"], column[DIFFERENCE]
     if _is_day_of_time(found.start, column):
         start = f"the day of {start}"
+    bins = ", in bins that are narrow at 0" if "edges" in difference else ""
     before = "never below" if found.share_in_order == 1 else "hardly ever below"
     order = f" It is {before} {start}, and synthetic rows keep that." if lower >= 0 else ""
     return (
-        f"Close to {start}: modelled by its distance from it, {difference['lower']} to {difference['upper']}{unit}, because bins of its own"
+        f"Close to {start}: modelled by its distance from it, {difference['lower']} to {difference['upper']}{unit}{bins}, because bins of its own"
         f" would be too wide to hold that.{order} Distances beyond count as the bound. Answer 'none' to model it by its own values."
     )
 
