@@ -15,7 +15,7 @@ from uuid import UUID
 
 from core.artifacts.bundle import unpack
 from core.artifacts.errors import BundleInvalid
-from core.artifacts.reports.columns import coded_rows, columns_of, target_note
+from core.artifacts.reports.columns import coded_rows, columns_of, made_columns_of, target_note
 from core.artifacts.reports.image_contents import measure_images, real_images
 from core.artifacts.reports.image_page import most_image_bytes, render_images
 from core.artifacts.reports.owner_contents import measure
@@ -155,7 +155,7 @@ def _room(declared: Domain, bundle: bytes) -> int:
     if declared.learnt:
         with suppress(BundleInvalid):
             domains.append(TableDomain.from_json(unpack(bundle).domain))
-    return max(most_bytes(columns_of(domain)) for domain in domains)
+    return max(most_bytes((*columns_of(domain), *made_columns_of(domain))) for domain in domains)
 
 
 def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
@@ -170,7 +170,7 @@ def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
         opened = unpack(bundle)
         # The release's own domain: what is learnt of a declared domain differs between releases.
         domain = TableDomain.from_json(opened.domain)
-        codes, units = coded_rows(rows, domain)
+        codes, units, made = coded_rows(rows, domain)
     sampler = Sampler(opened)
     contents = measure(
         codes,
@@ -179,5 +179,6 @@ def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
         columns_of(domain),
         target=work.target,
         target_note=target_note(work.domain, work.target),
+        made=made,
     )
     return render(work.subject, contents)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.artifacts.bundle import Bundle, unpack
-from core.artifacts.reports.columns import coded_rows, columns_of, target_note, target_of
+from core.artifacts.reports.columns import MadeColumns, coded_rows, columns_of, target_note, target_of
 from core.artifacts.reports.image_contents import measure_images, real_images
 from core.artifacts.reports.image_page import render_images
 from core.artifacts.reports.owner_contents import measure
@@ -30,7 +30,7 @@ from understudy.local.rows.intake import taken_in
 _WHY_FREE: Final = "nothing of it is released: it is a file that only your user can read, and nothing seals it once you pass it on"
 
 
-def owner_rows(frame: object, domain: TableDomain) -> tuple[Codes, NDArray[np.int64]]:
+def owner_rows(frame: object, domain: TableDomain) -> tuple[Codes, NDArray[np.int64], MadeColumns]:
     """Code all of the owner's rows, also those of a unit that did not count in the training, for a comparison that the owner alone sees.
 
     Args:
@@ -38,7 +38,7 @@ def owner_rows(frame: object, domain: TableDomain) -> tuple[Codes, NDArray[np.in
         domain: of the generator.
 
     Returns:
-        (rows, columns) codes, and (rows,) the unit of every row.
+        (rows, columns) codes, (rows,) the unit of every row, and the values of columns that are coded as differences.
 
     Raises:
         InputUnusable: the frame cannot be used.
@@ -101,7 +101,7 @@ def _of_images(opened: Bundle, blocks: Iterable[CleanBlock], domain: ImageDomain
 def _of_rows(opened: Bundle, frame: object, domain: TableDomain, target: str | None) -> str:
     with answered():
         chosen = target_of(domain, target)
-        codes, units = owner_rows(frame, domain)
+        codes, units, made = owner_rows(frame, domain)
     contents = measure(
         codes,
         units,
@@ -109,6 +109,7 @@ def _of_rows(opened: Bundle, frame: object, domain: TableDomain, target: str | N
         columns_of(domain),
         target=chosen,
         target_note=target_note(domain, chosen),
+        made=made,
     )
     facts = (_guarantee(opened), ("Predicted column", chosen))
     subject = Subject(title="your rows and this generator", facts=facts, why_free=_WHY_FREE)

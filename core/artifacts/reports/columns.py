@@ -1,7 +1,7 @@
 """Coded tables for reports: rows as codes; names, labels and distances of codes."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.artifacts.reports.errors import ReportTargetUnknown
-from core.plan.domain.codec import Codes, codes_type, encode
+from core.plan.domain.codec import Codes, codes_type, decode, encode, encode_column
 from core.plan.domain.columns.calendar import day_text, second_text
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
 from core.plan.domain.declared import Domain
@@ -142,7 +142,78 @@ def target_note(domain: TableDomain, target: str) -> str | None:
     )
 
 
-def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[Codes, NDArray[np.int64]]:
+def made_columns_of(domain: TableDomain) -> tuple[ReportColumn, ...]:
+    """The columns that are coded as differences, as rows hold them: values in the bins of the column that each starts from."""
+    return tuple(_column(column) for column in _made(domain))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MadeColumns:
+    """The columns that a release makes of another one and a distance, as rows hold them.
+
+    Attributes:
+        domain: of the release.
+        real: (rows, columns) codes of the real rows' values.
+    """
+
+    domain: TableDomain
+    real: Codes = field(repr=False)
+
+    @property
+    def columns(self) -> tuple[ReportColumn, ...]:
+        """The columns, in file order."""
+        return made_columns_of(self.domain)
+
+    def drawn(self, codes: Codes, rng: np.random.Generator) -> Codes:
+        """(rows, columns) codes of the values that synthetic rows of these codes have; a rule moves no value here.
+
+        Args:
+            codes: (rows, coded columns) of the synthetic rows.
+            rng: of the values inside their bins.
+        """
+        return _values_of(_made(self.domain), decode(self.domain, codes, rng))
+
+
+def _values_of(columns: Sequence[NumericColumn | TimeColumn], batch: pa.RecordBatch) -> Codes:
+    """(rows, columns) codes of the values of some columns."""
+    codes: Codes = np.empty((batch.num_rows, len(columns)), np.int32)
+    for index, column in enumerate(columns):
+        codes[:, index] = encode_column(column, batch.column(column.name))
+    return codes
+
+
+def _made(domain: TableDomain) -> tuple[NumericColumn | TimeColumn, ...]:
+    """The columns that have a difference, without it, in the bins of the column that each starts from, through others where that has one too.
+
+    Two columns close together have values in the same places, and a column with a difference declares no bins of its own.
+    """
+    by_name = {column.name: column for column in domain.modelled}
+    found: list[NumericColumn | TimeColumn] = []
+    for column in domain.modelled:
+        start: Modelled = column
+        while start.difference is not None:
+            start = by_name[start.difference.start]
+        if start is column:
+            continue
+        if isinstance(column, NumericColumn) and isinstance(start, NumericColumn):
+            found.append(replace(
+                column, difference=None, lower=start.lower, upper=start.upper, edges=start.edges,
+                bin_count=start.bin_count, spacing=start.spacing,
+            ))  # fmt: skip
+        elif isinstance(column, TimeColumn) and isinstance(start, TimeColumn):
+            if start.kind != column.kind:  # a date that starts from the day of a time
+                found.append(replace(column, difference=None))
+                continue
+            found.append(replace(
+                column, difference=None, lower=start.lower, upper=start.upper, edges=start.edges,
+                bin_count=start.bin_count,
+            ))  # fmt: skip
+    return tuple(found)
+
+
+def coded_rows(
+    batches: Iterable[pa.RecordBatch], domain: TableDomain
+) -> tuple[Codes, NDArray[np.int64], MadeColumns]:
     """Encode stored rows one by one, learning nothing from them, and number the privacy units.
 
     Args:
@@ -150,19 +221,23 @@ def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[
         domain: the declared domain.
 
     Returns:
-        (rows, columns) codes, and (rows,) the unit of every row.
+        (rows, columns) codes, (rows,) the unit of every row, and the values of columns that are coded as differences.
     """
     codes: list[Codes] = [np.empty((0, len(domain.coded)), codes_type(domain.cardinalities))]
+    columns = _made(domain)
+    values: list[Codes] = [np.empty((0, len(columns)), np.int32)]
     units = []
     for batch in batches:
         codes.append(encode(domain, batch))
+        values.append(_values_of(columns, batch))
         if domain.privacy_unit is not None:
             units.append(batch.column(domain.privacy_unit))
     records: Codes = np.concatenate(codes)
+    made = MadeColumns(domain=domain, real=np.concatenate(values))
     if domain.privacy_unit is None:
-        return records, np.arange(len(records))
+        return records, np.arange(len(records)), made
     numbered = pc.dictionary_encode(pa.chunked_array(units, pa.string())).combine_chunks().indices
-    return records, numbered.to_numpy(zero_copy_only=False).astype(np.int64)
+    return records, numbered.to_numpy(zero_copy_only=False).astype(np.int64), made
 
 
 def _column(column: Modelled) -> ReportColumn:

@@ -5,7 +5,7 @@ sizes and seeds are public constants, so the amount of work depends on the rows 
 does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
@@ -15,10 +15,17 @@ from numpy.typing import NDArray
 
 from core.artifacts.reports.association import associations
 from core.artifacts.reports.attacks import Attacks, attack
-from core.artifacts.reports.columns import ReportColumn
+from core.artifacts.reports.columns import MadeColumns, ReportColumn
 from core.artifacts.reports.halves import halves
 from core.artifacts.reports.learning import Learning, learn
-from core.artifacts.reports.shares import Matrix, Shares, pair_variations, sampling_variation, shares
+from core.artifacts.reports.shares import (
+    Matrix,
+    Shares,
+    pair_variations,
+    sampling_variation,
+    shares,
+    variation,
+)
 from core.plan.domain.codec import Codes
 
 SEED: Final = 20_261_122
@@ -92,6 +99,7 @@ class OwnerReportContents:
         synthetic_association: the same among the synthetic rows.
         learning: train on synthetic, test on real; None if there is nothing to learn.
         attacks: attacks on the real records; None with fewer than two units.
+        made: the columns that are coded as differences, by their values as rows hold them; they stand in no pair, task or attack.
     """
 
     real_rows: int
@@ -106,6 +114,12 @@ class OwnerReportContents:
     synthetic_association: Matrix = field(repr=False)
     learning: Learning | None
     attacks: Attacks | None
+    made: tuple[ColumnCompared, ...] = ()
+
+    @property
+    def singles(self) -> tuple[ColumnCompared, ...]:
+        """Every column that is compared by itself: those that are coded, and those that are made of them."""
+        return (*self.columns, *self.made)
 
 
 def measure(
@@ -116,6 +130,7 @@ def measure(
     *,
     target: str,
     target_note: str | None = None,
+    made: MadeColumns | None = None,
 ) -> OwnerReportContents:
     """Compare real rows with rows drawn from a release.
 
@@ -124,8 +139,10 @@ def measure(
         units: (rows,) the privacy unit of every row.
         target: name of the column to predict.
         target_note: why that column, where no target is declared.
+        made: the values of columns that are coded as differences.
     """
     rng = np.random.default_rng(SEED)
+    kept = np.arange(len(real))
     if len(real) > REAL_ROWS:
         kept = np.sort(rng.permutation(len(real))[:REAL_ROWS])
         real, units = real[kept], units[kept]
@@ -155,7 +172,23 @@ def measure(
         attacks=attack(split, synthetic, columns, rng, records=ATTACKED_RECORDS, rows=SEARCHED_ROWS)
         if whole
         else None,
+        made=() if made is None else tuple(_made(made, made.real[kept], synthetic)),
     )
+
+
+def _made(made: MadeColumns, real: Codes, synthetic: Codes) -> Iterator[ColumnCompared]:
+    """The columns that are made of others, compared by their values. Their draws are their own, so that all other figures are those without them."""
+    drawn = made.drawn(synthetic, np.random.default_rng([SEED, 1]))
+    for index, column in enumerate(made.columns):
+        law, ours = shares(real[:, index], column.codes), shares(drawn[:, index], column.codes)
+        yield ColumnCompared(
+            column=column,
+            real=law,
+            synthetic=ours,
+            variation=variation(law, ours),
+            by_chance=sampling_variation(law, first_rows=len(real), second_rows=len(synthetic)),
+            pairs=None,
+        )
 
 
 def _variations(real: Codes, synthetic: Codes, columns: tuple[ReportColumn, ...]) -> Matrix:

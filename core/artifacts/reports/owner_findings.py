@@ -23,7 +23,7 @@ def summarise(contents: OwnerReportContents) -> OwnerSummary:
 
 
 def _sentences(contents: OwnerReportContents) -> Iterator[str]:
-    columns = sorted(contents.columns, key=lambda each: each.variation)
+    columns = sorted(contents.singles, key=lambda each: each.variation)
     nearest, farthest = columns[0], columns[-1]
     mean = fmean(each.variation for each in columns)
     by_chance = fmean(each.by_chance for each in columns)
@@ -68,7 +68,7 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
             f"The release does not list all values of {named}{more}: synthetic rows have one word for them, and the distances "
             "count each of them as an error."
         )
-    far = [each for each in contents.columns if _listed(each) > max(STANDS_OUT * each.by_chance, _LEAST)]
+    far = [each for each in contents.singles if _listed(each) > max(STANDS_OUT * each.by_chance, _LEAST)]
     if far:
         worst = sorted(far, key=lambda each: -_listed(each) / max(each.by_chance, 1e-9))[:3]
         named = ", ".join(f"“{each.column.name}”" for each in worst)

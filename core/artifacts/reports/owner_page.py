@@ -128,6 +128,8 @@ def _column_rows(contents: OwnerReportContents) -> Iterator[Row]:
             cells += [percent(share) for share in (found.marginal, found.synthetic, found.others)]
             cells += [_points(found.lead), _points(found.excess)]
         yield compared.column.name, cells
+    for compared in contents.made:
+        yield compared.column.name, [percent(compared.variation), percent(compared.by_chance), *["–"] * 6]
 
 
 def score_rows(found: Learning, records: str, answer: str) -> Iterator[Row]:
