@@ -5,6 +5,9 @@
 A simulated hospital: admission and discharge with a law of stays that has a peak at one day, a second at a week, and a tail to two months;
 ward, age and urgency, on which stays depend; net and gross amounts. Every variant is trained with three keys and gives as many rows as there are real ones. Distances
 are total variations from the real rows.
+
+And a simulated bank: balances, some below zero, and the same ones times a normal factor, whose distance is signed and mostly small. Of these, distances are the largest differences
+of two distribution functions.
 """
 
 import itertools
@@ -48,6 +51,17 @@ DIFFERENCES: Final[dict[str, Document]] = {
     "gross": {"from": "net", "upper": 1000, "spacing": "log", "specials": [0]},
 }
 VARIANTS: Final = ("nothing declared", "orders", "differences")
+
+BALANCE_ROWS: Final = 25_000
+RATIOS: Final = (1, 5, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 25_000, 50_000, 150_000)
+"""Sizes of a balance between which its bins lie, below zero and above."""
+SHAPED: Final = (1, 3, 10, 20, 40, 80, 150, 300, 600, 1200, 2500, 5000, 20_000)
+"""The same of a distance between two balances."""
+SIGNED: Final[dict[str, Document | None]] = {
+    "own bins": None,
+    "difference, even bins": {"lower": -20_000, "upper": 20_000},
+    "difference, bins narrow at 0": {"edges": sorted({0, *SHAPED, *(-edge for edge in SHAPED)})},
+}
 
 
 def declared(variant: str) -> Document:
@@ -134,8 +148,78 @@ def scores(real: pa.RecordBatch, made: pa.RecordBatch) -> dict[str, float]:
     return found
 
 
+def bank_domain(difference: Document | None) -> Document:
+    """The domain of balances; the second one has bins of its own, or a difference."""
+    edges = sorted({0, *RATIOS, *(-edge for edge in RATIOS)})
+    balance: Document = {"kind": "numeric", "type": "real", "decimals": 2}
+    bounds: Document = {
+        "lower": edges[0],
+        "upper": edges[-1],
+        "difference": {"from": "balance"} | (difference or {}),
+    }
+    second: Document = {"edges": edges} if difference is None else bounds
+    columns = [
+        balance | {"name": "balance", "edges": edges},
+        balance | {"name": "balance abroad"} | second,
+        {"name": "branch", "kind": "categorical", "categories": ["north", "south", "west"]},
+    ]
+    return {"schema": "understudy.domain/1", "target": None, "columns": columns}
+
+
+def bank(rows: int) -> pa.RecordBatch:
+    """The real balances: an eighth is below zero, and the second differs from the first by a factor of deviation 0.1."""
+    rng = np.random.default_rng([7, rows])
+    branch = rng.integers(0, 3, rows)
+    size = np.clip(rng.lognormal(6.5 + 0.5 * branch, 1.6, rows), 1, 120_000)
+    first = np.round(np.where(rng.random(rows) < 0.125, -0.2, 1) * size, 2)
+    second = (first * rng.normal(1, 0.1, rows)).clip(-150_000, 150_000).round(2)
+    return batch_of(
+        TableDomain.from_json(bank_domain(None)), [one.astype(np.float64) for one in (first, second, branch)]
+    )
+
+
+def farthest(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """The largest difference of two distribution functions."""
+    places = np.concatenate([one, other])
+    first, second = (
+        np.searchsorted(np.sort(each), places, side="right") / len(each) for each in (one, other)
+    )
+    return float(np.abs(first - second).max())
+
+
+def bank_scores(real: pa.RecordBatch, made: pa.RecordBatch) -> dict[str, float]:
+    """Of the second balance, of its distance from the first, and of the factor between the two."""
+    names = ("balance", "balance abroad")
+    (truth, abroad), (first, second) = (
+        [batch.column(name).to_numpy(zero_copy_only=False) for name in names] for batch in (real, made)
+    )
+    factor = second[first != 0] / first[first != 0]
+    return {
+        "below 0": float((second < 0).mean()),
+        "second column": farthest(abroad, second),
+        "distance": farthest(abroad - truth, second - first),
+        "factor": farthest(abroad / truth, factor),
+        "factor: 5 % quantile": float(np.quantile(factor, 0.05)),
+        "factor: 95 % quantile": float(np.quantile(factor, 0.95)),
+    }
+
+
+def measure_bank() -> None:
+    """Measure differences that may be below 0, and write the result."""
+    real, kind = bank(BALANCE_ROWS), f"balances, {BALANCE_ROWS} rows"
+    merge("column_differences", kind=kind, key="real rows", entry=rounded(bank_scores(real, real)))
+    for variant, difference in SIGNED.items():
+        runs = [
+            bank_scores(real, synthetic_rows(bank_domain(difference), real, epsilon=EPSILON, key=key))
+            for key in KEYS
+        ]
+        means = {score: float(np.mean([run[score] for run in runs])) for score in runs[0]}
+        merge("column_differences", kind=kind, key=variant, entry=rounded(means))
+
+
 def main() -> None:
     """Measure and write the result."""
+    measure_bank()
     for rows in ROWS:
         real = hospital(rows)
         merge("column_differences", kind=f"{rows} rows", key="real rows", entry=rounded(scores(real, real)))
