@@ -38,6 +38,7 @@ from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import create_dataset, read_dataset, upload_rows
 from service.datasets.schemas import DatasetOrder
+from service.edge.body_limit import MAX_JSON_BYTES
 from service.edge.json_body import read_json
 from service.problem import MalformedRequest
 from service.wording import domain_text
@@ -89,7 +90,9 @@ class Marked:
 def declare_page(visit: CurrentVisit) -> Response:
     """Show the form for name, size and domain."""
     visit.require(create_dataset)
-    return page(visit, "declare.html", given=dict.fromkeys(ENTERED, ""), problem=None)
+    return page(
+        visit, "declare.html", given=dict.fromkeys(ENTERED, ""), problem=None, most_bytes=MAX_JSON_BYTES
+    )
 
 
 @router.post("/datasets/new")
@@ -238,13 +241,38 @@ def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 
 def _entered(visit: Visit, refusal: InvalidInput | None) -> Response:
-    """The form for name, size and domain with what was entered, and what is wrong with it."""
+    """The form for name, size and domain with what was entered, and what is wrong with it.
+
+    Text that is no domain may be private rows, so it is not sent back.
+    """
+    given = {name: "".join(visit.form.all(name)[:1]) for name in ENTERED}
+    if not _is_domain(given["domain"]):
+        given["domain"] = ""
     return page(
         visit,
         "declare.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,
         problem=refusal,
-        given={name: "".join(visit.form.all(name)[:1]) for name in ENTERED},
+        given=given,
+        most_bytes=MAX_JSON_BYTES,
+    )
+
+
+def _is_domain(text: str) -> bool:
+    """Whether a text is an object with the keys of a domain, as the page's script looks at it (declare.js)."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict):
+        return False
+    schema, columns = found.get("schema"), found.get("columns")
+    if isinstance(schema, str) and schema.startswith("understudy."):
+        return True
+    # The orient "split" of pandas writes names under `columns`, and rows beside them.
+    return isinstance(columns, list) and all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(one.get("kind"), str)
+        for one in columns
     )
 
 
@@ -253,8 +281,14 @@ def _order(form: Form, domain: dict[str, Any]) -> DatasetOrder:
 
 
 def _document(form: Form) -> dict[str, Any]:
+    text = form.required("domain")
+    if not _is_domain(text):
+        raise FormInvalid(
+            "The text holds rows or is no domain. It is not shown again, and nothing was stored.",
+            remedy="Draft a domain on your machine: understudy domain draft FILE. Then paste all of its text, from { to }.",
+        )
     try:
-        found = read_json(form.required("domain").encode())
+        found = read_json(text.encode())
     except (MalformedRequest, RequestValidationError):
         found = None
     if not isinstance(found, dict):

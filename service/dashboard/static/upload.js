@@ -1,5 +1,5 @@
 "use strict";
-// Dropped files: into a text field, or to the API in parts that resume after an interruption.
+// Dropped files, and uploads to the API in parts that resume after an interruption.
 (() => {
   const KINDS = { csv: "text/csv", gz: "application/gzip", parquet: "application/vnd.apache.parquet", zip: "application/zip", npz: "application/x-npz" };
   const ATTEMPTS = 6;
@@ -116,7 +116,6 @@
 
   document.querySelectorAll(".drop").forEach((zone) => {
     const input = zone.querySelector("input[type=file]");
-    const into = zone.dataset.into && document.getElementById(zone.dataset.into);
     zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
     zone.addEventListener("dragleave", () => zone.classList.remove("over"));
     zone.addEventListener("drop", (event) => {
@@ -124,12 +123,6 @@
       zone.classList.remove("over");
       input.files = event.dataTransfer.files;
       input.dispatchEvent(new Event("change"));
-    });
-    if (into) input.addEventListener("change", async () => {
-      if (!input.files[0]) return;
-      into.value = await input.files[0].text();
-      const size = document.getElementById(zone.dataset.size);
-      try { size.value ||= JSON.parse(into.value).declared_size ?? ""; } catch { /* the review says what is wrong */ }
     });
   });
 
