@@ -5,7 +5,7 @@ import csv
 import gzip
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,7 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
 
     Raises:
         InputUnusable: if a file is missing or of unknown format, the domain is an unconfirmed draft, no size is declared, or
-            the header of a CSV file lacks a declared column.
+            its columns are not the declared ones.
     """
     require_file(rows)
     if rows.suffix.lower() not in CONTENT_TYPES:
@@ -74,36 +74,73 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
 
 
 def _require_columns(rows: Path, domain: Mapping[str, Any]) -> None:
-    """Refuse a CSV file whose header lacks a declared column, before a service is started or asked.
+    """Refuse a table whose columns are not the declared ones, before a service is started or asked.
 
-    The service checks every file again, and files of other formats it checks alone. A name of the file is shown only where it is
-    nearly a declared one: the first line of a file without a header holds values of a person.
+    The service checks every file again. A name of the file is shown only where it is nearly a declared one: the first line of a file
+    without a header holds values of a person. Blanks around a name do not count, as in intake (``core.data.intake.header``).
     """
     form: dict[str, Any] = {"delimiter": ",", "quote": '"', "header": True} | dict(domain.get("csv") or {})
     declared = [str(column["name"]) for column in domain.get("columns") or () if "name" in column]
-    if not declared or not form["header"] or is_parquet(rows):
+    names = _names_of(rows, form) if declared else None
+    if names is None:
         return
-    try:
-        found = header_of(rows, delimiter=form["delimiter"], quote=form["quote"])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error, TypeError):
-        return
+    bare = {name.strip(): name for name in declared}
+    found = [name if name in declared else bare.get(name.strip(), name) for name in names]
     missing = [name for name in declared if name not in found]
-    if not missing:
-        return
+    others = [place for place, name in enumerate(found, 1) if name not in declared]
+    if missing:
+        raise InputUnusable(_lacking(rows, declared, found, missing))
+    for name in declared:
+        if found.count(name) > 1:
+            first, second = [place for place, one in enumerate(found, 1) if one == name][:2]
+            message = f"{rows.name}: its columns {first} and {second} are both {name!r}, blanks around a name aside; rename one"
+            raise InputUnusable(message)
+    if others:
+        listed = ", ".join(map(str, others[:20])) + (", ..." if len(others) > 20 else "")  # noqa: PLR2004 - enough to find the others
+        subject = (
+            f"column {listed} of {rows.name} is"
+            if len(others) == 1
+            else f"columns {listed} of {rows.name} are"
+        )
+        message = f'{subject} not declared: declare every column, and give those that must not be used the kind "ignored"'
+        raise InputUnusable(message)
+
+
+def _names_of(rows: Path, form: Mapping[str, Any]) -> list[str] | None:
+    """The names of the columns of a CSV or Parquet file; None where the file has none, or only the service can tell."""
+    if is_parquet(rows):
+        try:
+            from pyarrow import ArrowException, parquet
+        except ImportError:
+            return None
+        try:
+            return list(parquet.read_schema(rows).names)
+        except (ArrowException, OSError):
+            return None
+    if not form["header"]:
+        return None
+    try:
+        return header_of(rows, delimiter=form["delimiter"], quote=form["quote"])
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, TypeError):
+        return None
+
+
+def _lacking(rows: Path, declared: Sequence[str], found: Sequence[str], missing: Sequence[str]) -> str:
+    """What to say of a table that lacks declared columns."""
     if len(missing) == len(declared):
-        message = (
+        if is_parquet(rows):
+            return f"{rows.name} has none of the declared columns. Is it another file?"
+        return (
             f"{rows.name}: its first line names none of the declared columns. Is it another file, are its fields separated by another"
             ' sign than the "delimiter" under "csv" in the domain, or has it no header ("header": false)?'
         )
-        raise InputUnusable(message)
     others = [name for name in found if name not in declared]
     near = [nearest(name, others) for name in missing]
     named = "; ".join(
         f"{name!r} (is it {other!r}, column {found.index(other) + 1} of the file?)" if other else repr(name)
         for name, other in zip(missing, near, strict=True)
     )
-    message = f"{rows.name} lacks declared columns: {named}. Rename them in the file or in the domain, or take them out of the domain"
-    raise InputUnusable(message)
+    return f"{rows.name} lacks declared columns: {named}. Rename them in the file or in the domain, or take them out of the domain"
 
 
 def marked(document: object) -> bool:
@@ -255,7 +292,7 @@ def header_of(path: Path, *, delimiter: str, quote: str | None) -> list[str]:
         quotechar=quote,
         quoting=csv.QUOTE_MINIMAL if quote is not None else csv.QUOTE_NONE,
     )
-    return [name.strip() for name in next(rows, [])]
+    return next(rows, [])
 
 
 def not_utf8(path: Path) -> InputUnusable:

@@ -97,6 +97,10 @@ def tables(tab: Any) -> None:
             "semicolons between its fields; commas are declared"
             in choose(tab, "a.csv", CSV.replace(b",", b";")).said
         )
+        spaced = CSV.replace(b"age", b" age ", 1)
+        assert choose(tab, "a.csv", spaced).said == choose(tab, "a.csv", CSV).said, (
+            "blanks around a name do not count"
+        )
         _beginnings(tab)
         _decimal_commas(tab)
         _number_formats(tab)

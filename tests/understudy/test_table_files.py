@@ -1,7 +1,9 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from understudy import InputUnusable, InvalidInput
 from understudy.cli.domain_file import placed
@@ -93,6 +95,40 @@ def test_declared_columns_may_come_in_any_order_and_form(
     domain = write_domain(rows.parent, declared_size=3, columns=WARDS, csv=form)
     rows.write_text(text)
     assert read_table_files(rows, domain, declared_size=None).declared_size == 3
+
+
+@pytest.mark.parametrize("header", ["ward ,age_band", "ward, age_band", '"ward",\u00a0age_band\t'])
+def test_blanks_around_names_do_not_count(rows: Path, header: str) -> None:
+    domain = write_domain(rows.parent, declared_size=3, columns=WARDS)
+    rows.write_text(f"{header}\nA,1\n")
+    assert read_table_files(rows, domain, declared_size=None).declared_size == 3
+    spaced = write_domain(rows.parent, declared_size=3, columns=[{"name": " ward "}, {"name": "age_band"}])
+    assert read_table_files(rows, spaced, declared_size=None).declared_size == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["ward", "age_band", "ward "], "its columns 1 and 3 are both 'ward', blanks around a name aside"),
+        (["ward", "age_band", "Smith"], " is not declared: declare every column"),
+        (["Smith", "ward", "age_band", "Smythe"], "columns 1, 4 of rows."),
+        (["ward", "Smith"], "lacks declared columns: 'age_band'"),
+        (["Smith"], "none of the declared columns"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_that_intake_would_refuse_are_refused_before_anything_is_made(
+    tmp_path: Path, names: list[str], said: str, suffix: str
+) -> None:
+    rows = tmp_path / f"rows{suffix}"
+    if suffix == ".csv":
+        rows.write_text(",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    else:
+        parquet.write_table(pa.table([[1] for _ in names], names=names), rows)
+    with pytest.raises(InputUnusable) as refusal:
+        read_table_files(rows, write_domain(tmp_path, declared_size=3, columns=WARDS), declared_size=None)
+    assert said in str(refusal.value)
+    assert "Smith" not in str(refusal.value)
 
 
 def test_a_domain_that_is_no_json_object_is_named_with_its_line_but_not_its_content(rows: Path) -> None:

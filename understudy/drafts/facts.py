@@ -148,16 +148,27 @@ def _require_delimiter(path: Path, delimiter: str, lines: Sequence[str]) -> None
 
 
 def require_different(names: Sequence[str]) -> None:
-    """Refuse columns of the same name. The message gives their places alone: a first line that was taken for a header may be a row.
+    """Refuse columns of the same name, whatever blanks are around it.
+
+    The message gives their places alone: a first line that was taken for a header may be a row.
 
     Raises:
         InputUnusable: Two columns have the same name.
     """
     places: dict[str, int] = {}
     for place, name in enumerate(names, 1):
-        if (earlier := places.setdefault(name, place)) < place:
-            message = f"columns {earlier} and {place} have the same name; rename one"
+        if (earlier := places.setdefault(bare_name(name), place)) < place:
+            blanks = "" if names[earlier - 1] == name else " but for blanks around it"
+            message = f"columns {earlier} and {place} have the same name{blanks}; rename one"
             raise InputUnusable(message)
+
+
+def bare_name(name: str) -> str:
+    """The name under which a column is declared: without the blanks around it, unless it is nothing else.
+
+    Intake compares the names of a file so, too (``core.data.intake.header``).
+    """
+    return name.strip() or name
 
 
 def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
@@ -230,7 +241,8 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: li
     if dialect is None:
         file = parquet.ParquetFile(path)
         require_different(file.schema_arrow.names)
-        yield from file.iter_batches(1 << 16)
+        for batch in file.iter_batches(1 << 16):
+            yield batch.rename_columns([bare_name(name) for name in batch.schema.names])
         return
 
     def leave_out(row: Any) -> str:  # noqa: ANN401 - pyarrow has no types

@@ -28,7 +28,7 @@ from understudy.drafts.dependencies import (
 )
 from understudy.drafts.dependency_search import DependencySearch
 from understudy.drafts.differences import propose_differences
-from understudy.drafts.facts import Dialect, Facts, batches_of, read_dialect, require_different
+from understudy.drafts.facts import Dialect, Facts, bare_name, batches_of, read_dialect, require_different
 from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.drafts.frame_words import PANDAS, FrameWords
 from understudy.drafts.hints import (
@@ -214,7 +214,7 @@ def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # no
     if table.num_rows == 0:
         message = "the table has no rows"
         raise InputUnusable(message)
-    table, types = read_types(table)
+    table, types = read_types(table.rename_columns([bare_name(name) for name in table.column_names]))
     seen = _look_at_frame(table, {})
     written = written_columns(seen.facts, decimal_mark=None)
     return _document(_look_at_frame(table, written) if written else seen, None, words, written, types)

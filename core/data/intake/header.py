@@ -10,32 +10,51 @@ from core.plan.domain.columns.kinds import IgnoredColumn
 from core.plan.domain.table import TableDomain
 
 
-def check_header(domain: TableDomain, names: Sequence[str]) -> None:
+def declared_names(declared: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The declared name of each column of a file; its own name where none is declared.
+
+    Blanks around a name do not count, as in drafts (``understudy.drafts.facts``). A name that is declared as it is wins.
+    """
+    counts = Counter(name.strip() for name in declared)
+    bare = {name.strip(): name for name in declared if counts[name.strip()] == 1}
+    known = set(declared)
+    return [name if name in known else bare.get(name.strip(), name) for name in names]
+
+
+def check_header(domain: TableDomain, names: Sequence[str]) -> list[str]:
     """Check that a file has exactly the declared columns, in any order.
+
+    Returns:
+        The declared name of each column of the file.
 
     Raises:
         WrongHeader: a declared column is missing or there twice, or there are undeclared columns.
     """
-    check_names([column.name for column in domain.columns], names)
+    return check_names([column.name for column in domain.columns], names)
 
 
-def check_names(declared: Sequence[str], names: Sequence[str]) -> None:
+def check_names(declared: Sequence[str], names: Sequence[str]) -> list[str]:
     """Check that a file has exactly the declared columns, in any order.
+
+    Returns:
+        The declared name of each column of the file.
 
     Raises:
         WrongHeader: a declared column is missing or there twice, or there are undeclared columns.
     """
+    as_written, names = names, declared_names(declared, names)
     counts = Counter(names)
     missing = [name for name in declared if counts[name] == 0]
     repeated = [name for name in declared if counts[name] > 1]
     undeclared = [place for place, name in enumerate(names, start=1) if name not in set(declared)]
     if not (missing or repeated or undeclared):
-        return
+        return names
     parts = []
     if missing:
         parts.append(f"missing: {', '.join(missing)}")
     if repeated:
-        parts.append(f"repeated: {', '.join(repeated)}")
+        blanks = "" if any(as_written.count(name) > 1 for name in repeated) else " but for blanks around it"
+        parts.append(f"repeated{blanks}: {', '.join(repeated)}")
     if undeclared:
         places = ", ".join(str(place) for place in undeclared[:20])
         parts.append(f"not declared: {len(undeclared)} column(s) at position {places}")
@@ -65,7 +84,8 @@ def require_declared_delimiter(domain: TableDomain, text: bytes) -> None:
     declared = [column.name for column in domain.columns]
     line = text.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
     for sign, name in _SIGNS.items():
-        if sign == domain.csv.delimiter or sorted(_split(domain, line, sign)) != sorted(declared):
+        named = declared_names(declared, _split(domain, line, sign))
+        if sign == domain.csv.delimiter or sorted(named) != sorted(declared):
             continue
         wanted = _SIGNS.get(domain.csv.delimiter, "another sign")
         raise WrongHeader(
@@ -79,14 +99,12 @@ def require_declared_delimiter(domain: TableDomain, text: bytes) -> None:
 
 
 def csv_header(domain: TableDomain, line: bytes) -> list[str]:
-    """The column names of a CSV header record, checked.
+    """The declared names of the columns of a CSV header record, checked.
 
     Raises:
         WrongHeader: see ``check_header``.
     """
-    names = _split(domain, line.decode(), domain.csv.delimiter)
-    check_header(domain, names)
-    return names
+    return check_header(domain, _split(domain, line.decode(), domain.csv.delimiter))
 
 
 def _split(domain: TableDomain, line: str, delimiter: str) -> list[str]:
@@ -99,10 +117,9 @@ def _split(domain: TableDomain, line: str, delimiter: str) -> list[str]:
         quoting=csv.QUOTE_MINIMAL if dialect.quote is not None else csv.QUOTE_NONE,
     )
     try:
-        fields = next(rows, [])
+        return next(rows, [])
     except csv.Error:
         return []
-    return [name.strip() if dialect.strip_spaces else name for name in fields]
 
 
 def used_names(domain: TableDomain) -> list[str]:

@@ -58,17 +58,17 @@ def label_rows(pieces: Iterable[bytes], domain: ImageDomain) -> Iterator[LabelRo
         raise EmptyUpload("The label file has no lines.")
     check_text(first, quote=_QUOTE, delimiter=_DELIMITER)
     header, first = split_first(first, _QUOTE)
-    names = next(csv.reader([header.decode()]), [])
-    _check(domain, names)
+    names = _checked(domain, next(csv.reader([header.decode()]), []))
     yield from _rows(first, names, domain)
     for block in blocks:
         check_text(block, quote=_QUOTE, delimiter=_DELIMITER)
         yield from _rows(block, names, domain)
 
 
-def _check(domain: ImageDomain, names: list[str]) -> None:
+def _checked(domain: ImageDomain, names: list[str]) -> list[str]:
+    """The declared name of each column."""
     try:
-        check_names(columns_of(domain), names)
+        return check_names(columns_of(domain), names)
     except WrongHeader as error:
         listed = ", ".join(columns_of(domain))
         raise WrongHeader(

@@ -67,15 +67,16 @@ class ParquetTable:
             "BinaryIO", io.BufferedReader(Refooted(cast("BinaryIO", buffered), footer), _SPOOL_CHUNK_BYTES)
         )
         schema = _schema_of(ours)
-        check_header(domain, schema.names)
-        _require_flat(schema, self._names)
+        named = dict(zip(check_header(domain, schema.names), schema.names, strict=True))
+        self._in_file = [named[name] for name in self._names]
+        _require_flat(schema, self._in_file)
         if footer.rows == 0:
             raise EmptyUpload("The file has no rows.")
-        columns = {(name.encode(),) for name in self._names}
+        columns = {(name.encode(),) for name in self._in_file}
         unpacked = check_pages(cast("BinaryIO", buffered), footer, columns, limits)
         check_ratio(source.size, unpacked, limits)
         self._size, self._limits = source.size, limits
-        texts = [field.name for field in schema if field.name in self._names and _is_text(field.type)]
+        texts = [field.name for field in schema if field.name in self._in_file and _is_text(field.type)]
         self._file = _opened(ours, read_dictionary=texts)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -86,7 +87,7 @@ class ParquetTable:
             DecompressionBomb: values are repeated so often that they would fill far more than any table.
         """
         values = 0
-        batches = self._file.iter_batches(_BATCH_ROWS, columns=self._names, use_threads=False)
+        batches = self._file.iter_batches(_BATCH_ROWS, columns=self._in_file, use_threads=False)
         while True:
             try:
                 batch = next(batches, None)
@@ -102,7 +103,7 @@ class ParquetTable:
 
     def clean(self, batch: pa.RecordBatch) -> CleanBlock:
         """Clean one batch; the problems' rows count from 0 within it."""
-        columns = {name: batch.column(name) for name in self._names}
+        columns = {name: batch.column(place) for name, place in zip(self._names, self._in_file, strict=True)}
         return clean_rows(self._domain, columns, batch.num_rows, None)
 
 

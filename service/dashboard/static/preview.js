@@ -55,6 +55,13 @@
     return column.words === null || column.words.includes(value);
   };
 
+  // The declared name of a column of the file: blanks around it do not count, as in intake (core/data/intake/header.py).
+  const declaredName = (columns, name) => {
+    if (columns.some((column) => column.name === name)) return name;
+    const same = columns.filter((column) => column.name.trim() === name.trim());
+    return same.length === 1 ? same[0].name : name;
+  };
+
   const undeclared = (columns, names) => names
     .filter((name, place) => names.indexOf(name) !== place || !columns.some((column) => column.name === name))
     .map((name) => [name || "(no name)", "–", "–", "not declared, or repeated", "bad"]);
@@ -89,7 +96,7 @@
     const text = Beginning.text(begun);
     const found = Beginning.records(text, dialect, ROWS, begun.isWhole);
     if (!found.length) throw new Unreadable("The file has no complete record in its first 64 KiB.");
-    const header = dialect.header ? (dialect.strip ? found[0].map((name) => name.trim()) : found[0]) : [];
+    const header = dialect.header ? found[0].map((name) => declaredName(declared.columns, name)) : [];
     const lines = (dialect.header ? found.slice(1) : found).slice(0, ROWS);
     const rows = compare(declared, header, lines);
     const hint = declared.columns.length > 1 ? delimited(text.split("\n", 1)[0], dialect) : "";
@@ -104,6 +111,7 @@
 
   const parquet = async (file, { columns }) => {
     const found = await Parquet.read(file);
+    for (const one of found.columns) one.name = declaredName(columns, one.name);
     const rows = columns.map((column) => {
       const there = found.columns.find((one) => one.name === column.name);
       if (!there) return [column.name, column.holds, "–", "missing in the file", "bad"];

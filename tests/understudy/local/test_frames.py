@@ -15,7 +15,8 @@ from core.errors import InvalidInput
 from core.plan.domain.table import TableDomain
 from tests.core.data.desk import Desk
 from understudy import InputUnusable
-from understudy.local.rows.frames import arrow_of, clean_frame
+from understudy.drafts.tables import draft_frame
+from understudy.local.rows.frames import arrow_of, clean_features, clean_frame
 from understudy.local.rows.intake import taken_in
 
 DOMAIN = TableDomain.from_json({
@@ -204,3 +205,35 @@ def test_sparse_columns_of_pandas_are_filled_in() -> None:
     sparse = frame.assign(size=frame["size"].astype("Sparse[float64]"))
     assert clean_frame(sparse, DOMAIN).batch == clean_frame(frame, DOMAIN).batch
     assert str(sparse["size"].dtype).startswith("Sparse"), "the caller's frame stays"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_blanks_around_the_names_of_a_frame_do_not_count(library: str) -> None:
+    """The draft names columns without them, and rows have the declared names."""
+    data = {"age ": [n % 50 for n in range(100)], "\u00a0word": ["PQ"[n % 2] for n in range(100)]}
+    frame: Any = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}[library](data)
+    drafted = draft_frame(arrow_of(frame))
+    assert [column["name"] for column in drafted["columns"]] == ["age", "word"]
+    domain = TableDomain.from_json({
+        "schema": "understudy.domain/1", "privacy_unit": None, "target": "word", "columns": [
+            {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 49},
+            {"name": "word", "kind": "categorical", "categories": ["P", "Q"]},
+        ],
+    })  # fmt: skip
+    assert clean_frame(frame, domain).batch.to_pydict() == {"age": data["age "], "word": data["\u00a0word"]}
+    features, _ = clean_features(frame, domain)
+    assert features.to_pydict() == {"age": data["age "]}
+
+
+def test_names_of_a_frame_that_differ_in_blanks_alone_are_refused() -> None:
+    frame = pd.DataFrame({"age": [1], "age ": [2]})
+    with pytest.raises(InputUnusable, match="columns 1 and 2 have the same name but for blanks around it"):
+        draft_frame(pa.table({"age": [1], "age ": [2]}))
+    with pytest.raises(InputUnusable, match="the same name but for blanks"):
+        arrow_of(frame)
+    domain = TableDomain.from_json({
+        "schema": "understudy.domain/1", "privacy_unit": None,
+        "columns": [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 49}],
+    })  # fmt: skip
+    with pytest.raises(InvalidInput, match="repeated but for blanks around it: age"):
+        clean_frame(frame, domain)

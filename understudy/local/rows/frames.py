@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from core.data.errors import WrongHeader
 from core.data.intake.clean_rows import CleanBlock, clean_rows
-from core.data.intake.header import check_header, used_names
+from core.data.intake.header import check_header, declared_names, used_names
 from core.plan.domain.cleaning.column import clean_column
 from core.plan.domain.cleaning.text import Mask
 from core.plan.domain.columns.kinds import LabelColumn, NumericColumn
@@ -61,8 +61,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
     with _readable():
         frame = _columned(frame)
         _require_no_named_index(frame)
-        check_header(domain, _names(frame))
-        columns, rows = _arrays(frame, domain, used_names(domain))
+        columns, rows = _arrays(frame, domain, used_names(domain), check_header(domain, _names(frame)))
         return clean_rows(domain, columns, rows, domain.csv)
 
 
@@ -84,8 +83,9 @@ def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, 
         frame = _columned(frame)
         features = [column for column in domain.modelled if column.name != domain.target]
         names = [column.name for column in features]
-        _check_features(names, Counter(_names(frame)))
-        columns, rows = _arrays(frame, domain, names)
+        present = declared_names([column.name for column in domain.columns], _names(frame))
+        _check_features(names, Counter(present))
+        columns, rows = _arrays(frame, domain, names, present)
         cleaned = [clean_column(column, columns[column.name], domain.csv) for column in features]
     batch = pa.RecordBatch.from_arrays([column.values for column in cleaned], names=names)
     none = np.zeros(rows, dtype=bool)
@@ -164,17 +164,40 @@ def _names(frame: Any) -> list[str]:  # noqa: ANN401
     return [str(name) for name in frame.columns] if _is_pandas(frame) else frame.column_names
 
 
-def _arrays(frame: Any, domain: TableDomain, names: Sequence[str]) -> tuple[dict[str, pa.Array], int]:  # noqa: ANN401
-    """Return some columns of a frame as arrays, with the number of its rows."""
-    chosen = _of_pandas(frame, domain, names) if _is_pandas(frame) else frame.select(names)
+def _arrays(
+    frame: Any,  # noqa: ANN401
+    domain: TableDomain,
+    names: Sequence[str],
+    present: Sequence[str],
+) -> tuple[dict[str, pa.Array], int]:
+    """Return some columns of a frame as arrays, with the number of its rows.
+
+    Args:
+        frame: see `clean_frame`.
+        domain: the declared domain.
+        names: declared names of the columns wanted.
+        present: the declared name of each column of the frame.
+    """
+    places = [present.index(name) for name in names]
+    chosen = (
+        _of_pandas(frame, domain, names, places) if _is_pandas(frame) else _of_arrow(frame, names, places)
+    )
     table = chosen.combine_chunks()
     table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
     return {name: wall_times(plain_times(_one(table.column(name)))) for name in names}, table.num_rows
 
 
-def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Table:  # noqa: ANN401
-    present = _names(frame)
-    used = dense(frame.iloc[:, [present.index(name) for name in names]])
+def _of_arrow(table: pa.Table, names: Sequence[str], places: Sequence[int]) -> pa.Table:
+    return table.select(places).rename_columns(list(names))
+
+
+def _of_pandas(
+    frame: Any,  # noqa: ANN401 - pandas is not there when types are checked
+    domain: TableDomain,
+    names: Sequence[str],
+    places: Sequence[int],
+) -> pa.Table:
+    used = dense(frame.iloc[:, list(places)])
     for place, name in enumerate(names):
         column = used.iloc[:, place]
         values = getattr(column.dtype, "categories", column)
