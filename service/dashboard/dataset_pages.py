@@ -162,6 +162,7 @@ def people_page(
         may_add=members is not None and visit.may(add_member),
         may_revoke=members is not None and visit.may(revoke_grant),
         may_file=visit.may(file_budget_request),
+        cap=visit.ask(read_budget, dataset_id=dataset_id).cap if visit.may(file_budget_request) else None,
         known_counts=visit.ask(read_known_counts, dataset_id=dataset_id)
         if visit.may(read_known_counts)
         else None,

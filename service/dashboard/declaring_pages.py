@@ -146,7 +146,7 @@ def take_edits(visit: CurrentVisit) -> Response:
         domain_from_json(_confirmed(changed))
     except InvalidInput as refusal:
         return _editing(visit, drafted, place, refusal)
-    return _review(visit, None, edited=changed)
+    return _review(visit, None, edited=changed, ticked=_still_ticked(visit.form, drafted, changed))
 
 
 def _editing(visit: Visit, drafted: Mapping[str, Any], place: str, refusal: InvalidInput | None) -> Response:
@@ -180,11 +180,20 @@ def _title(place: str, part: Mapping[str, Any]) -> str:
     return {WHOLE: "the document", CSV: "how files are written"}.get(place, str(part.get("name")))
 
 
-def _review(visit: Visit, refusal: InvalidInput | None, *, edited: dict[str, Any] | None = None) -> Response:
+def _review(
+    visit: Visit,
+    refusal: InvalidInput | None,
+    *,
+    edited: dict[str, Any] | None = None,
+    ticked: set[str] | None = None,
+) -> Response:
+    """The review of the document in the form, or of an edited one with the ticks that remain."""
     drafted = _document(visit.form) if edited is None else edited
     declared = domain_from_json(_confirmed(drafted))
     domain = declared.to_json()
     wanted = _order(visit.form, domain)
+    marked = _marked(drafted)
+    ticked = set(visit.form.all("confirmed")) if ticked is None else ticked
     return page(
         visit,
         "review.html",
@@ -193,21 +202,40 @@ def _review(visit: Visit, refusal: InvalidInput | None, *, edited: dict[str, Any
         wanted=wanted,
         domain=domain,
         drafted=json.dumps(drafted, ensure_ascii=False),
-        marked=_by_kind(_marked(drafted)),
+        marked=_by_kind(marked),
+        remaining=_unconfirmed(marked, ticked),
         all_of=ALL,
         label_of=label_of,
-        ticked=_still_ticked(visit.form) if edited is not None else set(visit.form.all("confirmed")),
+        ticked=ticked,
         formulas=formula_places(declared),
     )
 
 
-def _still_ticked(form: Form) -> set[str]:
-    """The ticks after an edit: the part's values are others, and what was left out moves the numbers of rules."""
-    return {
-        place
-        for place in form.all("confirmed")
-        if place != form.text("edit") and not place.startswith((ALL, RULE))
+def _still_ticked(form: Form, before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """The ticks after an edit: those of places whose values are as they were. A tick of a group stands for its places.
+
+    Rules are found by their values: one that is dropped moves the numbers of those behind it.
+    """
+    given, edited = set(form.all("confirmed")), form.text("edit")
+    confirmed = [
+        found
+        for found in _marked(before)
+        if {found.place, ALL + found.kind} & given and found.place != edited
+    ]
+    rules = [(found.name, found.values) for found in confirmed if found.kind == "rules"]
+    others = {found.place: found for found in confirmed if found.kind != "rules"}
+    marked = _marked(after)
+    ticked = {
+        found.place
+        for found in marked
+        if (
+            (found.name, found.values) in rules
+            if found.kind == "rules"
+            else found.place in others and found.values == others[found.place].values
+        )
     }
+    left = {found.kind for found in marked if found.place not in ticked}
+    return ticked | {ALL + kind for kind in KINDS if ALL + kind in given and kind not in left}
 
 
 @router.post("/datasets")
@@ -215,7 +243,7 @@ def declare(visit: CurrentVisit) -> Response:
     """Declare the dataset after every marked location was confirmed."""
     drafted = _document(visit.form)
     ticked = set(visit.form.all("confirmed"))
-    if any(not {found.place, ALL + found.kind} & ticked for found in _marked(drafted)):
+    if _unconfirmed(_marked(drafted), ticked):
         unconfirmed = FormInvalid(
             "Some values taken from the data were not confirmed.",
             remedy="Review each highlighted value, and tick its box or go back to the declaration and edit the document.",
@@ -367,6 +395,11 @@ def _holds_marks(value: object) -> bool:
     if isinstance(value, dict):
         return MARK in value or any(_holds_marks(item) for key, item in value.items() if not _is_note(key))
     return isinstance(value, list) and any(map(_holds_marks, value))
+
+
+def _unconfirmed(marked: Sequence[Marked], ticked: set[str]) -> Sequence[Marked]:
+    """The locations that neither their own box nor the one of their kind confirms."""
+    return [found for found in marked if not {found.place, ALL + found.kind} & ticked]
 
 
 def _by_kind(marked: Sequence[Marked]) -> Sequence[tuple[str, str, Sequence[Marked]]]:

@@ -219,8 +219,8 @@ def test_ticks_stay_but_the_one_of_the_edited_part(sign_in: Callable[..., Visito
     answer = owner.send(
         "/datasets/edited", **facts(), edit="2", confirmed=ticks, **{"value:upper": "18"}
     ).text
-    assert re.findall(r'value="(\w+)" data-of="\w+" checked', answer) == ["whole", "1"]
-    assert 'data-all="categories" checked' not in answer
+    assert re.findall(r'value="(\w+)" data-of="\w+" checked', answer) == ["whole", "1", "6", "rule0"]
+    assert 'data-all="categories" checked' in answer, "none of its places was edited"
 
 
 def test_only_an_owner_edits(sign_in: Callable[..., Visitor]) -> None:
@@ -248,3 +248,52 @@ def test_a_table_of_many_columns_is_confirmed_box_by_box(sign_in: Callable[..., 
     draft = {"schema": "understudy.domain/1", "privacy_unit": None, "columns": columns}
     ticks = [str(number) for number in range(400)]
     assert "The dataset is declared" in sign_in("owner").follow("/datasets", **facts(draft), confirmed=ticks)
+
+
+def _ticks(page: str) -> set[str]:
+    return set(re.findall(r'name="confirmed" value="([\w-]+)"[^>]* checked>', page))
+
+
+def _left(page: str) -> list[str]:
+    """The places that the page names as left to confirm."""
+    return re.findall(r'<li data-left="(\w+)"><a href="#at-', page)
+
+
+def test_a_tick_of_a_group_stays_for_its_other_places_after_an_edit(sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    ticked = ["all-numbers", "all-times", "whole"]
+    edit = {"edit": "2", "value:lower": "3", "value:upper": "20"}
+    page = owner.send("/datasets/edited", **facts(), confirmed=ticked, **edit).text
+    assert _ticks(page) == {"3", "4", "5", "all-times", "whole"}, "fee stays, age was edited"
+    assert _left(page) == ["1", "6", "2", "rule0"]
+    again = owner.send(
+        "/datasets/edited",
+        **facts(draft_in(page)),
+        confirmed=["3", "all-times", "whole", "all-categories", "rule0"],
+        **edit,
+    )
+    assert _ticks(again.text) >= {"1", "6", "all-categories", "all-times", "rule0"}
+    assert _left(again.text) == ["2"]
+    declared = owner.send("/datasets", **facts(draft_in(again.text)), confirmed=sorted(_ticks(again.text)))
+    assert declared.status_code == 422, "the edited column is left"
+    assert _left(declared.text) == ["2"]
+    assert _left(owner.send("/datasets/review", **facts()).text) == [], "nothing is ticked yet"
+
+
+def test_ticks_stay_with_values_and_not_with_numbers(sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    rules = [*RULES, {"kind": "null_together", "columns": ["age", "fee"], "_from_data": ["columns"]}]
+    nulls = [{**one, "null": "category"} if one["name"] in {"age", "fee"} else one for one in COLUMNS]
+    draft = {**DRAFT, "columns": nulls, "rules": rules}
+    page = owner.send(
+        "/datasets/edited", **facts(draft), confirmed=["rule1"], edit="rule0", do="leave-out"
+    ).text
+    assert _ticks(page) == {"rule0"}, "the rule that was the second"
+    page = owner.send(
+        "/datasets/edited", **facts(draft), confirmed=["rule0"], edit="rule0", do="leave-out"
+    ).text
+    assert _ticks(page) == set(), "another rule has its number now"
+    page = owner.send("/datasets/edited", **facts(), confirmed=["5", "whole"], edit="4", do="leave-out").text
+    assert _ticks(page) == {"whole"}, "the distance from the other column is gone"
+    page = owner.send("/datasets/edited", **facts(), confirmed=["5", "whole"], edit="6", do="leave-out").text
+    assert _ticks(page) == {"5"}, "the target was left out"

@@ -1,13 +1,18 @@
 """Grants over all datasets, what a request would leave, and the audit trail of one, as pages; and how a utility report is drawn and paid for."""
 
+import re
 from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
 
 from core.platform.access.roles import Role
 from service.dashboard.utility_report_pages import _scale
 from service.wording.labels import ACTIONS, action
 from tests.dashboard.visitor import Visitor, enter
 from tests.service.utility_reports import name_generator
-from tests.service.world import World
+from tests.service.world import CSV, World
+from understudy.publishing.order import smallest_budget
 
 
 def test_grants_are_found_looked_at_and_revoked(world: World, sign_in: Callable[..., Visitor]) -> None:
@@ -114,3 +119,36 @@ def test_errors_are_drawn_on_a_scale_that_they_fit_on() -> None:
     assert _scale([one, None]) == 0.1
     assert _scale([one, {**one, "by_chance": 0.3}]) == 0.5
     assert _scale([{**one, "high": 1.4}]) == 1.0
+
+
+@pytest.mark.parametrize("cap", [1e-6, 2e-5])
+def test_the_delta_that_a_request_suggests_is_enough_for_one_order(
+    world: World, sign_in: Callable[..., Visitor], cap: float
+) -> None:
+    """As `understudy publish` makes a budget: the grant has the cap's delta, and a job half of it."""
+    dataset_id, analyst = world.declare(), sign_in("analyst")
+
+    def suggested() -> str:
+        page = analyst.page(f"/datasets/{dataset_id}/people")
+        found = re.search(r'<input id="delta" name="delta" type="text" value="([^"]*)"', page)
+        assert found
+        return found[1]
+
+    assert suggested() == "", "no cap to derive it from"
+    assert world.upload(dataset_id, CSV).status_code == 201
+    terms = {"epsilon": 1.0, "delta": cap, "reason": "a test"}
+    assert world.admin.put(f"/v1/datasets/{dataset_id}/budget", terms).status_code == 200
+    assert float(suggested()) == cap
+    place = analyst.send(
+        f"/datasets/{dataset_id}/requests", epsilon="1", delta=suggested(), purpose="one"
+    ).headers["location"]
+    request_id = place.partition("?")[0].rpartition("/")[2]
+    path = f"/v1/budget-requests/{request_id}/approve"
+    approved = world.owner.post(path, {"note": "fine"}, headers={"Idempotency-Key": str(uuid4())})
+    assert approved.status_code == 200, approved.text
+    _, of_publish = smallest_budget(1.0, cap / 2)
+    assert of_publish == cap
+    for named, wanted in (({}, cap / 16), ({"delta": cap / 2}, cap / 2)):
+        quote = world.analyst.post("/v1/quotes", {"dataset_id": dataset_id, "epsilon": 1.0, **named}).json()
+        assert quote["fits"], quote
+        assert quote["guarantee"]["delta"] >= wanted * (1 - 1e-12)

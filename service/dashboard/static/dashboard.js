@@ -14,7 +14,16 @@ const stand = (whole) => {
     box.disabled = whole.checked;
   });
 };
-document.addEventListener("change", (event) => { if (event.target.dataset.all) stand(event.target); });
+// What is left to confirm, beside the button that needs it.
+const remind = () => {
+  const lines = Array.from(document.querySelectorAll("[data-left]"));
+  for (const line of lines) line.hidden = document.querySelector(`[name="confirmed"][value="${line.dataset.left}"]`).checked;
+  document.querySelectorAll("[data-remaining]").forEach((part) => { part.hidden = lines.every((line) => line.hidden); });
+};
+document.addEventListener("change", (event) => {
+  if (event.target.dataset.all) stand(event.target);
+  if (event.target.name === "confirmed") remind();
+});
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.hasAttribute("hx-post") || form.method !== "post") return;
@@ -25,5 +34,6 @@ document.addEventListener("submit", (event) => {
 window.addEventListener("pageshow", () => {
   document.querySelectorAll("[data-of]").forEach((box) => { box.required = true; });
   document.querySelectorAll("[data-all]").forEach(stand);
+  remind();
   document.querySelectorAll("button[disabled]").forEach((button) => { button.disabled = false; });
 });
