@@ -5,6 +5,7 @@ this service shows nothing derived from rows before a mechanism has paid for it 
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -60,6 +61,7 @@ _KIND_OF: Final = {
     "datetime": "times",
 }  # fmt: skip
 _NOTE: Final = "_note"
+_QUOTED_CODE: Final = re.compile(r"`([^`]+)`")
 SIZE: Final = "declared_size"
 """A field of the form and of a drafted file, but not of a domain."""
 ENTERED: Final = ("name", SIZE, "domain")
@@ -414,9 +416,12 @@ def _rule_name(index: int, columns: object) -> str:
 
 
 def _note_of(holder: Mapping[str, Any]) -> str:
-    """The draft's note, without the sentence about the command that asks for confirmation."""
+    """The draft's note, without the sentence about the command that asks for confirmation, and with names of fields for keys."""
     note = str(holder.get(_NOTE, ""))
-    return note.partition(". ")[2] if note.startswith("A draft: ") else note
+    note = note.partition(". ")[2] if note.startswith("A draft: ") else note
+    return _QUOTED_CODE.sub(
+        lambda found: found[1] if label_of(found[1]) == found[1] else f"“{label_of(found[1])}”", note
+    )
 
 
 def _values(holder: Mapping[str, Any], within: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
@@ -428,8 +433,17 @@ def _values(holder: Mapping[str, Any], within: Sequence[str]) -> Iterator[tuple[
             value = holder[key]
             yield (
                 key,
-                [line_of(item) for item in value] if value and isinstance(value, list) else [line_of(value)],
+                [_said(key, item) for item in (value if value and isinstance(value, list) else [value])],
             )
+
+
+def _said(key: str, value: object) -> str:
+    """A value for people: in words where it has some, else as it is."""
+    if value == []:
+        return "none"
+    if key == "pairs" and isinstance(value, list):
+        return " → ".join(map(line_of, value))
+    return domain_text.value_words(key, value) or line_of(value)
 
 
 def _confirmed(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -53,7 +53,10 @@ _OTHER_LABELS: Final[Mapping[str, str]] = {
     "name": "Name", "kind": "Kind", "type": "Type", "target": "Target", "privacy_unit": "Privacy unit", "format": "Format", "resolution": "Resolution",
     "header": "First line holds the names", "strip_spaces": "Blanks around values are dropped", "difference": "Distance from another column",
     "pairs": "Pairs", "parts": "Parts", "total": "Total", "computed": "Computed column", "patterns": "Calendar patterns", "spacing": "Spacing of bins",
-    "columns": "Columns", "number_format": "Format of numbers", "width": "Width", "height": "Height", "channels": "Channels",
+    "columns": "Columns", "number_format": "Format of numbers", "decimal_mark": "Decimal mark",
+    "quote": "Quotation mark", "infinite": "Infinite values", "fraction": "Fractions of whole numbers", "unreadable": "Values that cannot be read",
+    "tolerance": "Tolerance", "combinations": "Combinations", "bounds": "Bounds", "rules": "Rules", "declared_size": "Declared size",
+    "width": "Width", "height": "Height", "channels": "Channels",
 }  # fmt: skip
 _TREATMENTS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "outside": ("Values beyond the bounds", {"clamp": "moved to the nearest bound", "null": "counted as missing", "refuse": "row refused"}),

@@ -221,6 +221,74 @@ _RULES: Final[Mapping[str, str]] = {
 }
 
 
+def value_words(key: str, value: object) -> str | None:
+    """The value of a key in words; None where the value itself says it, as a number or a category does."""
+    if value is None:
+        return "each record" if key == "privacy_unit" else "none"
+    if value == LEARN and key in _LEARNT:
+        return "learnt in each training at a privacy cost"
+    if key == "other":
+        return f"counted together as “{'other' if value is True else value}”" if value else "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return _object_words(key, value)
+    return _WORDS_OF_VALUES.get(key, {}).get(value) if isinstance(value, str) else None
+
+
+def _object_words(key: str, value: Mapping[str, Any]) -> str | None:
+    """An object of the domain in words; None if it is of an unknown form."""
+    if key == "null" and "use" in value:
+        return f"replaced by {value['use']}"
+    if key == "difference" and "from" in value:
+        low, high = value.get("lower", 0), value.get("upper")
+        return f"{low} to {high} from {value['from']}" if high is not None else f"from {value['from']}"
+    if key == "number_format":
+        parts = [
+            f"thousands grouped by {_SIGNS.get(value['thousands'], value['thousands'])}"
+            if value.get("thousands")
+            else "",
+            f"decimals after a {_SIGNS.get(value['decimal_mark'], value['decimal_mark'])}"
+            if value.get("decimal_mark")
+            else "",
+            f"with {_listed(value['affixes'])} before or after the number" if value.get("affixes") else "",
+            "times of the day" if value.get("clock") else "",
+        ]
+        return "; ".join(filter(None, parts)) or None
+    return None
+
+
+_LEARNT: Final = frozenset({"bins", "bounds", "categories", "records"})
+_SIGNS: Final[Mapping[str, str]] = {
+    ",": "comma",
+    ".": "point",
+    ";": "semicolon",
+    "\t": "tab",
+    "|": "vertical bar",
+    " ": "blank",
+    "'": "apostrophe",
+}
+_WORDS_OF_VALUES: Final[Mapping[str, Mapping[str, str]]] = {
+    "decimal_mark": _SIGNS,
+    "delimiter": _SIGNS,
+    "quote": {'"': "double quotation mark", "'": "apostrophe"},
+    "null_values": {"": "an empty field"},
+    "null": {"category": "kept as a separate category", "refuse": "row refused"},
+    "outside": {"clamp": "moved to the nearest bound", "null": "counted as missing", "refuse": "row refused"},
+    "unknown": {"other": "counted together as other", "null": "counted as missing", "refuse": "row refused"},
+    "spacing": {"linear": "equal widths", "log": "narrow at the smallest value, wider from there"},
+    "type": {"integer": "whole number", "real": "number with decimals"},
+    "kind": {
+        "numeric": "number", "categorical": "category", "ordinal": "ordered category", "boolean": "yes or no", "datetime": "date and time",
+        "unit": "identifies the privacy unit", "ignored": "left out", "determines": "one column determines another", "at_most": "one column is at most another",
+        "null_together": "columns are missing together", "exactly_one": "exactly one column is set",
+    },
+    "resolution": {
+        "month_end": "last days of months", "quarter_end": "last days of quarters", "year_end": "last days of years",
+    },
+}  # fmt: skip
+
+
 def _listed(names: Sequence[object]) -> str:
     shown = ", ".join(str(name) for name in names[:LONGEST])
     further = len(names) - LONGEST

@@ -199,3 +199,41 @@ def test_a_declaration_that_is_not_confirmed_keeps_its_ticks(sign_in: Callable[.
     assert "Some values taken from the data were not confirmed." in again.text
     boxes = re.findall(r'name="confirmed" value="(\w+)"[^>]*?( checked)?>', again.text)
     assert dict(boxes) == {"0": "", "1": " checked"}
+
+
+def test_the_review_says_values_in_words(sign_in: Callable[..., Visitor]) -> None:
+    columns: list[dict[str, object]] = [
+        {"name": "who", "kind": "unit", "records": "learn", "_from_data": ["kind", "records"],
+         "_note": "Learnt; without `records` all count as one. Write `xyz`."},
+        {"name": "fee", "kind": "numeric", "type": "real", "lower": 0, "upper": 9, "null": {"use": 3}, "outside": "refuse",
+         "number_format": {"thousands": ".", "affixes": ["€"]}, "specials": [], "_from_data": True},
+        {"name": "ward", "kind": "categorical", "categories": ["A", "B"], "other": False, "_from_data": ["categories", "other"]},
+        {"name": "more", "kind": "categorical", "categories": ["C", "D"], "other": "rest", "_from_data": ["categories", "other"]},
+        {"name": "came", "kind": "date", "lower": "2020-01-01", "upper": "2024-12-31"},
+        {"name": "left", "kind": "date", "lower": "2020-01-01", "upper": "2025-12-31",
+         "difference": {"from": "came", "lower": 0, "upper": 400}, "_from_data": ["difference"]},
+    ]  # fmt: skip
+    document = {
+        "schema": "understudy.domain/1", "privacy_unit": "who", "target": None, "_from_data": ["target"], "columns": columns,
+        "csv": {"delimiter": ";", "decimal_mark": ",", "header": True, "strip_spaces": False, "null_values": ["", "k.A."],
+                "_from_data": ["delimiter", "decimal_mark", "header", "strip_spaces", "null_values"]},
+        "rules": [{"kind": "determines", "columns": ["ward", "more"], "pairs": [["A", "C"], ["B", "D"]], "_from_data": ["pairs"]}],
+    }  # fmt: skip
+    page = sign_in("owner").send(
+        "/datasets/review", name="fees", declared_size="300", domain=json.dumps(document)
+    )
+    assert page.status_code == 200, page.text
+    text = " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text.partition('id="declaring"')[2])).split())
+    for said in (
+        "Target: none", "Delimiter: semicolon", "Decimal mark: comma", "First line holds the names: yes",
+        "Blanks around values are dropped: no", "an empty field k.A.", "Other categories: none", "Other categories: counted together as “rest”",
+        "Records of a unit that count: learnt in each training at a privacy cost", "Missing values: replaced by 3",
+        "Values beyond the bounds: row refused", "Format of numbers: thousands grouped by point; with € before or after the number",
+        "Special values: none", "Distance from another column: 0 to 400 from came", "A → C B → D", "Kind: identifies the privacy unit",
+        "without “Records of a unit that count” all count as one. Write xyz.",
+    ):  # fmt: skip
+        assert said in text, said
+    assert not re.search(
+        r"null\b|\bfalse\b|\btrue\b|decimal_mark|strip_spaces|null_values|`",
+        re.sub(r"[“”]", "", text.split("Declare dataset")[0].partition("Values taken from your data")[2]),
+    )
