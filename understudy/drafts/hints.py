@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from datetime import datetime
+from itertools import combinations, pairwise
 from typing import Any, Final
 
 from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
@@ -97,11 +98,14 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
         document: A draft, or a confirmed domain.
         answer: How it is written.
     """
-    names = [
-        column["name"]
+    times = [
+        column
         for column in document.get("columns", ())
         if column["kind"] in {"date", "datetime"} and "difference" not in column
     ]
+    # Columns whose bounds settle the order with all others need no rule.
+    open_pairs = [pair for pair in combinations(times, 2) if not _is_settled(*pair)]
+    names = [column["name"] for column in times if any(column in pair for pair in open_pairs)]
     has_order = any(
         rule.get("kind") == ORDER and not {*names}.isdisjoint(rule.get("columns", ()))
         for rule in document.get(RULES) or ()
@@ -116,6 +120,31 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
     return [
         f"{named}, declare it, or synthetic rows mix their order: {answer} (docs/domain.md#rules-between-columns). {near}."
     ]
+
+
+def _is_settled(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the bounds of two columns of times allow one order alone."""
+    return _ends_before(one, other) or _ends_before(other, one)
+
+
+def _ends_before(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    last, first = _bound(one, "upper", -1), _bound(other, "lower", 0)
+    if last is None or first is None:
+        return False
+    # The last moment of a date is the end of its day.
+    return last <= first if one["kind"] == other["kind"] else last.date() < first.date()
+
+
+def _bound(column: Mapping[str, Any], key: str, place: int) -> datetime | None:
+    """A declared bound, or the outermost edge; None where it is learnt or cannot be read."""
+    edges = column.get("edges")
+    written = column.get(key, edges[place] if isinstance(edges, list) and edges else None)
+    if column.get("bounds") == "learn" or not isinstance(written, str):
+        return None
+    try:
+        return datetime.fromisoformat(written).replace(tzinfo=None)
+    except ValueError:
+        return None
 
 
 def declare_orders(document: dict[str, Any], orders: Sequence[str]) -> None:

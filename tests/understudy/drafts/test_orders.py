@@ -126,3 +126,48 @@ def test_the_worst_of_several_measurements_is_never_below_their_mean() -> None:
         assert f"Never below mean {name}" in column(draft, f"worst {name}")[NOTE]
     for name in ("radius", "perimeter"):
         assert column(draft, f"worst {name}")["difference"]["lower"] == 0
+
+
+def _times(**bounds: tuple[str, str]) -> dict[str, object]:
+    """A domain of dates and datetimes with these bounds."""
+    return {
+        "columns": [
+            {"name": name, "kind": "datetime" if "T" in low + high else "date", "lower": low, "upper": high}
+            for name, (low, high) in bounds.items()
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("born", "came", "asks"),
+    [
+        (("1920-01-01", "2015-12-31"), ("2019-01-01", "2024-12-31"), False),
+        (("2019-01-01", "2024-12-31"), ("1920-01-01", "2015-12-31"), False),
+        (("1920-01-01", "2019-01-01"), ("2019-01-01", "2024-12-31"), False),
+        (("1920-01-01", "2019-01-02"), ("2019-01-01", "2024-12-31"), True),
+        (("1920-01-01", "2018-12-31"), ("2019-01-01T00:00:00", "2024-12-31T00:00:00"), False),
+        (("1920-01-01", "2019-01-01"), ("2019-01-01T09:00:00", "2024-12-31T00:00:00"), True),
+        (
+            ("1920-01-01T00:00:00", "2019-01-01T09:00:00"),
+            ("2019-01-01T09:00:00", "2024-12-31T00:00:00"),
+            False,
+        ),
+    ],
+)
+def test_an_order_that_the_bounds_settle_is_not_asked_about(
+    born: tuple[str, str], came: tuple[str, str], *, asks: bool
+) -> None:
+    assert bool(order_of_times(_times(born=born, came=came), answer="x")) is asks
+
+
+def test_only_columns_with_an_open_order_are_named() -> None:
+    later = ("2019-01-01", "2024-12-31")
+    found = order_of_times(_times(born=("1920-01-01", "2015-12-31"), came=later, left=later), answer="x")
+    assert "If one of came, left is never after another" in found[0]
+    learnt = _times(born=("1920-01-01", "2015-12-31"), came=later)
+    learnt["columns"][1]["bounds"] = "learn"  # type: ignore[index]
+    assert order_of_times(learnt, answer="x"), "learnt bounds settle nothing"
+    edges = _times(born=("1920-01-01", "2015-12-31"), came=later)
+    came = edges["columns"][1]  # type: ignore[index]
+    came["edges"] = [came.pop("lower"), "2021-01-01", came.pop("upper")]
+    assert not order_of_times(edges, answer="x")
