@@ -219,13 +219,7 @@ class _Asked:
         self._restrict(held, place, self._merged(place, count))
         if half:
             merged = len(numbers) < self._domain.cardinalities[place]
-            counted = (
-                "groups, and each counts as its mean" if merged else "bins, and each counts as its midpoint"
-            )
-            self._notes.append(
-                f"'{name}' was counted in {counted}: the mean of the values themselves differs by up to"
-                f" {half:.6g}."
-            )
+            self._notes += rows_of.of_bins(name, half, merged=merged, has_intervals=self._basis == "counted")
         kept = numbers[held[place] > 0]
         weighted = held | {place: held[place] * numbers}
         self._require_answerable()

@@ -100,3 +100,26 @@ def comparison(drawn_rows: int | None) -> tuple[str, ...]:
     return (
         f"Fewer than {drawn_rows:,} drawn rows are less accurate for the largest group by sampling error alone; {generator}.",
     )
+
+
+def of_bins(name: str, half: float, *, merged: bool, has_intervals: bool) -> tuple[str, ...]:
+    """Say what the interval of a mean covers and what it does not, a sentence for each.
+
+    Args:
+        name: the column whose mean was asked for.
+        half: the largest distance between a value and the number that it counts as.
+        merged: whether values count as the mean of a group of bins, and not as the midpoint of their bin.
+        has_intervals: whether the answer has intervals.
+    """
+    part, number = ("group of bins", "mean") if merged else ("bin", "midpoint")
+    counts_as = f"'{name}' with each value taken as the {number} of its {part}"
+    further = f"the mean of the values themselves may lie up to {half:,.6g}"
+    if not has_intervals:
+        return (
+            f"The estimates are of {counts_as}.",
+            f"They do not know where in its {part} a value lies: {further} away.",
+        )
+    return (
+        f"The intervals cover the noise of the counts: each is for the mean of {counts_as}.",
+        f"They do not cover where in its {part} a value lies: {further} beyond either end.",
+    )

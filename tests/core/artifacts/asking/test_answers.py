@@ -1,4 +1,5 @@
 import itertools
+import re
 from functools import cache
 
 import numpy as np
@@ -141,8 +142,27 @@ def test_a_question_of_several_columns_says_which_whole_groups_it_answers():
         f"{first} ... 29."
     )
     assert "whole groups" not in " ".join(EXACT.answer("count where wait = 28").notes)
-    assert "each counts as its mean" in EXACT.answer("mean of wait by region").notes[0]
+    assert (
+        "each value taken as the mean of its group of bins" in EXACT.answer("mean of wait by region").notes[0]
+    )
     assert "beside it" not in " ".join(EXACT.answer("mean of wait").notes)
+
+
+def test_a_mean_of_bins_says_what_its_interval_covers_and_what_not():
+    """The mean of the values may be anywhere within half a bin of the interval, which is about midpoints."""
+    covers, covers_not = EXACT.answer("mean of age").notes[:2]
+    assert covers == (
+        "The intervals cover the noise of the counts: each is for the mean of 'age' with each value taken as the midpoint of its bin."
+    )
+    assert covers_not.startswith(
+        "They do not cover where in its bin a value lies: the mean of the values themselves may lie up to "
+    )
+    assert covers_not.endswith(" beyond either end.")
+    (half,) = re.findall(r"up to ([0-9.,]+) beyond", covers_not)
+    assert float(half) == pytest.approx((MIDDLES[1] - MIDDLES[0]) / 2, abs=0.6)
+    assert not [note for note in EXACT.answer("mean of visits").notes if "bin" in note], (
+        "a bin for each number"
+    )
 
 
 def test_missing_values_are_merged_with_no_number_and_left_out_of_a_mean():
@@ -297,7 +317,7 @@ def test_ranges_are_widened_to_whole_bins_and_it_is_said():
     assert answer.notes[0] == "'age' was counted in whole bins: 20 to 59."
     assert len(EXACT.answer("count where age between 20 and 59").notes) == 1
     assert [row.values for row in EXACT.answer("age where age = 33").rows] == [("20 to 39",)]
-    assert "up to 9.5" in EXACT.answer("mean of age").notes[0]
+    assert "up to 9.5" in EXACT.answer("mean of age").notes[1]
 
 
 @pytest.mark.parametrize(
