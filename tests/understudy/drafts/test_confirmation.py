@@ -243,7 +243,8 @@ def test_signs_that_are_not_seen_stand_in_quotes_and_dates_in_an_order_are_asked
     tmp_path: Path,
 ) -> None:
     rows = [
-        f"2020-01-{1 + n % 28:02},2020-02-{1 + n % 28:02},{'AB'[n % 2] if n % 7 else ''}" for n in range(200)
+        f"2020-01-{1 + n % 28:02},2020-0{1 + n % 3}-{1 + n * 5 % 28:02},{'AB'[n % 2] if n % 7 else ''}"
+        for n in range(200)
     ]
     (tmp_path / "rows.csv").write_text("came,left,ward\n" + "\n".join(rows) + "\n")
     file = tmp_path / "domain.json"
