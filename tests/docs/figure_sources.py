@@ -57,6 +57,7 @@ LIMITS = {
         "5 %": "core.plan.learning:LARGEST_SHARE",
     },
     "domain.md": {
+        "3 %": "understudy.drafts.bin_costs:TOLERATED_SIGN",
         "15 %": "understudy.drafts.bin_costs:TOLERATED_SHIFT",
         "99.5 %": "understudy.drafts.numbers:_SHARE_OF_MULTIPLES",
         "99 %": "understudy.drafts.differences:IN_ORDER",

@@ -17,6 +17,8 @@ RATIO_BINS: Final = 24
 """Bins of equal ratio: on skewed columns of public tables the ends of noisy draws are nearer than from 16 or 32 of them."""
 TOLERATED_SHIFT: Final = 0.15
 TOLERATED_TAIL: Final = 0.3
+TOLERATED_SIGN: Final = 0.03
+"""Share of the rows that may come to another side of zero."""
 TOLERATED_LOSS: Final = 0.25
 """Share of the rows that may lose a value that many rows have."""
 _PROBES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -51,6 +53,7 @@ class Cost:
             between the other two quartiles.
         tail: Largest move of the 5 %, 95 % and 99 % points with noise, as a share of their distance from the median.
         lost: Share of the rows that lose a frequent value, because others of its bin are drawn in its place.
+        sign: Share of the rows that more, or fewer, are below zero.
         ends: The 5 %, 95 % and 99 % points.
         drawn_ends: Those of a draw.
     """
@@ -59,18 +62,24 @@ class Cost:
     shift: float
     tail: float
     lost: float
+    sign: float
     ends: tuple[float, ...]
     drawn_ends: tuple[float, ...]
 
     @property
     def is_tolerated(self) -> bool:
-        """Whether bulk, ends and heaps survive."""
-        return self.shift <= TOLERATED_SHIFT and self.tail <= TOLERATED_TAIL and self.lost <= TOLERATED_LOSS
+        """Whether bulk, ends, heaps and signs survive."""
+        return self.badness <= 1
 
     @property
     def badness(self) -> float:
-        """How far the worst of the three is beyond what is tolerated."""
-        return max(self.shift / TOLERATED_SHIFT, self.tail / TOLERATED_TAIL, self.lost / TOLERATED_LOSS)
+        """How far the worst of the four is beyond what is tolerated."""
+        return max(
+            self.shift / TOLERATED_SHIFT,
+            self.tail / TOLERATED_TAIL,
+            self.lost / TOLERATED_LOSS,
+            self.sign / TOLERATED_SIGN,
+        )
 
 
 def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
@@ -108,7 +117,27 @@ def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
         for one, other in zip(ends, drawn_ends, strict=True)
     )
     lost = sum(share for _, share in _losses(spread, edges, counts, unit))
-    return Cost(clamped=clamped, shift=shift, tail=tail, lost=lost, ends=ends, drawn_ends=drawn_ends)
+    sign = _below_zero(edges, counts, unit) - sum(count for value, count in spread.items() if value < 0)
+    return Cost(
+        clamped=clamped,
+        shift=shift,
+        tail=tail,
+        lost=lost,
+        sign=abs(sign) / total,
+        ends=ends,
+        drawn_ends=drawn_ends,
+    )
+
+
+def _below_zero(edges: Sequence[float], counts: Sequence[int], unit: float | None) -> float:
+    """How many values below zero are drawn evenly from bins."""
+    found = 0.0
+    for low, high, count in zip(edges, edges[1:], counts, strict=False):
+        if low < 0:
+            below = min(high, 0.0) - low
+            possible = high - low if unit is None else max(high - low, unit)
+            found += count * min(1.0, below / possible)
+    return found
 
 
 def heaps(spread: Spread, edges: Sequence[float], unit: float | None) -> list[float]:

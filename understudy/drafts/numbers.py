@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import floor
 from typing import Any, Final
 
-from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, TOLERATED_TAIL, Cost
+from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, TOLERATED_SIGN, TOLERATED_TAIL, Cost
 from understudy.drafts.bounds import (
     Bounds,
     choose_bounds,
@@ -208,20 +208,27 @@ def bounds_note(found: Bounds) -> str:
 
 def _on_bins(found: Bounds) -> str:
     """Why bins are as they are; empty of even ones that keep the quartiles."""
-    shift = (found.even or found.cost).shift
+    even = found.even or found.cost
     match found.bins:
         case "log":
             return "Bins are narrow at the lower bound and widen from there, because most values are small."
         case "ratio":
             step = (found.edges[-1] / found.edges[1]) ** (1 / (len(found.edges) - 2)) - 1
             return f"Edges of equal ratio, because most values are small: each is {100 * step:.0f} % larger than the one before."
-        case "learn" if shift > TOLERATED_SHIFT:
-            return f"Bins are learnt with noise: even ones would move a quartile by {100 * shift:.0f} % of the distance between its neighbours."
         case "learn":
-            return "Bins are learnt with noise, because even ones lose the ends."
+            return f"Bins are learnt with noise{_on_even_ones(even)}."
         case _ if found.cost.shift > TOLERATED_SHIFT:
             return f"WARNING: even bins move a quartile by {100 * found.cost.shift:.0f} % of the distance between its neighbours; declare edges or narrower bounds."
     return ""
+
+
+def _on_even_ones(even: Cost) -> str:
+    """What even bins would cost."""
+    if even.shift > TOLERATED_SHIFT:
+        return f": even ones would move a quartile by {100 * even.shift:.0f} % of the distance between its neighbours"
+    if even.sign > TOLERATED_SIGN:
+        return f": with even ones {100 * even.sign:.0f} % of the rows would come to another side of 0"
+    return ", because even ones lose the ends"
 
 
 def _on_ends(found: Bounds, even: Cost) -> str:

@@ -197,3 +197,13 @@ def test_notes_have_plain_numbers() -> None:
     found = _drafted(_income())
     assert "e+0" not in found[NOTE]
     assert "% of the rows lie below 1" in found[NOTE]
+
+
+def test_numbers_keep_their_sign() -> None:
+    """Even bins draw a bin that holds 0 evenly: small amounts above it would become debts."""
+    rng = _rng()
+    balance = np.where(rng.random(ROWS) < 0.12, rng.uniform(0, 400, ROWS), rng.uniform(-8000, 22000, ROWS))
+    found = _drafted(np.round(balance, 2))
+    assert found["bins"] == "learn"
+    assert "7 % of the rows would come to another side of 0" in found[NOTE]
+    assert "bins" not in _drafted(np.round(rng.uniform(-8000, 22000, ROWS), 2))
