@@ -1,7 +1,7 @@
 """The grammar of questions and its parser.
 
-    question   count [by COLUMN ...] | COLUMN [by COLUMN ...] | mean of COLUMN [by ...] | share of CONDITION [by ...]
-               each followed by [where CONDITION and CONDITION ...]
+    question   count [by COLUMN ...] | [count of] COLUMN [by COLUMN ...] | mean of COLUMN [by ...] | share of CONDITION [by ...]
+               each followed by [where CONDITION and CONDITION ...]; further columns follow another `by` or a comma
     condition  COLUMN = VALUE | COLUMN in (VALUE, VALUE ...) | COLUMN between VALUE and VALUE
 
 A name or value with spaces or punctuation, or that is a keyword, is put in single or double quotes; a quote
@@ -104,6 +104,8 @@ class _Reader:
         columns: list[str] = []
         if self._sees("count") and not self._sees("=", 1):
             self._next += 1
+            if self._takes("of"):
+                columns.append(self._name("the column that is counted"))
         elif self._sees("mean") and self._sees("of", 1):
             self._next += 2
             measure, subject = "mean", self._name("the column of the mean")
@@ -114,6 +116,8 @@ class _Reader:
             columns.append(self._name("a column"))
         while self._takes("by"):
             columns.append(self._name("a column after 'by'"))
+            while self._takes(","):
+                columns.append(self._name("a column after ','"))
         conditions: list[Condition] = []
         if self._takes("where"):
             conditions.append(self._condition())

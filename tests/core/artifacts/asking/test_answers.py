@@ -7,6 +7,7 @@ import pytest
 
 from core.artifacts.asking.errors import AnswerTooLong, NotCounted, QuestionInvalid
 from core.artifacts.asking.estimates import Estimates
+from core.artifacts.asking.question import read_question
 from core.artifacts.counts import CountTable, ReleasedCounts
 from tests.core.artifacts.asking.tabled import DOMAIN, MIDDLES, opened, released, table, truth
 
@@ -347,6 +348,8 @@ def test_ranges_are_widened_to_whole_bins_and_it_is_said():
         ("mean of visits by visits", "cannot also be a column of the answer"),
         ("share of sick = yes by sick", "cannot also be a column of the answer"),
         ("region sick", "'by', 'where', 'and' or the end"),
+        ("region by sick,", "a column after ','"),
+        ("count of", "the column that is counted"),
         ("region" * 1000, "at most 2000 characters"),
     ],
 )
@@ -357,6 +360,19 @@ def test_what_cannot_be_read_is_refused_with_the_place(question, word):
         EXACT.answer(question)
     assert refused.value.remedy
     assert not {"maybe", "many", "drop"} & set(str(refused.value).split()), "what was typed is not repeated"
+
+
+@pytest.mark.parametrize(
+    ("question", "same"),
+    [
+        ("count of region", "region"),
+        ("count of region by sick", "region by sick"),
+        ("region by sick, visits", "region by sick by visits"),
+        ("count by region, sick where sick in (yes, no)", "count by region by sick where sick in (yes, no)"),
+    ],
+)
+def test_a_question_may_be_put_in_other_words(question, same):
+    assert read_question(question) == read_question(same)
 
 
 @pytest.mark.parametrize(
