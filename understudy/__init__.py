@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from understudy.http.exchange import Repetitions
     from understudy.local import Synthesizer
     from understudy.local import fit as fit
-    from understudy.offline import ask, check_rules, predictor
+    from understudy.offline import ask, check_rules, generator, predictor
     from understudy.results.budgets import Budget, Statement
     from understudy.results.datasets import Dataset, IntakeReport
     from understudy.results.governance import BudgetRequest, Grant, Identity, Member, WhatIf
@@ -104,6 +104,7 @@ __all__ = [
     "async_dummy",
     "check_rules",
     "dummy",
+    "generator",
     "predictor",
 ]
 
@@ -159,6 +160,7 @@ _MODULES = {
     "check_rules": "understudy.offline",
     "dummy": "understudy.dummies",
     "fit": "understudy.local",
+    "generator": "understudy.offline",
     "predictor": "understudy.offline",
 }
 

@@ -1,6 +1,6 @@
-"""Questions to the noisy counts of a bundle, and the check of its rules, on this machine without a service.
+"""A bundle on this machine without a service: questions to its noisy counts, the check of its rules, its predictor and its generator.
 
-Both need the engine, which the extra ``offline`` installs. They cost no privacy.
+All need the engine, which the extra ``offline`` installs. They cost no privacy.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from understudy.errors import library_missing
 from understudy.rules import RulesCheck
 
 if TYPE_CHECKING:
+    from understudy.local.generator import Generator
     from understudy.local.sampling.predicting import Predictor
 
 
@@ -66,6 +67,22 @@ def predictor(bundle: Path | str | bytes) -> "Predictor":
     with _needing("predicting"):
         from understudy.local.sampling.predicting import predictor_from
     return predictor_from(bundle)
+
+
+def generator(bundle: Path | str | bytes) -> "Generator":
+    """Open a bundle to draw rows or images from it, ask it and plot it, on this machine.
+
+    Args:
+        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
+
+    Raises:
+        InputUnusable: if there is no such bundle.
+        InvalidInput: if the bundle is damaged, or holds no generator.
+        NotInstalled: if the engine is missing.
+    """
+    with _needing("drawing"):
+        from understudy.local.generator import generator_of
+    return generator_of(bundle)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ if words[0] == "predict":
     rows = csv.read_csv("rows.csv")
     assert len(understudy.predictor("bundle.zip").predict(rows)) == rows.num_rows
     assert understudy.check_rules("bundle.zip") is not None
+    assert understudy.generator("bundle.zip").sample(7, form="arrow").num_rows == 7
 else:
     from understudy.cli import main
     sys.argv = ["understudy", *words]

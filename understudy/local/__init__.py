@@ -20,6 +20,7 @@ In reading order, each after those that it imports; a folder is read as its own 
 * `sampling`: drawing from a bundle, asking its counts and predicting.
 * `reporting`: owner reports.
 * `plots`: pictures of synthetic rows, or of real ones beside them.
+* `generator`: a generator, from a training or a bundle file.
 * `fitted`: the result of a training.
 * `training`: a plan, its quote, and trainings in this process.
 * `drafted`: a draft of a frame's domain.
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from understudy.local.fitted import Fitted
+    from understudy.local.generator import Generator
     from understudy.local.ledger.accounts import read_account, set_cap
     from understudy.local.rows.intake import RowsRefused, ValuesClamped
     from understudy.local.synthesizer import Synthesizer
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Fitted",
     "FittedClassifier",
+    "Generator",
     "LargeExpectedError",
     "RowsRefused",
     "Synthesizer",
@@ -55,6 +58,7 @@ __all__ = [
 _HOMES = {
     "Fitted": "fitted",
     "FittedClassifier": "training.classifying",
+    "Generator": "generator",
     "LargeExpectedError": "training.quote",
     "RowsRefused": "rows.intake",
     "Synthesizer": "synthesizer",

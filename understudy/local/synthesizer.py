@@ -25,7 +25,8 @@ from understudy.drafts.frame_words import words_of
 from understudy.drafts.tables import draft_frame
 from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.local.drafted import Changes, Draft, changes_of, combined
-from understudy.local.fitted import Fitted, Where
+from understudy.local.fitted import Fitted
+from understudy.local.generator import Where
 from understudy.local.html_tables import html_table
 from understudy.local.ledger.accounts import Account, answered, folder_of, pair_of_numbers, read_account
 from understudy.local.ledger.file import ledger_path
