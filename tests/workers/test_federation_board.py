@@ -11,6 +11,7 @@ from ipaddress import IPv4Network
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from core.clock import FixedClock
 from core.data.boards import Board
@@ -200,20 +201,16 @@ def test_an_answer_that_broke_off_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize("state", [b"more", b"as", b""])
-def test_a_state_of_another_length_is_refused_at_once(
-    plan: MemberPlan | ModelPlan, state: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_state_of_another_length_is_refused_at_once(plan: MemberPlan | ModelPlan, state: bytes) -> None:
     """A member that hands in too much is not taken for a silent board, and is named."""
     waited: list[float] = []
     sent, complete = BoardAnswer(204, b""), BoardAnswer(200, b'{"complete": true}')
     proxy = BoardAnswer(502, b"a long page")
-    with pytest.raises(AttemptEnded) as ended, exchanging():
+    with capture_logs() as told, pytest.raises(AttemptEnded) as ended, exchanging():
         _board(plan, Scripted(sent, complete, proxy, BoardAnswer(200, state)), waited).exchange(0, b"own")
     assert ended.value.code is ExitCode.STATE_REFUSED
     assert waited == [40.0, 2.0], "the long page of a proxy is no state: the board is asked again"
-    said = "".join(capsys.readouterr())
-    assert "federation-state-refused" in said
-    assert "north" in said
+    assert [(one["event"], one["member"]) for one in told] == [("federation-state-refused", "north")]
 
 
 def test_a_state_whose_sending_was_cut_off_is_sent_again(plan: MemberPlan | ModelPlan) -> None:
