@@ -68,6 +68,8 @@ def fuzz(name: str, *, seconds: float, seed: int, current: Path) -> int:
         content = changes.choice(mutators)(changes, changes.choice(corpus), corpus)
         current.write_bytes(content)
         signal.alarm(INPUT_SECONDS)
+        # Making an input may take more than reading it.
+        made = resident_bytes()
         began = time.monotonic()
         try:
             outcome = check(target, content)
@@ -77,7 +79,7 @@ def fuzz(name: str, *, seconds: float, seed: int, current: Path) -> int:
                 say(f"{name}: {outcome} ({broken.__cause__!r:.200}) -> {keep(name, content)}")
                 found.add(outcome)
         slowest = max(slowest, time.monotonic() - began)
-        if resident_bytes() > RESIDENT_BYTES:
+        if resident_bytes() > max(made, RESIDENT_BYTES):
             say(f"{name}: took more than {RESIDENT_BYTES} bytes -> {keep(name, content)}")
             return len(found) + 1
         # An outcome that was not seen before is a good place to go on from.
