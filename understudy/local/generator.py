@@ -23,13 +23,12 @@ from understudy.documents import Json
 from understudy.errors import Conflict, HiddenByNoise, InputUnusable, library_missing
 from understudy.local.html_tables import html_table
 from understudy.local.ledger.accounts import answered
-from understudy.local.paths import AnyPath
+from understudy.local.paths import AnyPath, write_bundle
 from understudy.local.sampling.asking import answered_from, checked_rules
 from understudy.local.sampling.predicting import Predictor, predictor_from
 from understudy.local.warned import warn
 from understudy.rules import RulesCheck
 from understudy.tables import Form, drawn, require_form
-from understudy.whole_files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,10 +251,7 @@ class Generator:
         Raises:
             InputUnusable: there is no folder to write it to.
         """
-        file = Path(target)
-        with whole_file(file) as written:
-            written.write(self.bundle)
-        return file
+        return write_bundle(self.bundle, target)
 
 
 def _no_such_form(form: str, *, of_images: bool) -> Conflict:

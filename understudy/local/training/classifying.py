@@ -47,7 +47,7 @@ from understudy.documents import Json
 from understudy.local.html_tables import html_table
 from understudy.local.ledger.accounts import answered, folder_of, pay, settle
 from understudy.local.ledger.file import ledger_path
-from understudy.local.paths import AnyPath
+from understudy.local.paths import AnyPath, write_bundle
 from understudy.local.rows.dtypes import FrameDtypes
 from understudy.local.rows.intake import taken_in
 from understudy.local.sampling.predicting import classes_of, feature_codes, listed_classes
@@ -55,7 +55,6 @@ from understudy.local.training.arithmetic import repeatable_torch, require_plain
 from understudy.local.training.fitting import LocalHost, Watch, cleaned, require_share
 from understudy.local.training.planning import declaration_of, guarantee_of
 from understudy.verifying.local_form import localised
-from understudy.whole_files import whole_file
 
 _CHUNK = 256
 
@@ -252,10 +251,7 @@ class FittedClassifier:
         Raises:
             InputUnusable: there is no folder to write it to.
         """
-        file = Path(target)
-        with whole_file(file) as written:
-            written.write(self.bundle)
-        return file
+        return write_bundle(self.bundle, target)
 
     def _inputs(self, frame: object) -> tuple[str, npt.NDArray[Any]]:
         if isinstance(self.domain, ImageDomain):
