@@ -30,14 +30,13 @@ def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, .
 
 
 def _bound_on_records(domain: TableDomain) -> Iterator[str]:
-    """Say how many records of a unit count, which may have been learnt: rows are as few, and like those."""
+    """The bound on the records of a unit that count, declared or learnt."""
     records = domain.records_per_unit
     if records is not None:
         counts = "record counts" if records == 1 else "records count"
         unit = " ".join(str(domain.privacy_unit).split())
         yield (
-            f"Of one '{unit}' at most {records:,} {counts}: synthetic rows are as many as the records that count, and nothing is learnt from"
-            " further ones."
+            f"Of one '{unit}' at most {records:,} {counts}: counts and rows are of the records that count, which may be fewer than the table's."
         )
 
 
