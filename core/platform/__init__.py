@@ -1,4 +1,4 @@
-"""What a deployment needs around data, plans and ledgers: people, secrets, messages, health.
+"""The platform around data, plans and ledgers: people, secrets, messages, health.
 
 In reading order, each part after those that it imports:
 

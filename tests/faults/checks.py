@@ -37,7 +37,7 @@ LEGAL = {
     TRAINING_FAILED: [SPENT, SETTLED],
     OWNER_WITHDREW: [VOIDED],
 }
-"""What a ledger may say of a job, by its end. A job that failed with another code is settled."""
+"""Entries that a ledger may have for a job, by its end. A job that failed with another code is settled."""
 HISTORY = """
 CREATE TABLE IF NOT EXISTS drill_history (
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -158,7 +158,7 @@ def of_job(
     reference: Essence | None = None,
     ledgers: int = 1,
 ) -> Iterator[str]:
-    """What does not hold for a job that should have ended.
+    """Violations of a job that should have ended.
 
     Args:
         stack: with the object store.

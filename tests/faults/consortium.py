@@ -61,7 +61,7 @@ class Federation:
 
     @property
     def address(self) -> str:
-        """What members join."""
+        """Terms of the federation that members join."""
         return f"{self.board.connection.url}/v1/federations/{self.id}"
 
     @property
@@ -216,7 +216,7 @@ class PlayedMember:
     Args:
         federation: whose member.
         copied: whose states it copies.
-        deeds: of rounds.
+        actions: of rounds.
         first: the round with which it begins.
 
     Attributes:
@@ -227,7 +227,7 @@ class PlayedMember:
         self,
         federation: Federation,
         *,
-        deeds: Mapping[int, Sequence[str]] | None = None,
+        actions: Mapping[int, Sequence[str]] | None = None,
         name: str = "south",
         copied: str = "north",
         first: int = 0,
@@ -238,7 +238,7 @@ class PlayedMember:
             copied=copied,
             rounds=federation.rounds,
             first=first,
-            deeds={str(number): list(each) for number, each in (deeds or {}).items()},
+            actions={str(number): list(each) for number, each in (actions or {}).items()},
         )
         self.told: list[dict[str, Any]] = []
         self.process = subprocess.Popen(
@@ -284,5 +284,5 @@ class PlayedMember:
         return status
 
     def answers(self) -> list[tuple[str, int, str | None]]:
-        """Deed, status and code of everything that the board answered."""
-        return [(one["deed"], one["status"], one["code"]) for one in self.told if one["deed"] != "stop"]
+        """Action, status and code of everything that the board answered."""
+        return [(one["action"], one["status"], one["code"]) for one in self.told if one["action"] != "stop"]

@@ -181,7 +181,7 @@ class Drill:
                 )
                 time.sleep(blow.delay_seconds)
                 try:
-                    afterwards = FAULTS[blow.kind].deed(scene)
+                    afterwards = FAULTS[blow.kind].action(scene)
                 except NothingToHit:
                     played.missed.append(blow.kind)
                     continue
@@ -204,7 +204,7 @@ class Drill:
         """Do one fault that needs no publication. Returns what it violated."""
         idle = Publication(self.stack, self._rows, name="none")
         scene = Scene(self.stack, idle, self._folder, np.random.default_rng([self.seed, 0]))
-        found = concluded([FAULTS[kind].deed(scene)])
+        found = concluded([FAULTS[kind].action(scene)])
         return found + violations(self.stack, dataset_id=None, reference=None, ends=frozenset())
 
     def _check(self, errand: Publication, ends: frozenset[str]) -> list[str]:
@@ -267,7 +267,7 @@ def show(result: dict[str, Any]) -> None:
 
 
 def arguments(prog: str, description: str | None, *, rounds: int) -> argparse.ArgumentParser:
-    """What a drill is told on its command line.
+    """Command-line arguments of a drill.
 
     Args:
         prog: its module.

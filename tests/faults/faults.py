@@ -75,7 +75,7 @@ class Scene:
 
 
 Afterwards = Callable[[], list[str] | None] | None
-Deed = Callable[[Scene], Afterwards]
+Action = Callable[[Scene], Afterwards]
 
 
 class NothingToHit(Exception):
@@ -87,13 +87,13 @@ class Fault:
     """One kind of fault.
 
     Attributes:
-        deed: does it.
+        action: does it.
         moments: when it may be done.
         ends: states in which the disturbed job may end.
         beside: whether it disturbs an errand of its own beside the publication, and so is never too late.
     """
 
-    deed: Deed
+    action: Action
     moments: tuple[str, ...] = ANY_TIME
     ends: frozenset[str] = frozenset({"succeeded"})
     beside: bool = False
@@ -104,13 +104,13 @@ def _kill(process: Process | None) -> None:
         raise NothingToHit
 
 
-def kill_role(name: str) -> Deed:
+def kill_role(name: str) -> Action:
     """kill -9 of the first process of a role; what hangs below it must end by itself."""
 
-    def deed(scene: Scene) -> None:
+    def action(scene: Scene) -> None:
         _kill(scene.stack.process(name))
 
-    return deed
+    return action
 
 
 def kill_pool(scene: Scene) -> None:
@@ -176,7 +176,7 @@ def _announce(scene: Scene) -> None:
             queue.enqueue_training(UUID(scene.errand.job_id))
 
 
-def freeze(*, whole: bool) -> Deed:
+def freeze(*, whole: bool) -> Action:
     """Stop a worker past its lease, let another take the job over, and wake the first one.
 
     Args:
@@ -184,7 +184,7 @@ def freeze(*, whole: bool) -> Deed:
             training below it goes on.
     """
 
-    def deed(scene: Scene) -> Afterwards:
+    def action(scene: Scene) -> Afterwards:
         stack = scene.stack
         wait_until(lambda: stack.runner() or scene.errand.at == "ended", seconds=PATIENCE_SECONDS)
         worker, pool, runner = stack.process("worker"), stack.pool(), stack.runner()
@@ -216,7 +216,7 @@ def freeze(*, whole: bool) -> Deed:
             raise NothingToHit
         return thaw
 
-    return deed
+    return action
 
 
 def freeze_joint(scene: Scene) -> Afterwards:

@@ -1,4 +1,4 @@
-"""What must hold after every round of a consortium, whoever vanished, froze or lied."""
+"""Checks after every round of a consortium, whoever vanished, froze or lied."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -107,7 +107,7 @@ def of_board(session: Session, federation: Federation) -> Iterator[str]:
 
 
 def of_member(session: Session, member: Member, ends: frozenset[str], *, rounds: int) -> Iterator[str]:
-    """What does not hold at a member that handed in so many states."""
+    """Violations at a member that handed in so many states."""
     dataset = session.get_one(Dataset, UUID(str(member.dataset_id)))
     yield from of_chain(session, dataset.population_id)
     yield from of_cap(session, dataset.population_id)
@@ -128,7 +128,7 @@ def of_member(session: Session, member: Member, ends: frozenset[str], *, rounds:
 
 
 def charged_to(member: Member) -> Charge:
-    """What counts against the ledger of a member now."""
+    """Charges in force in the ledger of a member."""
     with member.stack.database() as database, database.read_only() as session:
         return ledger_queries.reservation_of(session, UUID(str(member.job_id))).in_force
 
@@ -149,7 +149,7 @@ def _of_certificate(stated: Mapping[str, Any], member: Member, charged: Charge) 
 
 
 def used_by(plan: ModelPlan | MemberPlan, rounds: int) -> Charge:
-    """What the rows of a member were used for, if it handed in so many states."""
+    """Charge for the uses of a member's rows, if it handed in so many states."""
     if not rounds:
         return NOTHING
     if isinstance(plan, MemberPlan):

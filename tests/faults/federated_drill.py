@@ -31,7 +31,7 @@ OWNERS: Final = ("north", "south")
 
 @dataclass
 class Round:
-    """What a round did and found."""
+    """Faults and violations of a round."""
 
     number: int
     fault: str

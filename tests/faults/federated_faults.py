@@ -46,7 +46,7 @@ def vanish(scene: Scene) -> list[str]:
     number = scene.number_below(federation.rounds + 1)
     with scene.member(federation) as north, ExitStack() as played:
         if number < federation.rounds:
-            south = played.enter_context(PlayedMember(federation, deeds={number: ["die"]}))
+            south = played.enter_context(PlayedMember(federation, actions={number: ["die"]}))
             south.await_end()
         else:
             number = 0
@@ -62,9 +62,9 @@ def vanish(scene: Scene) -> list[str]:
 def freeze_played(scene: Scene) -> list[str]:
     """Stop an owner in the middle of sending, or before, until the deadline has passed; then wake it."""
     federation = Federation(scene.board, kind=scene.kind())
-    number, deed = scene.number_below(federation.rounds), scene.one_of(["half", "stop"])
-    deeds = {number: [deed] if deed == "half" else ["stop", "copy"]}
-    with scene.member(federation) as north, PlayedMember(federation, deeds=deeds) as south:
+    number, action = scene.number_below(federation.rounds), scene.one_of(["half", "stop"])
+    actions = {number: [action] if action == "half" else ["stop", "copy"]}
+    with scene.member(federation) as north, PlayedMember(federation, actions=actions) as south:
         south.await_stop()
         federation.await_state(number, "north")
         before = federation.handed_in()
@@ -82,8 +82,8 @@ def freeze_played(scene: Scene) -> list[str]:
 def freeze_for_a_while(scene: Scene) -> list[str]:
     """Stop an owner in the middle of sending and wake it before the deadline: nothing is lost, nothing counts twice."""
     federation = Federation(scene.board, kind=scene.kind())
-    deeds = {scene.number_below(federation.rounds): ["half"]}
-    with scene.member(federation) as north, PlayedMember(federation, deeds=deeds) as south:
+    actions = {scene.number_below(federation.rounds): ["half"]}
+    with scene.member(federation) as north, PlayedMember(federation, actions=actions) as south:
         south.await_stop()
         time.sleep(float(scene.draw.uniform(0.5, 2.0)))
         south.process.send_signal(signal.SIGCONT)
@@ -106,13 +106,13 @@ def interrupt_and_repeat(scene: Scene) -> list[str]:
     if number:
         expected[:0] = [("replay", 204, None), ("earlier", 409, "federation-state-differs")]
     with scene.member(federation) as north:
-        with PlayedMember(federation, deeds={number: ["half"]}) as south:
+        with PlayedMember(federation, actions={number: ["half"]}) as south:
             south.await_stop()
             south.process.kill()
             south.await_end()
         found = [] if not federation.has(number, "south") else ["half a state was taken"]
-        deeds = {number: [one[0] for one in expected]}
-        with PlayedMember(federation, deeds=deeds, first=number) as south:
+        actions = {number: [one[0] for one in expected]}
+        with PlayedMember(federation, actions=actions, first=number) as south:
             south.await_end()
             if south.answers()[: len(expected)] != expected:
                 found.append(f"the board answered {south.answers()}")
@@ -123,15 +123,15 @@ def lie(scene: Scene) -> list[str]:
     """An owner hands in what is no state of the round: the other's job ends at once, and says why."""
     federation = Federation(scene.board, kind=scene.kind())
     number = scene.number_below(federation.rounds)
-    deed = scene.one_of(["short", "longer", "garbage", "wrong"])
-    with scene.member(federation) as north, PlayedMember(federation, deeds={number: [deed]}) as south:
+    action = scene.one_of(["short", "longer", "garbage", "wrong"])
+    with scene.member(federation) as north, PlayedMember(federation, actions={number: [action]}) as south:
         came = wait_until(lambda: north.row()[0] in {"failed", "succeeded"}, seconds=PATIENCE_SECONDS)
         south.process.kill()
         state = "done" if number == federation.rounds - 1 else "open"
         found = ended(federation, (north, REFUSED), state=state)
         if not _is_named(scene.board, north):
             found.append("the log does not name whose state was refused")
-        return found + ([] if came else [f"{deed} in round {number}: the job never ended"])
+        return found + ([] if came else [f"{action} in round {number}: the job never ended"])
 
 
 def _is_named(stack: Stack, member: Member) -> bool:
@@ -145,7 +145,7 @@ def absurd(scene: Scene) -> list[str]:
     """An owner hands in enormous numbers in the form of a state: it harms what is trained, and no ledger."""
     federation = Federation(scene.board, kind=scene.kind())
     number = scene.number_below(federation.rounds)
-    with scene.member(federation) as north, PlayedMember(federation, deeds={number: ["absurd"]}) as south:
+    with scene.member(federation) as north, PlayedMember(federation, actions={number: ["absurd"]}) as south:
         north.await_end()
         south.process.kill()
         state = federation.state()[0]
@@ -158,7 +158,7 @@ def end_federation(scene: Scene) -> list[str]:
     """The analyst ends the federation in a round."""
     federation = Federation(scene.board, kind=scene.kind())
     number = scene.number_below(federation.rounds)
-    with scene.member(federation) as north, PlayedMember(federation, deeds={number: ["stop"]}) as south:
+    with scene.member(federation) as north, PlayedMember(federation, actions={number: ["stop"]}) as south:
         south.await_stop()
         federation.await_state(number, "north")
         with scene.board.connection.client("analyst") as analyst:
@@ -169,26 +169,26 @@ def end_federation(scene: Scene) -> list[str]:
 def withdraw(scene: Scene) -> list[str]:
     """An owner withdraws in the middle: it cancels its job or deletes its dataset, or closes grant and ledger, which does not stop it."""
     federation = Federation(scene.board, kind=scene.kind())
-    deed = scene.one_of(["cancel", "delete", "freeze", "revoke"])
-    with scene.member(federation) as north, PlayedMember(federation, deeds={0: ["stop", "copy"]}) as south:
+    action = scene.one_of(["cancel", "delete", "freeze", "revoke"])
+    with scene.member(federation) as north, PlayedMember(federation, actions={0: ["stop", "copy"]}) as south:
         south.await_stop()
         federation.await_state(0, "north")
         north.row()
-        _withdraw(scene.board, north, deed)
-        if deed in {"freeze", "revoke"}:
+        _withdraw(scene.board, north, action)
+        if action in {"freeze", "revoke"}:
             south.process.send_signal(signal.SIGCONT)
             return succeeded(federation, north)
         return ended(federation, (north, CANCELLED), state="open")
 
 
-def _withdraw(stack: Stack, member: Member, deed: str) -> None:
+def _withdraw(stack: Stack, member: Member, action: str) -> None:
     dataset_id, job_id = str(member.dataset_id), str(member.job_id)
     with stack.connection.client("owner") as owner, stack.connection.client("admin") as admin:
-        if deed == "cancel":
+        if action == "cancel":
             member.cancel()
-        elif deed == "delete":
+        elif action == "delete":
             owner.auditing.delete_dataset(dataset_id)
-        elif deed == "freeze":
+        elif action == "freeze":
             owner.governance.freeze(dataset_id, reason=f"withdrawn from {job_id}")
         else:
             for grant in owner.governance.list_grants(dataset_id):
@@ -237,7 +237,7 @@ def kill_while_it_sends(scene: Scene) -> list[str]:
             locked,
             [federation.id],
             waiting="federations",
-            deed=lambda: None,
+            action=lambda: None,
             blow=partial(_kill_children, scene),
         )
         return succeeded(federation, *members.values())

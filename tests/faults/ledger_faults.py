@@ -38,12 +38,12 @@ def _owners(
 
 
 def _held_ledger(
-    scene: Scene, order: OwnersOrder, deed: Callable[[], object], blow: Callable[[], object]
+    scene: Scene, order: OwnersOrder, action: Callable[[], object], blow: Callable[[], object]
 ) -> None:
     """Lock one owner's ledger, and strike at the transaction that waits for it."""
     one = order.populations()[scene.number_below(OWNERS)]
     locked = "SELECT 1 FROM budgets WHERE population_id = %s FOR UPDATE"
-    held(scene, locked, [one], waiting="budgets", deed=deed, blow=blow)
+    held(scene, locked, [one], waiting="budgets", action=action, blow=blow)
 
 
 def _concluded(scene: Scene, order: OwnersOrder, ends: frozenset[str]) -> list[str]:
@@ -124,15 +124,15 @@ def withdraw_before_the_claim(scene: Scene) -> list[str]:
 def _withdraw_one(scene: Scene, order: OwnersOrder) -> str:
     """Withdraw one owner. Returns how the job has to end."""
     place, connection = scene.number_below(OWNERS), scene.board.connection
-    deed = scene.one_of(["freeze", "revoke", "delete"])
+    action = scene.one_of(["freeze", "revoke", "delete"])
     with connection.client("owner") as owner, connection.client("admin") as admin:
-        if deed == "freeze":
+        if action == "freeze":
             owner.governance.freeze(order.datasets[place], reason="withdrawn")
-        elif deed == "revoke":
+        elif action == "revoke":
             admin.governance.revoke_grant(order.grants[place])
         else:
             owner.auditing.delete_dataset(order.datasets[place])
-    return "cancelled" if deed == "delete" else "owner-withdrew"
+    return "cancelled" if action == "delete" else "owner-withdrew"
 
 
 def kill_while_it_settles(scene: Scene) -> list[str]:

@@ -1,4 +1,4 @@
-"""What must hold for a job over the datasets of several owners of one service: all ledgers move, or none does."""
+"""Checks of a job over the datasets of several owners of one service: all ledgers move, or none does."""
 
 from collections.abc import Iterator, Sequence
 from uuid import UUID

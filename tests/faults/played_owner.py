@@ -1,7 +1,7 @@
 """An owner of a federation that is played: a process of its own, which speaks the board's interface and keeps to no rule.
 
 `python -m tests.faults.played_owner WORDS`, with the token of its member in the environment. It has no row. What it hands in is
-the state of another member, copied, and what its deeds make of that. Every answer of the board is a line of JSON.
+the state of another member, copied, and what its actions make of that. Every answer of the board is a line of JSON.
 """
 
 import json
@@ -34,7 +34,7 @@ class BoardIsOver(Exception):
 
 @dataclass(frozen=True)
 class Words:
-    """What an owner is told.
+    """Arguments of a played owner.
 
     Attributes:
         url: of the board's service.
@@ -42,7 +42,7 @@ class Words:
         copied: the member whose states are copied.
         rounds: of the plan.
         first: the round with which it begins.
-        deeds: what it does in a round, in this order; it copies where none is named.
+        actions: what it does in a round, in this order; it copies where none is named.
     """
 
     url: str
@@ -50,7 +50,7 @@ class Words:
     copied: str
     rounds: int
     first: int = 0
-    deeds: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    actions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def floats_replaced(state: bytes, *, finite: bool) -> bytes:
@@ -106,7 +106,7 @@ CHANGES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "absurd": absurd,
     "too much": lambda _: bytes(TOO_MUCH),
 }
-"""What a deed hands in for the open round, made from another member's state."""
+"""State that an action hands in for the open round, made from another member's state."""
 
 
 class PlayedOwner:
@@ -124,28 +124,28 @@ class PlayedOwner:
     def play(self) -> None:
         """Go through the rounds."""
         for number in range(self._words.first, self._words.rounds):
-            for deed in self._words.deeds.get(str(number), ["copy"]):
-                self._do(deed, number)
+            for action in self._words.actions.get(str(number), ["copy"]):
+                self._do(action, number)
 
-    def _do(self, deed: str, number: int) -> None:
-        if deed == "stop":
+    def _do(self, action: str, number: int) -> None:
+        if action == "stop":
             self._stop(number)
-        elif deed == "die":
+        elif action == "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        elif deed == "half":
+        elif action == "half":
             self._send_in_halves(number)
-        elif deed == "ahead":
-            self._tell(deed, number, *self._asked("PUT", f"rounds/{number + 1}", b"ahead"))
-        elif deed == "earlier":
-            self._tell(deed, number, *self._asked("PUT", f"rounds/{number - 1}", b"another state"))
-        elif deed == "replay":
-            self._tell(deed, number, *self._asked("PUT", f"rounds/{number - 1}", self._copied(number - 1)))
-        elif deed == "stranger":
+        elif action == "ahead":
+            self._tell(action, number, *self._asked("PUT", f"rounds/{number + 1}", b"ahead"))
+        elif action == "earlier":
+            self._tell(action, number, *self._asked("PUT", f"rounds/{number - 1}", b"another state"))
+        elif action == "replay":
+            self._tell(action, number, *self._asked("PUT", f"rounds/{number - 1}", self._copied(number - 1)))
+        elif action == "stranger":
             answer = self._asked("PUT", f"rounds/{number}", b"x", token=f"uf_{'0' * 8}_{'a' * 43}")
-            self._tell(deed, number, *answer)
+            self._tell(action, number, *answer)
         else:
-            content = CHANGES[deed](self._copied(number))
-            self._tell(deed, number, *self._asked("PUT", f"rounds/{number}", content))
+            content = CHANGES[action](self._copied(number))
+            self._tell(action, number, *self._asked("PUT", f"rounds/{number}", content))
 
     def _stop(self, number: int) -> None:
         """Freeze, until somebody wakes this process."""
@@ -201,9 +201,9 @@ class PlayedOwner:
             except OSError:
                 return 0, b"{}"
 
-    def _tell(self, deed: str, number: int, status: int, body: bytes) -> None:
+    def _tell(self, action: str, number: int, status: int, body: bytes) -> None:
         document: Any = json.loads(body or b"{}")
-        told = {"deed": deed, "round": number, "status": status, "code": document.get("code")}
+        told = {"action": action, "round": number, "status": status, "code": document.get("code")}
         print(json.dumps(told), flush=True)
 
 

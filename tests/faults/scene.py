@@ -1,4 +1,4 @@
-"""What a round of the drill of consortiums has, how it is struck, and how it ends."""
+"""Stacks and owners of a round of the drill of consortiums, the strike, and the end."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ VICTIM_SECONDS: Final = 30.0
 
 @dataclass(frozen=True)
 class Scene:
-    """What a round has.
+    """Stacks, owners and randomness of a round.
 
     Attributes:
         stacks: by the owner's name; the board is that of north.
@@ -50,7 +50,7 @@ class Scene:
         return self.stacks["north"]
 
     def kind(self) -> str:
-        """What is trained."""
+        """Draw the kind of the training: a model or a generator."""
         return str(self.draw.choice(["model", "generator"]))
 
     def number_below(self, count: int) -> int:
@@ -129,7 +129,7 @@ def held(
     values: Sequence[object],
     *,
     waiting: LiteralString,
-    deed: Callable[[], object],
+    action: Callable[[], object],
     blow: Callable[[], object],
 ) -> None:
     """Lock a row, do something that has to wait for it, and strike: while it waits, or just after it was let on.
@@ -139,7 +139,7 @@ def held(
         row: the query that locks.
         values: of its parameters.
         waiting: the table that the waiting transaction names.
-        deed: leads to the wait.
+        action: leads to the wait.
         blow: the fault.
     """
     waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
@@ -147,7 +147,7 @@ def held(
     with scene.board.connected() as connection:
         connection.execute("BEGIN")
         connection.execute(row, values)
-        deed()
+        action()
         assert wait_until(lambda: scene.board.ask(waits, f"%{waiting}%"), seconds=PATIENCE_SECONDS), (
             "nobody waits"
         )

@@ -82,7 +82,7 @@ def draft_images(path: Path) -> dict[str, Any]:
 
 
 def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
-    """What a draft takes the images for, in lines for a terminal.
+    """Shape, labels and unit of a draft, in lines for a terminal.
 
     Args:
         draft: As made by `draft_images`.

@@ -1,4 +1,4 @@
-"""What a draft proposes for columns that are missing in the same rows, as all results of a test that was not made are: a rule."""
+"""Rules proposed for columns that are missing in the same rows, such as the results of a test that was not made."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final

@@ -223,7 +223,7 @@ def _on_bins(found: Bounds) -> str:
 
 
 def _on_even_ones(even: Cost) -> str:
-    """What even bins would cost."""
+    """The reason against even bins, for a note."""
     if even.shift > TOLERATED_SHIFT:
         return f": even ones would move a quartile by {100 * even.shift:.0f} % of the distance between its neighbours"
     if even.sign > TOLERATED_SIGN:

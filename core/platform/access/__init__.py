@@ -1,4 +1,4 @@
-"""Who calls, and what they may do.
+"""Authentication and authorisation: keys, sessions, roles.
 
 In reading order, each file after those that it imports:
 

@@ -1,4 +1,4 @@
-"""What names of columns say in a draft: two that are the same, and that of the target."""
+"""Names of columns in a draft: two that are the same, and that of the target."""
 
 from pathlib import Path
 
