@@ -8,9 +8,9 @@ It is null where the installer left no RECORD. The hash of this project is over 
 import hashlib
 import platform
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from core.plan.spec import GRAPHICAL
@@ -26,11 +26,11 @@ FITTING_GRAPHS: Final = ("jax", "jaxlib", "mbi", "networkx", "opt_einsum", "opta
 
 
 @cache
-def software_of(*packages: ModuleType, synthesizers: tuple[str, ...] = ()) -> dict[str, Any]:
+def software_of(*packages: str, synthesizers: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the certificate's member `software`.
 
     Args:
-        packages: This project's packages that took part.
+        packages: Names of this project's packages that took part.
         synthesizers: That were run; the libraries of all of them are listed.
     """
     graphs = FITTING_GRAPHS if set(synthesizers) & set(GRAPHICAL) else ()
@@ -64,12 +64,12 @@ def files_digest(name: str) -> str | None:
     return hashlib.sha256("".join(kept).encode()).hexdigest()
 
 
-def _source_digest(*packages: ModuleType) -> str:
+def _source_digest(*packages: str) -> str:
     digest = hashlib.sha256()
     for package in packages:
-        folder = Path(package.__path__[0])
+        folder = Path(import_module(package).__path__[0])
         for file in sorted(folder.rglob("*.py")):
-            name = f"{package.__name__}/{file.relative_to(folder).as_posix()}"
+            name = f"{package}/{file.relative_to(folder).as_posix()}"
             digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
 

@@ -7,9 +7,6 @@ round through a board (workers.federation_board).
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import core
-import models
-import workers
 from core.artifacts.execution import SCHEMA
 from core.artifacts.model_bundle import packed_model
 from core.plan.errors import InvalidSpec
@@ -83,6 +80,6 @@ def classified(
         "executed": record.executed().to_json(),
         "noisy_wrong": trained.wrong,
         "noise_grid": model_grids(record.plan),
-        "software": software_of(core, models, workers),
+        "software": software_of("core", "models", "workers"),
     }
     return packed_model(model_bundle(trained, record.plan, work.domain, certificate=report), readme="")

@@ -13,9 +13,6 @@ from typing import Any, Final
 
 from torch import Tensor
 
-import core
-import models
-import workers
 from core.artifacts.bundle import MANIFEST, unpack
 from core.artifacts.errors import BundleInvalid, ExecutionDiffers
 from core.artifacts.execution import SCHEMA
@@ -152,7 +149,7 @@ def measure(
         "terms": {kind: values.tolist() for kind, values in terms.items()},
         "references": references,
         "noise_grid": GRID,
-        "software": software_of(core, models, workers),
+        "software": software_of("core", "models", "workers"),
     }
     return json.dumps(report, sort_keys=True, allow_nan=False).encode()
 

@@ -18,9 +18,6 @@ from uuid import UUID
 import structlog
 import torch
 
-import core
-import models
-import workers
 from core.artifacts.bundle import unpack_counts
 from core.artifacts.counts import ReleasedCounts
 from core.artifacts.errors import BundleInvalid
@@ -270,7 +267,7 @@ def _report_of(
         "ordered_at": work.ordered_at.isoformat(),
         "executed": executed,
         "noise_grid": grids,
-        "software": software_of(core, models, workers, synthesizers=synthesizers),
+        "software": software_of("core", "models", "workers", synthesizers=synthesizers),
         MEMBER: generator_check.to_json(),
     }
 

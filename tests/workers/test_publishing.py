@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-import core
-import models
-import workers
 from core.artifacts.asking.rules_check import CODE, REMEDY
 from core.artifacts.bundle import Bundle, artefacts_of, unpack
 from core.artifacts.errors import ExecutionDiffers
@@ -37,7 +34,7 @@ def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **change
         "ordered_at": "2026-11-20T00:00:00+00:00",
         "executed": Executed.planned(claim.plan).to_json(),
         "noise_grid": noise_grid(claim.plan),
-        "software": software_of(core, models, workers),
+        "software": software_of("core", "models", "workers"),
     }
     manifest = TableManifest(
         latent_dimension=8, cardinalities=(10, 3, 2), label_index=2, label_probabilities=(0.5, 0.5)
@@ -132,7 +129,7 @@ def test_what_is_not_this_claims_plan_is_not_signed(workshop: Workshop, changes:
 
 
 def test_software_names_what_takes_part_with_a_hash_that_no_installer_changes() -> None:
-    found = software_of(core, models, workers)
+    found = software_of("core", "models", "workers")
     assert [row["name"] for row in found["distributions"]] == list(TAKING_PART)
     assert all(row["version"] and len(row["files_sha256"]) == 64 for row in found["distributions"])
     assert json.loads(json.dumps(found)) == found

@@ -16,9 +16,6 @@ import numpy.typing as npt
 import onnxruntime
 import pyarrow as pa
 
-import core
-import models
-import understudy
 from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import artefacts_of
 from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
@@ -143,7 +140,7 @@ def fit_classifier(
                 places=[Place(reserved=payment.reserved, spent=payment.spent)],
                 domain_digest=known.digest(),
                 cardinalities=described_codes(known),
-                software=software_of(core, models, understudy, synthesizers=()),
+                software=software_of("core", "models", "understudy", synthesizers=()),
             )
         )
     settle(path, dataset, plan, payment, job_id=job_id, clock=clock)

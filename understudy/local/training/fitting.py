@@ -13,9 +13,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-import core
-import models
-import understudy
 from core.artifacts.asking.release_notes import release_notes
 from core.artifacts.bundle import artefacts_of, unpack
 from core.artifacts.certificate import make_certificate
@@ -290,7 +287,7 @@ def _certified(
             domain_digest=domain.digest(),
             cardinalities=opened.manifest.cardinalities,
             noise_grid=noise_grid(plan),
-            software=software_of(core, models, understudy, synthesizers=(plan.synthesizer,)),
+            software=software_of("core", "models", "understudy", synthesizers=(plan.synthesizer,)),
             generator_check=found,
         )
     )
