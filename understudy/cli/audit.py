@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson
+from understudy.cli.options import AsJson, DatasetId
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
 from understudy.client.auditing import EXPORT_FORMATS
@@ -55,7 +55,7 @@ def list_events(
 
 @app.command("trail")
 def trail(
-    dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
+    dataset: DatasetId,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of events.")] = 50,
     as_json: AsJson = False,
     *,

@@ -9,6 +9,7 @@ from understudy.cli.options import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
     AsJson,
+    DatasetId,
     DefaultDelta,
     delta_option,
     finite,
@@ -19,7 +20,6 @@ from understudy.wording.budgets import beyond_the_cap, budget_lines, grant_line,
 
 app = Commands(help="Request, grant and inspect privacy budget.", no_args_is_help=True)
 
-DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 RequestId = Annotated[str, typer.Argument(help="Id of the budget request.")]
 Epsilon = Annotated[
     float,
@@ -174,7 +174,8 @@ def withdraw(
 @app.command("grants")
 def grants(
     dataset: Annotated[
-        str | None, typer.Argument(help="Id of the dataset. Default: all datasets, with what was drawn.")
+        str | None,
+        typer.Argument(help="Name or id of the dataset. Default: all datasets, with what was drawn."),
     ] = None,
     holder: Annotated[
         str | None, typer.Option("--holder", help="Filter by the principal that holds the grant.")

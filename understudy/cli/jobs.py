@@ -11,6 +11,7 @@ from understudy.cli.options import (
     AsJson,
     Candidates,
     ChoiceEpsilon,
+    DatasetId,
     DefaultDelta,
     Epsilon,
     NoReuse,
@@ -31,7 +32,6 @@ from understudy.wording.budgets import amounts, number, total_lines
 from understudy.wording.quotes import quote_lines
 
 AMOUNTS = frozenset({"epsilon", "delta"})
-DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 
 
 def quote(
@@ -150,7 +150,9 @@ def entry_line(entry: Json) -> str:
 def order(
     datasets: Annotated[
         list[str],
-        typer.Argument(help="Ids of datasets, each of another owner, declared with the same domain."),
+        typer.Argument(
+            help="Names or ids of datasets, each of another owner, declared with the same domain."
+        ),
     ],
     epsilon: Epsilon,
     delta: DefaultDelta = None,

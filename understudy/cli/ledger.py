@@ -8,8 +8,8 @@ import typer
 from typer.core import TyperGroup
 
 from understudy.cli.answers import tell
-from understudy.cli.jobs import DatasetId, ledger
-from understudy.cli.options import AlreadyJson, AsJson
+from understudy.cli.jobs import ledger
+from understudy.cli.options import AlreadyJson, AsJson, DatasetId
 from understudy.cli.service import Commands, Service
 from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed

@@ -16,7 +16,7 @@ from understudy.wording.quotes import quote_lines
 
 
 def member(
-    dataset: Annotated[str, typer.Argument(help="Id of the dataset in the member's own service.")],
+    dataset: Annotated[str, typer.Argument(help="Name or id of the dataset in the member's own service.")],
     join: Annotated[
         str, typer.Option("--join", help="Address of the federation: https://BOARD/v1/federations/ID.")
     ],

@@ -5,13 +5,12 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson
+from understudy.cli.options import AsJson, DatasetId
 from understudy.cli.service import Commands, Service
 from understudy.results.governance import Member
 
 app = Commands(help="Manage which analysts may see a dataset (owner or admin).", no_args_is_help=True)
 
-DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 PrincipalId = Annotated[
     str, typer.Argument(help="Principal of the analyst; `understudy members me` prints yours.")
 ]

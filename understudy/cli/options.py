@@ -25,6 +25,7 @@ DataFolderPath = Annotated[
         help="Data folder of the local stack. Default: UNDERSTUDY_DATA_FOLDER, or the user's.",
     ),
 ]
+DatasetId = Annotated[str, typer.Argument(help="Name or id of the dataset.")]
 SMALLEST_EPSILON = 1e-6
 LARGEST_EPSILON = 1000.0
 SMALLEST_DELTA = 1e-12

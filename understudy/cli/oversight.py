@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AlreadyJson, AsJson
+from understudy.cli.options import AlreadyJson, AsJson, DatasetId
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.client.auditing import DOSSIER_FORMATS
@@ -60,7 +60,7 @@ def _budget(budget: Json | None) -> str:
 
 
 def dossier(
-    dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
+    dataset: DatasetId,
     out: Annotated[Path, typer.Option("--out", help="File to write: .html to print, .json for signed JSON.")],
     as_json: AsJson = False,
     *,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson
+from understudy.cli.options import AsJson, DatasetId
 from understudy.cli.service import Service
 from understudy.documents import Json, take
 from understudy.wording.quotes import expected_error_lines
@@ -83,7 +83,7 @@ def report(
 
 
 def known(
-    dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
+    dataset: DatasetId,
     as_json: AsJson = False,
     *,
     service: Service,

@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,6 +16,8 @@ from understudy.cli.options import DataFolderPath, Key, Url
 from understudy.cli.sections import WholeSentences
 from understudy.client import Client
 from understudy.connection import Connection, find_connection
+from understudy.errors import InputUnusable
+from understudy.near_names import suggestion
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,6 +56,27 @@ class Service:
         """Return a client for what every role may read."""
         return self.connect().any_client()
 
+    def dataset_id(self, written: str) -> str:
+        """Return the id of a dataset given by id or by name; of several versions, the newest's.
+
+        Raises:
+            InputUnusable: no dataset that the key may see has this name, or datasets of several populations have it.
+        """
+        with suppress(ValueError):
+            return str(UUID(written))
+        with self.governing_client() as client:
+            known = client.list_datasets()  # newest first
+        named = [dataset for dataset in known if dataset.name == written]
+        if not named:
+            near = suggestion(written, [dataset.name for dataset in known])
+            message = f"your key sees no dataset with the id or name {written!r}{near}"
+            raise InputUnusable(message)
+        if len({dataset.population_id for dataset in named}) > 1:
+            ids = ", ".join(dataset.id for dataset in named)
+            message = f"several datasets are named {written!r}: give one of their ids: {ids}"
+            raise InputUnusable(message)
+        return named[0].id
+
 
 OPTIONS = [
     inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
@@ -73,7 +98,10 @@ class ExplainsMissing(TyperCommand):
 
 
 class Commands(typer.Typer):
-    """A group of commands. One that declares ``service: Service`` gets ``--url``, ``--key`` and ``--data-folder``."""
+    """A group of commands. One that declares ``service: Service`` gets ``--url``, ``--key`` and ``--data-folder``.
+
+    Its parameters ``dataset`` and ``datasets`` may be given by name; the command gets ids.
+    """
 
     def __init__(self, *, cls: type[TyperGroup] = WholeSentences, **settings: Any) -> None:  # noqa: ANN401 - typer's
         super().__init__(cls=cls, **settings)
@@ -90,14 +118,23 @@ class Commands(typer.Typer):
 
 
 def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Replace the parameter ``service`` of a command by the three options, which typer reads from the signature."""
+    """Replace the parameter ``service`` of a command by the three options, which typer reads from the signature.
+
+    Names of datasets become ids.
+    """
     signature = inspect.signature(function)
     if "service" not in signature.parameters:
         return function
 
     @wraps(function)
     def run(*, url: str | None, key: str | None, data_folder: Path | None, **others: Any) -> None:  # noqa: ANN401 - any options
-        function(**others, service=Service(url, key, data_folder))
+        service = Service(url, key, data_folder)
+        # Wherever a command says "Name or id", its parameter has one of these names.
+        if others.get("dataset") is not None:
+            others["dataset"] = service.dataset_id(others["dataset"])
+        if "datasets" in others:
+            others["datasets"] = [service.dataset_id(each) for each in others["datasets"]]
+        function(**others, service=service)
 
     parameters = [each for each in signature.parameters.values() if each.name != "service"] + OPTIONS
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # of every function
