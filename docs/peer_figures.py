@@ -23,8 +23,12 @@ _HEADER = [
 
 _MEASURES: Final = {
     "two_way": "Two-way counts", "three_way": "Three-way counts", "target_pairs": "Pairs with the target",
-    "auroc_trees": "AUROC of trees",
+    "auroc_trees": "AUROC of trees", "auroc_logistic": "AUROC of logistic regression",
 }  # fmt: skip
+_BARS: Final = {
+    "two_way": 0.95, "three_way": 1.0, "auroc_trees": -0.01, "auroc_logistic": -0.01,
+}  # fmt: skip
+"""What every cell should reach beside the better peer that was run: a ratio at most, or a difference at least."""
 _SIZES: Final = ("500", "2000", "10000", "full")
 _RIVALS: Final = ("aim", "mst")
 
@@ -56,6 +60,7 @@ def summary(cells: Sequence[Cell]) -> Iterable[str]:
         "\nOurs over theirs, so below one is nearer; of AUROC the difference, so above zero is better. *Better peer*: the better of AIM and MST "
         "in each cell, where both were run. Geometric means; the first seed.\n"
     )
+    yield from _missed(first, grid)
     epsilons = sorted({epsilon for _, _, epsilon in grid})
     for measure in ("two_way", "three_way"):
         yield f"**{_MEASURES[measure]}**: understudy / AIM / MST / independent columns, mean total variation\n"
@@ -67,6 +72,30 @@ def summary(cells: Sequence[Cell]) -> Iterable[str]:
         ]
         yield from table(["table", "rows", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], lines)
         yield ""
+
+
+def _missed(first: Mapping[tuple[Any, ...], Cell], grid: Sequence[tuple[Any, ...]]) -> Iterable[str]:
+    """Every cell that misses its bar, the worst first."""
+    yield "Cells in which the better peer that was run keeps us from the bar, with the ratio or the difference:\n"
+    for measure, bar in _BARS.items():
+        area = measure.startswith("auroc")
+        missed, count = [], 0
+        for key in grid:
+            theirs = [first[*key, method][measure] for method in _RIVALS if (*key, method) in first]
+            if not theirs:
+                continue
+            count += 1
+            ours = first[*key, "understudy"][measure]
+            beside = ours - max(theirs) if area else ours / min(theirs)
+            if beside < bar if area else beside > bar:
+                missed.append((beside, key))
+        cells = [
+            f"{name} {size} at {epsilon:g} ({beside:{'+.3f' if area else '.3f'}})"
+            for beside, (name, size, epsilon) in sorted(missed, reverse=not area)
+        ]
+        wanted = f"at most {-bar:g} behind" if area else f"at most {bar:g} of it"
+        yield f"* {_MEASURES[measure]}, {wanted}: {len(missed)} of {count} miss{': ' if cells else ''}{', '.join(cells)}."
+    yield ""
 
 
 def _standing(
