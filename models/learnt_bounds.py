@@ -14,6 +14,12 @@ SURE: Final = 4.5
 """A count above this many standard deviations is certain: noise alone reaches it in one of 190 tables of 1,500 empty cells."""
 _TOGETHER: Final = (1, 4, 16, 64)
 """Number of neighbouring cells that are summed if no single one stands out."""
+_LIKELY: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Widths in cells among which the likeliest interval is sought where nothing is certain and no bound is declared."""
+_CONTINUED: Final = 0.5
+"""Standard deviations that each cell of a tail has to hold on average for the tail to go on; docs/rules-study.md has the measurements."""
+_CONTINUED_YEARS: Final = 3.0
+"""The same of years, which are few and hold much: one too many would be seen."""
 _MARGIN: Final = 4
 """Extra cells where bins are learnt too, which then tell what lies in them: half an octave for the tail, never across zero."""
 _SMALLEST, _LARGEST = -40, 53
@@ -45,7 +51,9 @@ def bound_cells(column: NumericColumn | TimeColumn) -> Floats:
 def with_bounds(
     column: NumericColumn | TimeColumn, edges: Floats, noisy: Floats, std: float
 ) -> NumericColumn | TimeColumn:
-    """Return the column bounded by the tightest cells that hold all certain values; by its own bounds if there are none.
+    """Return the column bounded by the tightest cells that hold all certain values and the tails beyond them.
+
+    Where no value is certain it keeps the bounds that it was declared with; without any, it gets the likeliest interval.
 
     Args:
         column: as declared.
@@ -55,10 +63,13 @@ def with_bounds(
     """
     rest = tuple(what for what in column.learn if what != "bounds")
     sure = _sure(noisy, std)
+    if sure is None and _is_unbounded(column):
+        sure = _likeliest(noisy)
     if sure is None:
         return replace(column, learn=rest)
-    last = _reached(noisy, sure[1], std)
-    first = len(noisy) - 1 - _reached(noisy[::-1], len(noisy) - 1 - sure[0], std)
+    each = std * (_CONTINUED if isinstance(column, NumericColumn) else _CONTINUED_YEARS)
+    last = _reached(noisy, sure[1], each)
+    first = len(noisy) - 1 - _reached(noisy[::-1], len(noisy) - 1 - sure[0], each)
     if rest and isinstance(column, NumericColumn):
         zero = int(np.searchsorted(edges, 0.0))
         last = min(last + _MARGIN, len(noisy) - 1 if edges[last + 1] > 0 else max(zero - 1, last))
@@ -96,11 +107,27 @@ def _sure(noisy: Floats, std: float) -> tuple[int, int] | None:
     return None
 
 
-def _reached(noisy: Floats, last: int, std: float) -> int:
-    """The last cell of a tail: extended while the sum of counts beyond `last` is certain, to where it is most certain."""
-    while len(beyond := noisy[last + 1 :]):
-        scores = np.cumsum(beyond) / np.sqrt(np.arange(1, len(beyond) + 1))
-        if scores.max() <= SURE * std:
+def _is_unbounded(column: NumericColumn | TimeColumn) -> bool:
+    """Whether a column was declared without bounds, so that its own are those of its type."""
+    return isinstance(column, NumericColumn) and column.upper - column.lower > 2.0 ** (_LARGEST - 1) / 10 ** (
+        column.decimals or 0
+    )
+
+
+def _likeliest(noisy: Floats) -> tuple[int, int]:
+    """The first and last cell of the interval whose sum stands out most."""
+    best, found = -np.inf, (0, len(noisy) - 1)
+    for count in _LIKELY:
+        if count > len(noisy):
             break
-        last += int(scores.argmax()) + 1
-    return last
+        scores = np.convolve(noisy, np.ones(count), mode="valid") / np.sqrt(count)
+        place = int(scores.argmax())
+        if scores[place] > best:
+            best, found = float(scores[place]), (place, place + count - 1)
+    return found
+
+
+def _reached(noisy: Floats, last: int, each: float) -> int:
+    """The last cell of a tail: extended to where the cells beyond `last` together exceed `each` per cell by the most."""
+    above = np.cumsum(noisy[last + 1 :] - each)
+    return last + int(above.argmax()) + 1 if len(above) and above.max() > 0 else last

@@ -17,6 +17,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan
 from core.plan.expected_error import ExpectedError, expected_error
+from core.plan.learning import expected_beyond
 from core.plan.marginals import MarginalsPlan
 from core.plan.plan import Plan
 from core.plan.reusing import epsilon_as_if
@@ -116,6 +117,8 @@ class LearntColumn(Value):
     """In units, on every count."""
     threshold: float | None
     """The noisy number of units that a category must exceed; only of categories."""
+    beyond: OrAbsent[float] = None
+    """The share of a column's numbers that typically lies beyond its learnt bounds; only of bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +289,9 @@ def _learning_in(plan: Plan) -> Learning | None:
             learns=one.learns,
             noise_std=learning.noise_multiplier * one.sensitivity,
             threshold=learning.threshold if one.learns == "categories" else None,
+            beyond=expected_beyond(learning.noise_multiplier * one.sensitivity, plan.declared_size)
+            if one.learns == "bounds"
+            else None,
         )
         for one in learning.releases
     )

@@ -13,6 +13,7 @@ SOURCES = {
     "asking.md": ("linear_predictor",),
     "idpgan.md": ("images", "adult", "degenerate"),
     "rules-study.md": (
+        "learnt_bounds",
         "rules_study",
         "critic_seeds",
         "adult",

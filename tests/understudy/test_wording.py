@@ -7,7 +7,7 @@ import pytest
 from core.dp.charge import ORDERS, Charge
 from core.dp.filters import AdmissionRule, Cap
 from core.plan.quote import make_quote
-from tests.core.plan.learnt import AGE, CODE, WARD, domain_of
+from tests.core.plan.learnt import AGE, CODE, FARE, WARD, domain_of
 from tests.core.plan.learnt import plan_of as learnt_plan
 from tests.core.plan.shapes import Shape
 from tests.core.plan.shapes import plan_of as table_plan
@@ -124,6 +124,19 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
         quote_lines(Quote(document={**bins_alone, **told}))[3]
         == "  learnt parts of the domain: bins of 1 column"
     )
+
+
+@pytest.mark.parametrize(("beyond", "share"), [(0.019, None), (0.0881, "8.8 %"), (0.24, "24 %")])
+def test_a_quote_warns_of_bounds_that_noise_would_hide(beyond: float, share: str | None) -> None:
+    domain = domain_of(FARE)
+    document = make_quote(learnt_plan(domain), None, [], domain=domain).to_json()
+    bounds, bins = document["learning"]["releases"]
+    assert (bounds["learns"], 0 < bounds["beyond"] < 0.02, "beyond" in bins) == ("bounds", True, False)
+    told = {"grant": None, "refusal": "budget-not-set"}
+    learning = document["learning"] | {"releases": [bounds | {"beyond": beyond}, bins]}
+    said = "\n".join(quote_lines(Quote(document={**document, **told, "learning": learning})))
+    warned = f"WARNING: learnt bounds typically cut off about {share} of a column's numbers"
+    assert (warned in said) == (share is not None)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ FEMTO, FEMTO_PLACES = 10**15, 15
 """Charges of delta are whole multiples of 1e-15."""
 NOISE = 0.25
 """Expected share of rows in a wrong cell from which counts say little (docs/choosing-epsilon.md)."""
+VISIBLE_BEYOND = 0.02
+"""Share of a column's numbers beyond learnt bounds from which a quote warns."""
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, and train nothing."""
 NO_EXPECTATION = {
@@ -225,7 +227,16 @@ def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[st
             f"; a category needs about {max(thresholds):.0f} units{', more where each has several' * by_column}; thresholds take delta {learning['delta']:.3g}, "
             "after which this dataset's budget uses basic composition"
         )
-    return [f"  learnt parts of the domain: {parts}"]
+    return [f"  learnt parts of the domain: {parts}", *_beyond(learning)]
+
+
+def _beyond(learning: Mapping[str, Any]) -> list[str]:
+    """Warn where learnt bounds would cut off a visible share of a column's numbers."""
+    share = max((release.get("beyond") or 0.0 for release in learning["releases"]), default=0.0)
+    if share < VISIBLE_BEYOND:
+        return []
+    told = f"learnt bounds typically cut off about {_percent(share)} of a column's numbers at this size and epsilon"
+    return [f"  WARNING: {told}; declare the bounds of columns whose scale is known"]
 
 
 def _reused(reused: Mapping[str, Any] | None) -> list[str]:

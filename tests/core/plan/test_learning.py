@@ -18,7 +18,15 @@ from core.dp.filters import AdmissionRule, Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Threshold, leaves
 from core.plan.errors import InvalidPlan, InvalidSelection, InvalidSpec
-from core.plan.learning import GRID, NAMES, LearningPlan, LearningRelease, name_weight, share_of
+from core.plan.learning import (
+    GRID,
+    NAMES,
+    LearningPlan,
+    LearningRelease,
+    expected_beyond,
+    name_weight,
+    share_of,
+)
 from core.plan.plan import Plan
 from core.plan.quote import make_quote
 from core.plan.selection import SelectionSpec
@@ -273,3 +281,11 @@ def test_candidates_are_not_selected_over_a_domain_that_is_learnt():
             selection=spec, guarantee=plan.guarantee, declared_size=10_000, domain=domain,
             adjacency=plan.adjacency, privacy_unit=plan.privacy_unit,
         )  # fmt: skip
+
+
+def test_more_noise_for_fewer_units_hides_more_of_a_column():
+    shares = [expected_beyond(37.8, size) for size in (10**9, 10_000, 3_000, 1_000, 500, 1)]
+    assert shares == sorted(shares)
+    assert shares[0] < 1e-6
+    assert shares[1:5] == pytest.approx([0.01, 0.087, 0.253, 0.548], rel=0.01)
+    assert expected_beyond(37.8, 0) == shares[-1] == 0.886
