@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
-from models.learnt_bounds import octave_edges
+from models.learnt_bounds import SURE, octave_edges
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ _DENSER: Final = 8.0
 _KEPT_BACK: Final = 4
 """One code in so many is reserved for such cells."""
 _LONGER_DECIMALS: Final = 0.1
-"""Largest share of the numbers, up to two deviations of noise, that may have more decimals than synthetic ones."""
+"""Largest share of the numbers, up to one deviation of noise, that may have more decimals than synthetic ones."""
 _LARGEST: Final = 2.0**53
 
 
@@ -409,13 +409,15 @@ def _likelihood(rows: float, width: float) -> float:
 
 
 def _decimals(column: NumericColumn, counts: Floats, std: float) -> int | None:
-    """The fewest decimals that surely nearly all numbers have; None where there is no such number, or rows are too few."""
+    """The fewest decimals beyond which few numbers are seen; None where there is no such number, or rows are too few."""
     total = float(counts.sum())
     largest = max(abs(column.lower), abs(column.upper))
     for digits in range(len(counts) - 1):
-        longer = counts[digits + 1 :]
-        sure = float(longer.sum()) + 2 * std * math.sqrt(len(longer)) <= _LONGER_DECIMALS * total
-        if sure and largest * 10**digits <= _LARGEST:
+        longer, shorter = counts[digits + 1 :], counts[: digits + 1]
+        few = float(longer.sum()) <= _LONGER_DECIMALS * total + std * math.sqrt(len(longer))
+        # Without numbers that surely have so few, the noise may hide all: then none are rounded.
+        sure = float(shorter.sum()) > SURE * std * math.sqrt(len(shorter))
+        if few and sure and largest * 10**digits <= _LARGEST:
             return digits
     return None
 

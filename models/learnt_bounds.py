@@ -10,8 +10,8 @@ from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
 
 Floats = npt.NDArray[np.float64]
 
-SURE: Final = 4.5
-"""A count above this many standard deviations is certain: noise alone reaches it in one of 190 tables of 1,500 empty cells."""
+SURE: Final = 5.0
+"""A count above this many standard deviations is certain: noise alone reaches it in one of 2,300 columns of 1,500 empty cells."""
 _TOGETHER: Final = (1, 4, 16, 64)
 """Number of neighbouring cells that are summed if no single one stands out."""
 _LIKELY: Final = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -20,8 +20,8 @@ _CONTINUED: Final = 0.5
 """Standard deviations that each cell of a tail has to hold on average for the tail to go on; docs/rules-study.md has the measurements."""
 _CONTINUED_YEARS: Final = 3.0
 """The same of years, which are few and hold much: one too many would be seen."""
-_MARGIN: Final = 4
-"""Extra cells where bins are learnt too, which then tell what lies in them: half an octave for the tail, never across zero."""
+_MARGIN: Final = 1
+"""Extra cells where bins are learnt too, which then tell what lies in them; never across zero."""
 _SMALLEST, _LARGEST = -40, 53
 """Octaves of numbers: from 2^-40 to 2^53, to either side of zero."""
 _PARTS = 8

@@ -175,6 +175,23 @@ def test_what_is_learnt_of_multiples_has_some(learnt: dict[str, Any], kind: dict
     assert np.allclose(ordinary / step % 1, 0)
 
 
+@pytest.mark.parametrize(("digits", "rows"), [(0, 1000), (0, 3000), (1, 2000), (2, 3000), (2, 20_000)])
+def test_decimals_are_those_of_the_rows_in_small_tables_too(digits: int, rows: int):
+    """Noise hid how many numbers have more, and whole numbers of 3,000 rows came back with five decimals."""
+    rng, found = np.random.default_rng(7), []
+    for key in range(10):
+        values = np.round(rng.normal(120, 15, rows), digits)
+        column = number(learn(domain_of(NUMBER), key=bytes([key] * 32), x=values))
+        found.append(column.decimals)
+    assert found.count(digits) >= 9
+
+
+def test_numbers_of_many_decimals_are_not_rounded_where_noise_hides_how_many():
+    values = np.random.default_rng(7).random(1500)
+    found = {number(learn(domain_of(NUMBER), key=bytes([key] * 32), x=values)).decimals for key in range(10)}
+    assert found <= {None, 4, 5}
+
+
 def test_a_long_tail_and_single_heavy_values_far_out_survive():
     rng = np.random.default_rng(2)
     values = np.where(
