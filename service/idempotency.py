@@ -8,7 +8,6 @@ can be sent again.
 """
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from core.canonical import canonical
 from core.db.tables.idempotency_key import IdempotencyKey
 from core.errors import Conflict, InvalidInput
 
@@ -67,8 +67,7 @@ IdempotencyHeader = Annotated[
 
 def request_digest(*, endpoint: str, body: dict[str, Any]) -> bytes:
     """SHA-256 of the endpoint and the validated body; the order of members does not matter."""
-    text = json.dumps([endpoint, body], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).digest()
+    return hashlib.sha256(canonical([endpoint, body])).digest()
 
 
 def find_answer(session: Session, *, principal_id: UUID, key: str, digest: bytes) -> Answer | None:

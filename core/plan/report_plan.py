@@ -7,7 +7,7 @@ All terms are sums over units of numbers in [-1, 1], so adding or removing a uni
     score   records that a classifier trained on synthetic records gets right, minus those that it gets wrong
 
     One Gaussian mechanism releases them together. Public shares of the three kinds divide its squared
-    sensitivity, in units of the noise (docs/mechanisms/charged-report.md).
+    sensitivity, in units of the noise (docs/mechanisms/utility-report.md).
 """
 
 import math

@@ -14,7 +14,6 @@ from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.errors import NoCounts
 from core.artifacts.asking.result import Row
 from core.artifacts.reports.utility_text import OF_IMAGES, READING
-from core.db.tables.dataset import Dataset
 from core.ledger.entries import GrantState
 from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.declared import Domain, domain_from_json
@@ -167,7 +166,7 @@ def _report_and_domain(
 ) -> tuple[dict[str, Any], Domain]:
     """A report's document, and the domain of its dataset."""
     report = repository.visible(session, report_id, visit.principal)
-    return dict(report.document), domain_from_json(session.get_one(Dataset, report.dataset_id).domain)
+    return dict(report.document), domain_from_json(repository.dataset_of(session, report).domain)
 
 
 def _unlisted(visit: Visit, release_id: UUID) -> Mapping[str, Row]:

@@ -33,3 +33,8 @@ def page(
     """A page of the reports of a release already known to be visible."""
     query = select(UtilityReport).where(UtilityReport.release_id == release_id)
     return page_of(session, query, UtilityReport, limit=limit, before=before)
+
+
+def dataset_of(session: Session, report: UtilityReport) -> Dataset:
+    """The dataset of a report already known to be visible."""
+    return session.get_one(Dataset, report.dataset_id)

@@ -1,4 +1,4 @@
-"""``understudy quality``: utility reports, which the API calls utility reports."""
+"""``understudy quality``: utility reports, which the API calls charged reports."""
 
 import json
 from pathlib import Path

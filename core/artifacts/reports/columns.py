@@ -22,6 +22,10 @@ FEWEST_VALUES = 2
 """Values or bins of a column that can be predicted."""
 _WHOLE_FROM = 1000.0
 _NARROWEST = 1e-9
+_GROWTH = 20.0
+"""Ratio of the widest bin to the first one from which a column of widening bins is drawn on a logarithmic axis."""
+_FEWEST_GROWING = 4
+"""Bins from which their widths tell."""
 _DAY = 86400.0
 _KINDS = {
     "numeric": "number",
@@ -271,11 +275,21 @@ def _spans(column: OrderedColumn) -> tuple[NDArray[np.float64], float]:
     highs = np.append(bins.highs[:-1], bins.highs[-1] + step)
     edges = np.stack([bins.lows, highs], axis=1) - bins.lows[0]
     length = max(float(edges[-1, 1]), _NARROWEST)
-    if isinstance(column, NumericColumn) and column.spacing == "log":
+    widths = edges[:, 1] - edges[:, 0]
+    if isinstance(column, NumericColumn) and (column.spacing == "log" or _grow(widths)):
         unit = length / 1000 if grid is None else grid.width / grid.scale
+        unit = max(length / 1e6, float(widths[0])) if column.edges else unit
         return np.log1p(edges / unit) / np.log1p(length / unit), 0.0
     return edges / length, length / (
         _DAY if isinstance(column, TimeColumn) and column.kind == "datetime" else 1
+    )
+
+
+def _grow(widths: NDArray[np.float64]) -> bool:
+    """Whether bins widen by ratios upwards, as declared edges of amounts do: on a linear axis all but the last would be one line."""
+    lower, upper = np.array_split(widths, 2)
+    return len(widths) >= _FEWEST_GROWING and bool(
+        widths.max() > _GROWTH * widths[0] and np.median(upper) > _GROWTH / 4 * np.median(lower)
     )
 
 

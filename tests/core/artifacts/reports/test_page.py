@@ -47,3 +47,32 @@ def test_few_numbers_with_codes_of_their_own_keep_their_order() -> None:
     assert not column.is_ordered
     drawn = plot(column, np.array([0.2, 0.5, 0.3, 0.0]), None)
     assert [word for word, *_ in drawn.values][:3] == ["12", "24", "60"]
+
+
+def spans_of(**entry: object) -> tuple[np.ndarray, bool]:
+    amount = {"name": "amount", "kind": "numeric", "type": "real", **entry}
+    (column,) = columns_of(
+        TableDomain.from_json({"schema": "understudy.domain/1", "privacy_unit": None, "columns": [amount]})
+    )
+    assert column.spans is not None
+    return column.spans, column.is_logarithmic
+
+
+def test_edges_of_equal_ratio_are_drawn_on_a_logarithmic_axis() -> None:
+    """On a linear one nine of ten bins of a drafted amount were a single line at the left."""
+    edges = [0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
+    spans, is_logarithmic = spans_of(edges=edges)
+    assert is_logarithmic
+    assert (spans[0, 0], spans[-1, 1]) == (0.0, 1.0)
+    widths = spans[:, 1] - spans[:, 0]
+    assert widths.min() > 0.03
+    assert np.allclose(spans[1:, 0], spans[:-1, 1])
+
+
+@pytest.mark.parametrize(
+    "edges", [[0, 10, 20, 30, 40], [0, 50, 90, 100, 105, 108, 110, 112, 115, 150, 500], [0, 1, 1000]]
+)
+def test_other_edges_are_drawn_on_a_linear_axis(edges: list[int]) -> None:
+    spans, is_logarithmic = spans_of(edges=edges)
+    assert not is_logarithmic
+    assert np.allclose(spans[:, 1], np.array(edges[1:]) / edges[-1])
