@@ -12,14 +12,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.artifacts.reports.columns import ReportColumn
+from core.artifacts.reports.columns import UNITS, ReportColumn
 from core.artifacts.reports.halves import Halves
 from core.artifacts.reports.shares import shares
 from core.plan.domain.codec import Codes
 
 NEIGHBOURS: Final = 10
 """Number of nearest neighbours that vote on an inferred value."""
-Distances = NDArray[np.float32]
+Distances = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ def attack(
     made, others = synthetic[:searched], real.others[:searched]
     to_made, to_others = _distances(attacked, made, columns), _distances(attacked, others, columns)
     return Attacks(
-        closeness=_closeness(to_made, to_others),
+        closeness=_closeness(to_made, to_others, of=UNITS * len(columns)),
         copies=copies(real, synthetic, rng),
         inferences=tuple(
             Inference(
@@ -146,16 +146,15 @@ def copies(real: Halves, synthetic: Codes, rng: np.random.Generator) -> Copies:
     return Copies(rows=rows, synthetic=made, others=others, independent=independent)
 
 
-def _closeness(to_made: Distances, to_others: Distances) -> Closeness:
+def _closeness(to_made: Distances, to_others: Distances, *, of: int) -> Closeness:
     made, others = to_made.min(axis=1), to_others.min(axis=1)
-    # float32 sums in the same order on both sides: equal rows give equal sums.
     nearer = (made < others).mean() + (made == others).mean() / 2
     return Closeness(
         records=len(made),
         rows=to_made.shape[1],
         nearer=float(nearer),
-        synthetic=_quantiles(made, of=1),
-        others=_quantiles(others, of=1),
+        synthetic=_quantiles(made, of=of),
+        others=_quantiles(others, of=of),
     )
 
 
@@ -165,14 +164,14 @@ def _quantiles(distances: Distances, *, of: int) -> tuple[float, float, float]:
 
 
 def _distances(attacked: Codes, rows: Codes, columns: tuple[ReportColumn, ...]) -> Distances:
-    """Mean distance over the columns, (attacked, rows)."""
-    total = np.zeros((len(attacked), len(rows)), dtype=np.float32)
+    """Sum of the distances over the columns, (attacked, rows)."""
+    total = np.zeros((len(attacked), len(rows)), dtype=np.int64)
     for index in range(len(columns)):
         total += _apart(attacked, rows, index, columns)
-    return total / np.float32(len(columns))
+    return total
 
 
-def _apart(attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn, ...]) -> Distances:
+def _apart(attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn, ...]) -> NDArray[np.int32]:
     of_record = columns[index].distances[attacked[:, index]]
     return np.take(of_record, rows[:, index], axis=1)
 
@@ -181,7 +180,8 @@ def _guessed(
     distances: Distances, attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn, ...]
 ) -> float:
     """The share of records whose value is predicted by a vote of the nearest rows by all other columns."""
-    without = distances - _apart(attacked, rows, index, columns) / np.float32(len(columns))
+    # Exact: a rounding error that depends on the guessed value would decide among rows that are equally near.
+    without = distances - _apart(attacked, rows, index, columns)
     voters = min(NEIGHBOURS, rows.shape[0])
     nearest = np.argpartition(without, voters - 1, axis=1)[:, :voters]
     votes = np.zeros((len(attacked), columns[index].codes))

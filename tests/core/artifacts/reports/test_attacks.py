@@ -51,6 +51,32 @@ def test_copies_by_hand():
     assert found.independent in {0.0, 0.5}
 
 
+def test_of_independent_columns_nothing_is_guessed():
+    """Many rows are equally near. Rounding that depends on the guessed value decided among them: 49 % right of a third."""
+    rng = np.random.default_rng(1)
+
+    def independent(rows):
+        return np.stack([rng.integers(0, 10, rows), rng.integers(0, 3, rows)], axis=1).astype(np.int16)
+
+    columns = (
+        COLUMNS[0],
+        columns_of(
+            TableDomain.from_json(
+                {
+                    "schema": "understudy.domain/1",
+                    "privacy_unit": None,
+                    "columns": [{"name": "g", "kind": "categorical", "categories": ["a", "b", "c"]}],
+                }
+            )
+        )[0],
+    )
+    real = Halves(attacked=independent(2500), others=independent(2500))
+    found = attack(real, independent(5000), columns, rng, records=1000, rows=2500)
+    # 1,000 records: a standard error of 0.015.
+    assert found.inferences[1].synthetic == pytest.approx(1 / 3, abs=0.05)
+    assert found.inferences[1].others == pytest.approx(1 / 3, abs=0.05)
+
+
 def test_a_generator_that_knows_the_law_and_no_record_does_not_stand_out():
     rng = np.random.default_rng(4)
     found = attack(halves_of(rng), law(6000, rng), COLUMNS, rng, records=800, rows=3000)
