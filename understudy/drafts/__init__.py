@@ -1,37 +1,37 @@
 """Drafting a domain on the owner's machine: from raw cells to a domain that a person has confirmed.
 
-`tables` is the whole of a draft in outline. In reading order, each file after those that it imports:
+`tables` outlines a whole draft. Reading order, each file after those that it imports:
 
-* `date_forms`: texts that are dates or times, and in which form.
+* `date_forms`: dates and times written as text, and their forms.
 * `facts`: what the cells of each column hold, in constant memory.
-* `row_sample`: some rows of the table, for what one column alone does not show.
+* `row_sample`: a sample of the rows, for comparing columns.
 * `countries`: the public code book of ISO 3166-1.
-* `code_forms`: ICD codes, postcodes and FIPS codes, and public books of what they are shortened to.
-* `words`: what names and words of columns mean: a person, a code, an outcome, levels with an order.
-* `bin_costs`: what bounds, bins and special values do to a column, by simulation.
+* `code_forms`: ICD codes, postcodes and FIPS codes, and public books of shortened codes.
+* `words`: the meaning of column names and words: persons, codes, outcomes, ordered levels.
+* `bin_costs`: the effect of bounds, bins and special values on a column, by simulation.
 * `bounds`: bounds and bins of numbers and times.
-* `numbers`: amounts, codes, times of the clock, and values of a natural scale.
-* `frame_words`: advice in the words of pandas, polars or pyarrow.
-* `categories`: truth values, levels, categories, and texts that are left out.
+* `numbers`: amounts, codes, clock times and natural scales.
+* `frame_words`: advice as lines of pandas, polars or pyarrow.
+* `categories`: truth values, levels, categories, and texts left out.
 * `times`: formats, bounds and patterns of dates and times.
-* `frame_types`: what the types of a frame say beyond its values.
-* `words_among_numbers`: whether words beside numbers mean "missing", or are levels, codes or dates like these.
-* `differences`: columns close together: the second becomes its distance from the first.
-* `sums`: columns that follow from two others.
-* `signs`: words that tell the sign of a number.
+* `frame_types`: information in a frame's types beyond its values.
+* `words_among_numbers`: words beside numbers: missing values, levels, codes or dates.
+* `differences`: close columns; the second is modelled as its difference from the first.
+* `sums`: columns computed from two others.
+* `signs`: words that follow from the sign of a number.
 * `dependency_search`: copies and functional dependencies, found in one pass.
-* `dependencies`: copies are left out, and functional dependencies become rules.
-* `orders`: numbers that are never below others.
+* `dependencies`: copies left out, and functional dependencies as rules.
+* `orders`: numbers never below another column's.
 * `missing_together`: columns that are missing in the same rows.
-* `calendar_copies`: columns that follow from a date are left out.
-* `code_counts`: how many codes the columns of a draft have.
-* `units`: the privacy unit, and columns that say whose row it is.
-* `hints`: warnings, and what only a person can know.
+* `calendar_copies`: columns that follow from a date, left out.
+* `code_counts`: the number of codes of a draft's columns.
+* `units`: the privacy unit, and candidates for it.
+* `hints`: warnings, and questions that only a person can answer.
 * `written_numbers`: numbers and times written as text, such as "$1,234.50".
 * `tables`: the draft of a table.
 * `images`: the draft of images.
 * `marked_values`: values taken from the rows, accepted one by one or by kind.
-* `changes`: giving a marked value another one.
-* `confirmation`: accepting or editing every marked value in a terminal.
-* `display`: a draft as a person reads it in Python.
+* `changes`: edits of marked values.
+* `confirmation`: accepting or editing marked values in a terminal.
+* `display`: a draft as shown in Python.
 """

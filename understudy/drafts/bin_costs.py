@@ -1,7 +1,7 @@
-"""What bounds, bins and special values do to a column, by simulation: clamp, count by bin, add a little noise, draw evenly inside each bin.
+"""The effect of bounds, bins and special values on a column, by simulation: clamp, count by bin, add a little noise, draw evenly inside each bin.
 
-Quartiles say whether the bulk survives. The 5 %, 95 % and 99 % points say whether the ends do: wide bounds leave many bins nearly empty, and the noise
-of a release fills them. Values that many rows share say whether heaps do.
+The quartiles show whether the bulk survives. The 5 %, 95 % and 99 % points show whether the tails do: wide bounds leave many bins nearly
+empty, and the noise of a release fills them. Frequent values show whether heaps survive.
 """
 
 import math
@@ -14,48 +14,48 @@ from typing import Final
 
 BINS: Final = 32
 RATIO_BINS: Final = 24
-"""Bins of equal ratio: on skewed columns of public tables the ends of noisy draws are nearer than from 16 or 32 of them."""
+"""Number of bins of equal ratio. On skewed columns of public tables, 24 give more accurate tails in noisy draws than 16 or 32."""
 TOLERATED_SHIFT: Final = 0.15
 TOLERATED_TAIL: Final = 0.3
 TOLERATED_SIGN: Final = 0.03
-"""Share of the rows that may come to another side of zero."""
+"""Largest tolerated change in the share of rows below zero."""
 TOLERATED_LOSS: Final = 0.25
-"""Share of the rows that may lose a value that many rows have."""
+"""Largest tolerated share of rows that lose a frequent value."""
 _PROBES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
 _ENDS: Final = (0.05, 0.95, 0.99)
 _NOISE: Final = 10.0
-"""Rows that noise adds to an empty bin on average, because counts below zero are cut off: 0.4 standard errors of 27 rows, those of a count in a table
-of 21 columns at epsilon 1."""
+"""Mean number of rows that noise adds to an empty bin, because negative counts are set to zero: 0.4 standard errors of 27 rows, as for a count in a
+table of 21 columns at epsilon 1."""
 _MOST_NOISE: Final = 0.003
-"""The same as a share of the rows, in small tables: more would hide what bins do."""
+"""Upper limit on that number as a share of the rows: in small tables more would hide the effect of the bins."""
 _FREQUENT: Final = 0.02
-"""Share of the rows that a heap has at least."""
+"""Minimum share of the rows of a heap."""
 _MOST_FREQUENT: Final = 10
 _ROUNDING: Final = 1e-6
 _NEAR_ZERO: Final = 0.25
-"""Share of the values other than 0 that lie about within the narrowest bins beside it."""
+"""Approximate share of the nonzero values that fall into the narrowest bins beside 0."""
 _BESIDE: Final = 3
 _HEAP: Final = 3.0
-"""Rows of a heap, beside the mean of the values next to it."""
+"""Minimum ratio of a heap's rows to the mean count of its neighbours."""
 FEWEST_AT_AN_END: Final = 10
-"""Rows of a heap at an end of the range."""
+"""Minimum rows of a heap at an end of the range."""
 
 Spread = Mapping[float, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What bounds and bins do to a column.
+    """The effect of bounds and bins on a column.
 
     Attributes:
         clamped: Share of rows beyond the bounds.
-        shift: Largest move of the quartiles before any noise, as a share of the distance between the quantiles around each: of the median,
-            between the other two quartiles.
+        shift: Largest move of a quartile before noise, as a share of the distance between its neighbouring quantiles. The neighbours of the
+            median are the other two quartiles.
         tail: Largest move of the 5 %, 95 % and 99 % points with noise, as a share of their distance from the median.
-        lost: Share of the rows that lose a frequent value, because others of its bin are drawn in its place.
-        sign: Share of the rows that more, or fewer, are below zero.
-        ends: The 5 %, 95 % and 99 % points.
-        drawn_ends: Those of a draw.
+        lost: Share of the rows that lose a frequent value, because other values of its bin are drawn in its place.
+        sign: Change in the share of rows below zero.
+        ends: The 5 %, 95 % and 99 % points of the rows.
+        drawn_ends: The same points of a simulated draw.
     """
 
     clamped: float
@@ -68,12 +68,12 @@ class Cost:
 
     @property
     def is_tolerated(self) -> bool:
-        """Whether bulk, ends, heaps and signs survive."""
+        """Whether bulk, tails, heaps and signs survive."""
         return self.badness <= 1
 
     @property
     def badness(self) -> float:
-        """How far the worst of the four is beyond what is tolerated."""
+        """The largest of the four losses, each relative to its tolerance."""
         return max(
             self.shift / TOLERATED_SHIFT,
             self.tail / TOLERATED_TAIL,
@@ -83,11 +83,11 @@ class Cost:
 
 
 def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
-    """Simulate what bounds and bins do.
+    """Simulate the effect of bounds and bins.
 
     Args:
         spread: Counts of the values.
-        edges: Of the bins, increasing.
+        edges: Edges of the bins, increasing.
         unit: Distance between possible values; None for continuous ones.
     """
     values, sums = cumulated(spread)
@@ -130,7 +130,7 @@ def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
 
 
 def _below_zero(edges: Sequence[float], counts: Sequence[int], unit: float | None) -> float:
-    """How many values below zero are drawn evenly from bins."""
+    """The expected number of values below zero when values are drawn evenly inside bins."""
     found = 0.0
     for low, high, count in zip(edges, edges[1:], counts, strict=False):
         if low < 0:
@@ -141,7 +141,7 @@ def _below_zero(edges: Sequence[float], counts: Sequence[int], unit: float | Non
 
 
 def heaps(spread: Spread, edges: Sequence[float], unit: float | None) -> list[float]:
-    """Frequent values of which bins lose more than half of the rows, at most ten."""
+    """Frequent values that lose more than half of their rows in the bins, ten at most."""
     total = sum(spread.values())
     return sorted(
         value
@@ -153,7 +153,7 @@ def heaps(spread: Spread, edges: Sequence[float], unit: float | None) -> list[fl
 def _losses(
     spread: Spread, edges: Sequence[float], counts: Sequence[int], unit: float | None
 ) -> Iterator[tuple[float, float]]:
-    """Heaps, and the share of all rows that has each and not the value drawn for it."""
+    """Each heap, with the share of all rows that have it and draw another value."""
     total = sum(spread.values())
     values = sorted(spread)
     for value in sorted(spread, key=lambda value: -spread[value])[:_MOST_FREQUENT]:
@@ -168,7 +168,7 @@ def _losses(
 
 
 def heaps_at_ends(spread: Spread) -> list[float]:
-    """The smallest and the largest value if they are heaps, such as limits of detection and numbers that stand for "this or more"."""
+    """The smallest and the largest value if they are heaps, such as detection limits and top codes ("this or more")."""
     values = sorted(spread)
     fewest = max(FEWEST_AT_AN_END, _FREQUENT * sum(spread.values()))
     return [
@@ -179,7 +179,7 @@ def heaps_at_ends(spread: Spread) -> list[float]:
 
 
 def _is_heap(value: float, values: Sequence[float], spread: Spread) -> bool:
-    """Whether a value has three times as many rows as those next to it."""
+    """Whether a value has three times as many rows as its neighbours on average."""
     at = bisect_left(values, value)
     beside = [*values[max(0, at - _BESIDE) : at], *values[at + 1 : at + 1 + _BESIDE]]
     return spread[value] * len(beside) >= _HEAP * sum(spread[one] for one in beside)
@@ -197,7 +197,7 @@ def _counts(spread: Spread, edges: Sequence[float]) -> list[int]:
 
 
 def edges_of(lower: float, upper: float, unit: float | None, kind: str) -> list[float]:
-    """Edges of the public default rule (`core.plan.domain.columns.bins.default_edges`), about."""
+    """The edges of the public default rule (`core.plan.domain.columns.bins.default_edges`), approximately."""
     span = upper - lower
     if unit is not None and span / unit < BINS:
         count = round(span / unit) + 1
@@ -216,13 +216,13 @@ def edges_of(lower: float, upper: float, unit: float | None, kind: str) -> list[
 def equal_ratio_edges(
     lower: float, upper: float, unit: float | None, *, start: float | None = None
 ) -> list[float]:
-    """Edges of which each is about the same multiple of the one before, to three significant digits.
+    """Edges in a constant ratio, rounded to three significant digits.
 
     Args:
         lower: The first edge, above zero if there is no start.
         upper: The last edge.
         unit: Distance between possible values; None for continuous ones.
-        start: Where equal ratios begin, if not at the first edge.
+        start: First edge of the equal ratios, if it is not `lower`.
     """
     first = lower if start is None else start
     count = RATIO_BINS - (first > lower)
@@ -234,9 +234,10 @@ def equal_ratio_edges(
 
 
 def edges_around_zero(spread: Spread, lower: float, upper: float, unit: float | None) -> list[float]:
-    """Edges of bins that are narrow on both sides of 0, itself an edge, and widen to both bounds, to three significant digits.
+    """Edges of bins that are narrow on both sides of 0 and widen towards both bounds, rounded to three significant digits; 0 is an edge.
 
-    They are even on the scale of the inverse hyperbolic sine, so those far from 0 have equal ratios. The scale is a round number below the size that a quarter of the values other than 0 do not reach.
+    The edges are evenly spaced on the inverse hyperbolic sine scale, so edges far from 0 have equal ratios. The scale parameter is a round number
+    at or below the first quartile of the absolute nonzero values.
 
     Args:
         spread: Counts of the values, not all 0.
@@ -264,7 +265,7 @@ def edges_around_zero(spread: Spread, lower: float, upper: float, unit: float | 
 
 
 def learnt_edges(spread: Spread, lower: float, upper: float, unit: float | None) -> list[float]:
-    """Edges with equally many rows in each bin, about those that a training learns."""
+    """Edges with equally many rows in each bin, close to those that a training learns."""
     values, sums = cumulated(spread)
     cuts = {quantile(values, sums, place / BINS) for place in range(1, BINS)}
     last = upper if unit is None else upper + unit
@@ -272,13 +273,13 @@ def learnt_edges(spread: Spread, lower: float, upper: float, unit: float | None)
 
 
 def cumulated(spread: Spread) -> tuple[list[float], list[int]]:
-    """The values in their order, and how many rows have each or a smaller one."""
+    """The sorted values and their cumulative counts."""
     values = sorted(spread)
     return values, list(accumulate(spread[value] for value in values))
 
 
 def quantile(values: Sequence[float], sums: Sequence[int], share: float) -> float:
-    """The value below which a share of the rows lies."""
+    """The value at a quantile of the rows."""
     return values[min(bisect_right(sums, share * sums[-1]), len(values) - 1)]
 
 

@@ -1,9 +1,15 @@
-"""Bounds and bins of a number or time in a draft, and by simulation what they cost.
+"""Bounds and bins of a number or time in a draft, and their simulated cost.
 
-Bounds are those of a natural scale that the name says and that holds the rows, such as 1 to 31 for a day. Otherwise they are the 0.1 % and 99.9 % quantiles, widened to round numbers; a bound that lies close takes in the rest too. Two
-units reach each of them, so one unit sets no bound. Bins are even, else of equal ratio, else narrow at the lower bound, all also beside frequent values with codes of their own, else learnt: the first
-under which rows that are drawn evenly inside their bins keep the quartiles, the ends and the frequent values of the rows, else those that lose least. Bins of equal ratio are listed edges: the bins
-that a domain calls "log" have equal ratios of the distance from the lower bound plus one unit, so of amounts far above one unit most of them would lie below the smallest.
+Bounds come from the scale that the column's name implies, such as 1 to 31 for a day, if it covers the rows. Otherwise they are the 0.1 % and
+99.9 % quantiles, rounded outwards; a bound close to the last value is moved out to it. At least two units reach each bound, so no bound shows
+one unit alone.
+
+The candidates for bins, in this order: even bins, bins of equal ratio, bins that are narrow at the lower bound, the same three beside frequent
+values with codes of their own, and learnt bins. The first candidate that keeps quartiles, tails and frequent values in simulation is taken, else the
+one that loses least.
+
+Bins of equal ratio are declared as edges. The "log" bins of a domain have equal ratios of the distance from the lower bound plus one unit: for
+amounts far above one unit most of these bins would lie below the smallest amount.
 """
 
 import math
@@ -29,17 +35,17 @@ from understudy.drafts.bin_costs import (
 
 _TAIL = 0.001
 _CLOSE = 0.5
-"""Share of the range between the quantiles up to which a bound is moved out to the last value."""
+"""A bound moves out to the last value if the gap is at most this share of the range between the quantiles."""
 _SPIKE_SHARE = 0.2
 _SENTINEL_SHARE = 0.01
 _SENTINELS = frozenset({-999.0, -99.0, -9.0, -8.0, -1.0, 99.0, 999.0, 9999.0, 99999.0})
 _CODES_BELOW, _CODES_ABOVE = (-9.0, -8.0, -7.0, -1.0), (9.0, 8.0, 7.0)
-"""Codes of surveys for answers that are missing, among numbers that have a bin each; above the answers 9 is one of them, because 6 may lie beside 8 cylinders."""
+"""Survey codes for missing answers among numbers that have a bin each. Codes above the answers include 9, because 8 alone may be a value, such as 8 cylinders beside 6."""
 _FEWEST_CODED = 10
-"""Rows of such a code above the answers; below them one row in a hundred is enough, because few scales have numbers below zero."""
+"""Minimum rows with a missing-value code above the scale; below it 1 % suffices, because few scales have negative numbers."""
 _MOST_SPECIALS = 3
 _MOST_FEW = 10
-"""Values up to which a column has few, however they lie."""
+"""Maximum distinct values of a low-cardinality column."""
 _SHARE_OF_FEW = 0.99
 _MOST_OF_POSSIBLE = 0.5
 _FEWEST_BESIDE_LIMITS = 3
@@ -47,45 +53,45 @@ _WIDER_TAILS = (0.002, 0.005, 0.01)
 _STRETCH, _LOG_STRETCH = 3.0, 2.0
 _SHARE_OF_HEAPS = 0.4
 _UNROUNDED = 0.9
-"""Share of the rows of a rounded number that have one unrounded one, from which it is a frequent value."""
+"""Minimum share of a rounded number's rows that one exact number must hold to be a frequent value."""
 _WORTH_A_RATIO = 0.7
-"""What bins that widen from the lower bound on may cost beside even ones."""
+"""Maximum cost of bins that widen from the lower bound, relative to even bins."""
 _MOST_OF_A_RATIO = 1.5
-"""What bins of equal ratio may cost beside what is tolerated: noise in the wide ones moves the upper end, and all values below it are nearer."""
+"""Maximum cost of bins of equal ratio, relative to the tolerance: noise in the wide bins moves the upper tail, and all values below it are more accurate."""
 _SKEW = 1.5
 _FEWEST_UNITS = 2.0
-"""Units of a number from which equal ratios begin; from one on those of a domain's "log" are the same."""
+"""Value, in units, where ratio bins begin. From 1 unit on they would equal the "log" bins of a domain."""
 _THOUSANDTHS = 1000
-"""Parts of the range that are the unit of continuous numbers."""
+"""Number of units in the range of a continuous column."""
 _WORTH_LEARNING = 2.0
-"""How much less learnt bins must cost where others keep the quartiles, because they take budget."""
+"""Factor by which learnt bins must beat other bins that keep the quartiles, because learning takes budget."""
 FEWEST_ROWS_OF_A_DRAFT = 200
-"""Rows, or units, below which one in a hundred is a single one, so that its word is drafted, and bounds lie at the outermost ones."""
+"""Minimum rows, or units, of a draft without a warning. With fewer, 1 % is a single row: its word is drafted, and bounds lie at the outermost rows."""
 FEWEST_FOR_ENDS = 1000
-"""Rows below which too few lie in the ends, and too few share a value, to choose bins by them."""
+"""Minimum rows for choosing bins by tails and frequent values."""
 FEWEST_TO_LEARN = 2000
-"""Rows below which so few stand out of the noise that learnt bins are worse than declared ones."""
+"""Minimum rows for learnt bins; with fewer, noise hides most counts."""
 
 Ends = tuple[Spread, Spread]
-"""Counts of the smallest and of the largest value of each privacy unit; empty where bounds may lie at the outermost values."""
+"""Counts of each privacy unit's smallest and largest value; empty if bounds may lie at the outermost values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a draft declares of a number or time.
+    """The draft of a number's or time's bounds and bins.
 
     Attributes:
         lower: Smallest ordinary value.
         upper: Largest ordinary value.
         specials: Values with a code of their own.
         bins: "linear", "ratio", "log" or "learn".
-        cost: What this costs; of times and distances with learnt bins, what even ones would.
-        is_natural: Whether the bounds are those of a natural scale.
-        even: Of numbers in enough rows, what even bins without these special values would cost; else None.
+        cost: Simulated cost; for times and distances with learnt bins, the cost of even bins.
+        is_natural: Whether the bounds come from a natural scale.
+        even: Cost of even bins with the heaped values inside them; None for times, distances and tables of few rows.
         is_narrowed: Whether values far beyond the rest are left out.
-        heaped: Special values that are there because bins would lose them.
-        share_heaped: Share of the rows that have one of these.
-        edges: Of bins of equal ratio.
+        heaped: Special values that bins would lose.
+        share_heaped: Share of the rows with a heaped value.
+        edges: Edges of the bins of equal ratio.
     """
 
     lower: float
@@ -102,7 +108,7 @@ class Bounds:
 
 
 def robust_range(spread: Spread, of_units: Ends) -> tuple[float, float]:
-    """The range from the 0.1 % to the 99.9 % quantile, or to the last shared value where that is close."""
+    """The range from the 0.1 % to the 99.9 % quantile; an end moves out to the last shared value if that is close."""
     values, sums = cumulated(spread)
     first, last = _shared(of_units, values[0], values[-1])
     low, high = max(first, quantile(values, sums, _TAIL)), min(last, quantile(values, sums, 1 - _TAIL))
@@ -111,7 +117,7 @@ def robust_range(spread: Spread, of_units: Ends) -> tuple[float, float]:
 
 
 def _shared(of_units: Ends, low: float, high: float) -> tuple[float, float]:
-    """The range between two values that two units reach at each end; all of it if there are too few units."""
+    """The narrowest range that two units reach at each end; the whole range if there are too few units."""
     found = []
     for counts, falls in zip(of_units, (False, True), strict=True):
         values = sorted((value for value in counts if low <= value <= high), reverse=falls)
@@ -129,8 +135,8 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
         spread: Counts of all numbers, which may be rounded.
 
     Returns:
-        Those that a fifth of the rows or more have; and those far off all others that stand for something else, such as
-        -1 or 999 for "not asked", which lie beyond the bounds: of numbers that have a bin each, `missing_codes`.
+        Values inside the bounds that a fifth of the rows or more have, and values outside that stand for something else, such as -1 or 999
+        for "not asked". For numbers that have a bin each, the latter are `missing_codes`.
     """
     total = sum(spread.values())
     values = sorted(spread)
@@ -151,7 +157,7 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
 
 
 def missing_codes(spread: Spread) -> tuple[float, ...]:
-    """Codes such as -9 beside answers from 1 to 5, or 8 and 9 above them: a gap lies between, wider than any between the answers.
+    """Missing-value codes below or above the answers, such as -9 beside 1 to 5; the gap between is wider than any gap among the answers.
 
     Args:
         spread: Counts of whole numbers that have a bin each.
@@ -176,7 +182,7 @@ def missing_codes(spread: Spread) -> tuple[float, ...]:
 
 
 def outermost(units: int) -> Ends | None:
-    """The ends of units in a table of so few that the draft warns of them: bounds lie at the outermost values. None in any other table.
+    """Empty ends if the table has so few units that the draft warns: bounds then lie at the outermost values. None for other tables.
 
     Args:
         units: Number of privacy units of the table.
@@ -185,12 +191,12 @@ def outermost(units: int) -> Ends | None:
 
 
 def limits(exact: Spread, spread: Spread, beyond: Sequence[float]) -> tuple[float, ...]:
-    """Heaps at the ends of the range, such as limits of detection; empty where each number has a bin of its own.
+    """Heaps at the ends of the range, such as detection limits; empty if each number has a bin of its own.
 
     Args:
         exact: Counts of unrounded numbers.
         spread: Counts of all numbers, which may be rounded.
-        beyond: Values that stand for something else, which are not counted.
+        beyond: Special values outside the bounds, which are left out.
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
     values = sorted(spread)
@@ -205,14 +211,14 @@ def limits(exact: Spread, spread: Spread, beyond: Sequence[float]) -> tuple[floa
 def few_values(
     exact: Spread, spread: Spread, *, unit: float | None, fewest: int, beyond: Sequence[float] = ()
 ) -> tuple[float, ...]:
-    """All values of a column that has few of them, such as prices; empty where it has many, or where each has a bin of its own.
+    """All frequent values of a low-cardinality column, such as prices; empty if there are many values, or if each has a bin of its own.
 
     Args:
         exact: Counts of unrounded numbers.
         spread: Counts of all numbers, which may be rounded.
         unit: Distance between possible values; None for continuous ones.
-        fewest: Rows that a value needs; values of fewer rows are left out and may be 1 % of the rows.
-        beyond: Values that stand for something else, which are not counted.
+        fewest: Minimum rows of a value; rarer values are dropped and may hold 1 % of the rows.
+        beyond: Special values outside the bounds, which are left out.
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
     values = sorted(spread)
@@ -224,7 +230,7 @@ def few_values(
 
 
 def _are_listed(values: Sequence[float], exact: Spread, unit: float | None) -> bool:
-    """Whether values are the prices of a list: no more than bins, in enough rows, and at most half of those that lie between them."""
+    """Whether values form a price list: at most as many as bins, in enough rows, and at most half of the possible values between them."""
     possible = math.inf if unit is None else (values[-1] - values[0]) / unit + 1
     return (
         len(values) <= min(BINS, _MOST_OF_POSSIBLE * possible)
@@ -247,14 +253,14 @@ def choose_bounds(
 
     Args:
         spread: Counts of the values.
-        unit: Distance between possible values, such as 0.01; None for continuous ones.
-        of_units: The ends of each privacy unit's values without `beyond`; None if each row is a unit.
-        exact: Counts of unrounded numbers, of which frequent ones may be special values and extreme ones lie beyond the bounds; None for
-            times and distances, whose bins keep the quartiles alone.
-        are_days: Whether the values are days: their bounds are widened to round numbers by the caller, and no domain has bins of equal ratio for them.
-        inside: Values with a code of their own inside the bounds.
-        beyond: The same, outside the bounds.
-        natural: Bounds of a natural scale, narrowest first. The first that holds the rows is taken if even bins between it keep the quartiles.
+        unit: Step between possible values, such as 0.01; None for continuous ones.
+        of_units: Ends of each privacy unit's values without `beyond`; None if each row is a unit.
+        exact: Counts of unrounded numbers: frequent ones may become special values, and extreme ones may lie outside the bounds. None for
+            times and distances, whose bins keep the quartiles only.
+        are_days: Whether the values are days. Their bounds are rounded by the caller, and no domain has bins of equal ratio for them.
+        inside: Values inside the bounds with a code of their own.
+        beyond: Values outside the bounds with a code of their own.
+        natural: Bounds of natural scales, narrowest first. The first that covers the rows is taken if even bins keep the quartiles.
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
     of_units = (spread, spread) if of_units is None else of_units
@@ -269,7 +275,7 @@ def choose_bounds(
                     lower=lower, upper=upper, specials=specials, bins="linear", cost=cost, is_natural=True
                 )
     pinned = () if exact is None else [value for value in inside if spread.get(value, 0) >= FEWEST_AT_AN_END]
-    # Whole numbers that have a bin each need no round bounds: these would add values that no row has.
+    # Whole numbers with a bin each keep exact bounds: rounding would add values that no row has.
     is_short = unit == 1.0 and 0 < high - low < BINS
     has_ends = not is_short and sum(ordinary.values()) >= FEWEST_FOR_ENDS
     if are_days:
@@ -320,8 +326,8 @@ def _bounds_of_days(spread: Spread, low: float, high: float, of_units: Ends, *, 
 def _unstretched(ordinary: Spread, low: float, high: float, of_units: Ends) -> tuple[float, float]:
     """The bounds without a few values far beyond the rest, such as typing errors.
 
-    The outermost thousandth of a lognormal quantity lies 1.3 times as far from the median as its outermost hundredth on a scale of ratios. What lies
-    more than twice as far, and three times as far in units, are errors, or values that spoil the bins of all others.
+    On a log scale, the outermost thousandth of a lognormal quantity lies 1.3 times as far from the median as its outermost hundredth. Values more
+    than twice as far on the log scale, and three times as far in units, are errors, or spoil the bins of all other values.
     """
     values, sums = cumulated(ordinary)
     middle = quantile(values, sums, 0.5)
@@ -344,13 +350,13 @@ def _unstretched(ordinary: Spread, low: float, high: float, of_units: Ends) -> t
 
 
 def _log_ratio(one: float, other: float) -> float:
-    """How far apart two numbers are on a scale of ratios; infinite where they have none."""
+    """The absolute log ratio of two numbers; infinite unless both are positive."""
     return abs(math.log(one / other)) if one > 0 and other > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Choice:
-    """Bins, the frequent values beside them, and what both cost."""
+    """Bins, the frequent values beside them, and the cost of both."""
 
     bins: str
     heaped: tuple[float, ...]
@@ -361,11 +367,11 @@ class _Choice:
 def _ratio_edges(
     ordinary: Spread, low: float, ends: tuple[float, float], of_units: Ends, unit: float | None
 ) -> tuple[float, ...]:
-    """Edges of equal ratio from a round number below the smallest values on; empty where these lie near one unit or below zero, or most values are not small.
+    """Edges of equal ratio from a round number below the smallest values; empty if the lower bound is negative, if that number is below two units, or if most values are not small.
 
     Args:
         ordinary: Counts of the values without special ones.
-        low: The lower end of all values, from which on the bounds are rounded. Where it is 0, as beside many zeros, a bin from there on precedes the others.
+        low: Lower end of all values before rounding. If it is 0, as with many zeros, one bin from the lower bound precedes the others.
         ends: The rounded bounds.
         of_units: The ends of each privacy unit's values.
         unit: Distance between possible values; None for continuous ones.
@@ -381,7 +387,7 @@ def _ratio_edges(
 
 
 def _are_mostly_small(ordinary: Spread) -> bool:
-    """Whether the 95 % point lies half as far again from the median as the 5 % point, or more."""
+    """Whether the distance from the median to the 95 % point is at least 1.5 times the distance to the 5 % point."""
     values, sums = cumulated(ordinary)
     first, middle, last = (quantile(values, sums, share) for share in (0.05, 0.5, 0.95))
     return last - middle >= _SKEW * (middle - first)
@@ -395,7 +401,7 @@ def _least(
     unit: float | None,
     ratio_edges: tuple[float, ...],
 ) -> _Choice:
-    """The first bins that cost no more than is tolerated, else those that cost least: even ones, narrow ones at the lower end, all beside frequent values, learnt ones."""
+    """The first bins with a tolerated cost, else the cheapest: even ones, narrow ones at the lower end, both beside frequent values, learnt ones."""
     heaped = _heaped(ordinary, exact, edges_of(lower, upper, unit, "linear"), unit)
     tried: list[_Choice] = []
     for taken in ((), heaped) if heaped else ((),):
@@ -430,7 +436,7 @@ def _least(
 def _raised(
     ordinary: Spread, found: _Choice, ends: tuple[float, float], lower: float, unit: float | None
 ) -> tuple[tuple[float, float], _Choice]:
-    """Bins of equal ratio from a higher lower bound on, if they cost less: from 0 on half of them lie below the smallest values, and noise fills them."""
+    """Log bins from a higher lower bound, if they cost less: from 0, half of them lie below the smallest values, and noise fills them."""
     if lower <= ends[0]:
         return ends, found
     rest = {value: count for value, count in ordinary.items() if value not in found.heaped}
@@ -441,7 +447,7 @@ def _raised(
 
 
 def _round_below(value: float) -> float:
-    """The largest number of the form 1, 2 or 5 times a power of ten that is not above a positive number."""
+    """The largest number 1, 2 or 5 times a power of ten at or below a positive number."""
     power = 10.0 ** math.floor(math.log10(value))
     return float(
         f"{max(factor * power for factor in (1, 2, 5) if factor * power <= value * (1 + 1e-9)):.12g}"
@@ -449,7 +455,7 @@ def _round_below(value: float) -> float:
 
 
 def _heaped(ordinary: Spread, exact: Spread, edges: Sequence[float], unit: float | None) -> tuple[float, ...]:
-    """Frequent values that bins lose, if they hold two fifths of the rows or more."""
+    """Frequent values that bins lose, if they hold at least two fifths of the rows."""
     total = sum(ordinary.values())
     found = tuple(
         value for value in heaps(ordinary, edges, unit) if exact.get(value, 0) >= _UNROUNDED * ordinary[value]
@@ -459,7 +465,7 @@ def _heaped(ordinary: Spread, exact: Spread, edges: Sequence[float], unit: float
 
 
 def _bins(ordinary: Spread, lower: float, upper: float, unit: float | None) -> tuple[str, Cost]:
-    """The bins between two bounds that keep the quartiles, and what they cost."""
+    """Bins between two bounds that keep the quartiles, and their cost."""
     cost = {kind: cost_of(ordinary, edges_of(lower, upper, unit, kind), unit) for kind in ("linear", "log")}
     bins = "linear"
     if cost["linear"].shift > TOLERATED_SHIFT:
@@ -474,14 +480,14 @@ def _bins(ordinary: Spread, lower: float, upper: float, unit: float | None) -> t
 
 
 def _outside(low: float, high: float, spread: Spread, pinned: Sequence[float]) -> tuple[float, float]:
-    """Round bounds; one of the first or last value where that has a code of its own: no bin lies beyond a limit that many rows have."""
+    """Rounded bounds. An end that is a frequent value with its own code stays exact, so no bin lies beyond that limit."""
     lower, upper = nice_bounds(low, high)
     first, last = min(spread), max(spread)
     return (first if first in pinned else lower), (last if last in pinned else upper)
 
 
 def nice_bounds(lower: float, upper: float) -> tuple[float, float]:
-    """Bounds widened to multiples of 1, 2 or 5 times a power of ten, about a twentieth of the range."""
+    """Bounds rounded outwards to a step of 1, 2 or 5 times a power of ten, about a twentieth of the range."""
     span = (upper - lower) or max(abs(upper), 1.0)
     power = 10.0 ** math.floor(math.log10(span / 20))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / 20)

@@ -1,7 +1,7 @@
-"""Columns that follow from a date, such as its weekday in any language: left out of a draft, because drawn rows would contradict themselves.
+"""Columns that follow from a date, such as its weekday in any language: they are left out, because synthetic rows would contradict themselves.
 
-A date is counted in bins and drawn inside one, and a weekday beside it is counted and drawn as a column of its own: a row would have the
-date of a Monday and the word of a Sunday. No rule says that the one follows from the other.
+A date is counted in bins and drawn inside one. A weekday beside it would be a column of its own, counted and drawn separately: a row could
+have the date of a Monday and the word of a Sunday. No rule can declare that dependence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 _FEWEST_ROWS: Final = 200
 _FIRST_ROWS: Final = 512
 _ROWS_OF_A_PART: Final = 10
-"""Rows that each part of the calendar, such as one weekday, has on average, and each of two values: what few rows show may be chance."""
+"""Minimum rows per part of the calendar, such as one weekday, and per distinct value, on average; fewer may agree by chance."""
 _FEWEST_VALUES: Final = 2
 _DAY_SECONDS: Final = 86400
 _COARSE: Final = frozenset({"month", "quarter", "year", "month_end", "quarter_end", "year_end"})
 _TIMES: Final = frozenset({"date", "datetime"})
 _NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 _PATTERNS: Final = {"weekday": "weekday", "quarter": "month", "month": "month", "hour": "hour"}
-"""By part, the pattern of a date that keeps how often each occurs."""
+"""For each part, the pattern of a date that keeps its frequencies."""
 
 Column = dict[str, Any]
 
 
 def leave_parts_of_dates_out(columns: Sequence[Column], sample: RowSample, *, target: str | None) -> None:
-    """Draft columns as ignored that follow from the weekday, month, quarter, year, day or hour of a date in every row; the target stays.
+    """Draft a column as ignored if the weekday, month, quarter, year, day or hour of a date determines it in every row; the target stays.
 
     Args:
-        columns: Of the draft; changed.
-        sample: Some of the rows.
+        columns: Columns of the draft; changed.
+        sample: A sample of the rows.
         target: Name of the column to be predicted.
     """
     dates = {str(column["name"]): column for column in columns if column["kind"] in _TIMES}
     parts = {name: _parts(values_of(column, sample), column["kind"]) for name, column in dates.items()}
-    # Months and years that are dates follow from finer ones, and others may follow from them.
+    # Month and year columns that are dates may follow from finer dates, and other columns may follow from them.
     for column in sorted(columns if dates else (), key=lambda column: column["kind"] not in _TIMES):
         name, is_coarse = str(column["name"]), column.get("resolution") in _COARSE
         if column["kind"] in _NOT_MODELLED or (column["kind"] in _TIMES and not is_coarse):
@@ -73,7 +73,7 @@ def leave_parts_of_dates_out(columns: Sequence[Column], sample: RowSample, *, ta
 
 def _note(date: Mapping[str, Any], part: str) -> str:
     kept = _PATTERNS.get(part)
-    law = f" Its pattern '{kept}' keeps how often each occurs." if kept in date.get("patterns", ()) else ""
+    law = f" Its pattern '{kept}' keeps the frequencies." if kept in date.get("patterns", ()) else ""
     return (
         f"Follows from the {part} of {date['name']}, in every row that was compared, so it is left out: it would take budget, and synthetic rows"
         f" would contradict themselves. Add it to them afterwards, or give its kind as 'keep'.{law}"
@@ -81,7 +81,7 @@ def _note(date: Mapping[str, Any], part: str) -> str:
 
 
 def _parts(seconds: "Floats", kind: str) -> Mapping[str, "Floats"]:
-    """What the calendar says of moments, the coarsest first; NaN where one is missing."""
+    """The calendar parts of moments, coarsest first; NaN for missing moments."""
     import numpy as np
 
     known = ~np.isnan(seconds)
@@ -101,7 +101,7 @@ def _parts(seconds: "Floats", kind: str) -> Mapping[str, "Floats"]:
 
 
 def _codes(words: Any) -> "Floats":  # noqa: ANN401 - an Arrow array
-    """A number for each row, the same where the words are the same; NaN where one is missing."""
+    """A number for each row, equal for equal words; NaN for missing values."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -110,7 +110,7 @@ def _codes(words: Any) -> "Floats":  # noqa: ANN401 - an Arrow array
 
 
 def _telling(parts: Mapping[str, "Floats"], codes: "Floats") -> str | None:
-    """The coarsest part that tells the value of every row that has both; None where none does, or too few rows say so."""
+    """The coarsest part that determines the value in every row that has both; None if there is none, or too few rows."""
     return next((part for part, of_rows in parts.items() if _is_told(of_rows, codes)), None)
 
 
@@ -130,7 +130,7 @@ def _is_told(of_rows: "Floats", codes: "Floats") -> bool:
 
 
 def _one_each(part: "Floats", code: "Floats") -> bool:
-    """Whether no part goes with two values."""
+    """Whether each part goes with one value only."""
     import numpy as np
 
     different, place = np.unique(part, return_inverse=True)

@@ -1,6 +1,6 @@
-"""What the words of a column mean in a draft: two words of a truth value, levels in an order, categories, or texts that are left out.
+"""The meaning of a column's words in a draft: a truth value, ordered levels, categories, or texts that are left out.
 
-Public rules, the same for every table. They decide what a draft proposes; a person decides what is declared.
+The rules are public and the same for every table. They decide what a draft proposes; a person decides what is declared.
 """
 
 import re
@@ -17,17 +17,17 @@ from understudy.drafts.words import code_book, code_form, ordered
 
 NOTE = "_note"
 BOOK = "_book"
-"""Label of the public book that the values of a column come from, for `understudy.drafts.confirmation`."""
+"""Label of the public book that holds the values of a column, for `understudy.drafts.confirmation`."""
 
 _OTHER = "other"
-"""What a domain calls words that are not listed."""
+"""A domain's word for words that are not listed."""
 _MOST_CATEGORIES = 200
 _MOST_LEARNT = 64
 _SHORT_LIST = 10
 _ROWS_PER_FREE_TEXT = 5
-_CODES = "Numbers named or spread like codes; if they count or grade something, make the column numeric or ordinal."
+_CODES = "Numbers with the name or distribution of codes; if they count or grade something, make the column numeric or ordinal."
 _TWO_NUMBERS = re.compile(r"\s*\d+([.,]\d+)?\s*[/xX×]\s*\d+([.,]\d+)?\s*")
-_APART = "Each text holds two numbers, as 120/80 does: written as two columns they are numbers, and stay close to each other."
+_APART = "Each text holds two numbers, such as 120/80: write them as two columns, so that they are modelled as numbers and stay close to each other."
 _TRUE_WORDS = {"true", "yes", "y", "t", "ja", "oui"}
 _FALSE_WORDS = {"false", "no", "n", "f", "nein", "non"}
 
@@ -36,10 +36,10 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
     """Draft a column of words, or of numbers that are codes.
 
     Args:
-        name: Of the column.
-        fact: What its rows hold.
-        codes: Whether they are numbers.
-        frame: Words of the library in which the reader has the rows.
+        name: Name of the column.
+        fact: Facts of the column.
+        codes: Whether the values are numbers.
+        frame: Advice in the words of the reader's library.
 
     Returns:
         Kind and words, and a note.
@@ -56,7 +56,7 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
         return _whole_book(shortened, counts, *_on_lost_zeros(name, form, counts, frame))
     label = code_book(name, counts)
     if len(counts) <= MOST_INTEGER_CODES and not codes and (levels := ordered(counts)) is not None:
-        return {"kind": "ordinal", "levels": levels, NOTE: "Levels in their order."}
+        return {"kind": "ordinal", "levels": levels, NOTE: "Levels in order."}
     if (
         fact.thinned
         or len(kept) > _MOST_CATEGORIES
@@ -76,58 +76,58 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
     if dropped:
         listed = [word for word in kept if word != _OTHER]
         as_other = "" if len(listed) == len(kept) else f", and the word '{_OTHER}' counts as one of them"
-        reasons.append(f"Words of fewer than {fewest} rows are left to '{_OTHER}'{as_other}.")
+        reasons.append(f"Words with fewer than {fewest} rows count as '{_OTHER}'{as_other}.")
         kept = listed
     if form is not None:
         reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
         reasons += _on_lost_zeros(name, form, counts, frame)
     elif len(kept) > _SHORT_LIST or label in COUNTRIES:
         reasons.append(
-            f"If these are {label or 'codes of a catalogue'}, list all of it: the list then says nothing about the rows."
+            f"If these are {label or 'codes of a catalogue'}, list the whole book: it reveals nothing about the rows."
         )
     reasons += _on_cases(name, counts, frame)
     return {
         "kind": "categorical",
         "categories": sorted(kept, key=float) if codes else sorted(kept),
         "other": dropped > 0,
-        NOTE: " ".join(reasons) or "All words that occur.",
+        NOTE: " ".join(reasons) or "All words of the rows.",
     } | ({} if shortened is None else {BOOK: shortened.label})
 
 
 def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str], frame: FrameWords) -> list[str]:
-    """What to do where codes were read as numbers, in a list of one sentence or none."""
+    """Advice for codes that were read as numbers: one sentence or none."""
     whole = None if form is None else form.lost_zeros(words)
     if whole is None:
         return []
     return [
         (
-            f"Read as numbers, codes such as {whole} have lost their leading zeros, and synthetic rows will lack them too: read the column as"
+            f"Codes such as {whole} were read as numbers and lost their leading zeros, and synthetic rows will lack them too: read the column as"
             f" text before you draft (in {frame.library}, {frame.read_as_text(name)}), and restore them where a file has lost them."
         )
     ]
 
 
 def _on_cases(name: str, words: Collection[str], frame: FrameWords) -> list[str]:
-    """What to do where words differ in case alone, in a list of one sentence or none."""
+    """Advice for words that differ only in case: one sentence or none."""
     if len({word.casefold() for word in words}) == len(words):
         return []
     return [
         (
-            "Some words differ in case alone, and are different words to a release: if they mean the same, write them alike and draft again"
+            "Some words differ only in case and count as different words: if they mean the same, write them alike and draft again"
             f" (in {frame.library}, {frame.changed(name, frame.lower)})."
         )
     ]
 
 
 def _whole_book(book: PublicBook, words: Iterable[str], *notes: str) -> dict[str, Any]:
-    """All words of a small public book, whichever of them occur."""
+    """All words of a small public book, whether they occur or not."""
     return {
         "kind": "categorical",
         "categories": list(book.words),
         "other": not set(words).issubset(book.words),
         NOTE: " ".join(
             [
-                f"All {len(book.words)} {book.label}, a public book: the list says nothing about the rows.",
+                f"All {len(book.words)} {book.label}, a public book: the list reveals nothing about the rows.",
                 *notes,
             ]
         ),
@@ -151,23 +151,23 @@ def _many_words(
         "categories": "learn",
         "most": _MOST_LEARNT,
         "other": True,
-        NOTE: f"{_capital(label or 'many different words')}: the common ones are learnt with noise, for an eighth of delta.{instead}",
+        NOTE: f"{_capital(label or 'many different words')}: the common ones are learnt with noise, for one eighth of delta.{instead}",
     } | ({} if shortened is None else {BOOK: shortened.label})
 
 
 def _instead(form: CodeForm, shortened: PublicBook | None) -> str:
-    """What codes of a public system reveal, and what a person does to declare a public book."""
+    """Why codes of a public system are sensitive, and how a person declares a public book instead."""
     if shortened is None:
         return _shorten(form, form.books)
     return (
-        f"A rare one may identify a person. Declare the public book instead: the answer 'all' of `understudy domain confirm` lists all"
+        f"A rare code may identify a person. Declare the public book instead: answer 'all' in `understudy domain confirm` to list all"
         f" {len(shortened.words):,} {shortened.label}."
     )
 
 
 def _shorten(form: CodeForm, books: Sequence[PublicBook]) -> str:
     listed = " or ".join(f"all {len(book.words):,} {book.label}" for book in books)
-    return f"A rare code may identify a person. To declare a public book ({listed}), {form.remedy} beforehand and draft that file."
+    return f"A rare code may identify a person. To declare a public book ({listed}), {form.remedy} and draft that file."
 
 
 def _capital(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How many codes the columns of a draft have."""
+"""The number of codes of a draft's columns."""
 
 import math
 from typing import Any
@@ -10,12 +10,12 @@ _PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 
 
 def codes_at_most(draft: dict[str, Any]) -> int:
-    """An upper bound on the codes of all columns of a draft; the service counts exactly."""
+    """An upper bound on the number of codes of all columns; the service counts exactly."""
     return sum(codes_of(column) for column in draft["columns"] if column["kind"] not in {"ignored", "unit"})
 
 
 def codes_of(column: dict[str, Any]) -> int:
-    """The codes of a modelled column; see `codes_at_most`."""
+    """The number of codes of a modelled column; see `codes_at_most`."""
     if column["kind"] == "boolean":
         codes = 2
     elif column["kind"] == "ordinal":

@@ -1,8 +1,7 @@
-"""ICD codes, postcodes and FIPS codes: the public form that tells them apart, and public books of what they are shortened to.
+"""The public forms of ICD codes, postcodes and FIPS codes, and public books of their shortened codes.
 
-A full book of either is large, changes every year and is often licensed (docs/decisions/code-books.md). What a code is shortened to has a book
-by its form alone: every letter with every two digits, every three digits. Such a book is complete for any rows, so it reveals nothing about
-them.
+Full code books are large, change every year and are often licensed (docs/decisions/code-books.md). Shortened codes have a complete book by
+their form alone: every letter with every two digits, every three digits. Such a book covers any rows, so it reveals nothing about them.
 """
 
 import re
@@ -15,12 +14,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicBook:
-    """All words that codes of a form can be shortened to.
+    """All shortened codes of a form.
 
     Attributes:
-        label: What they are, in the plural.
+        label: Name of the codes, in the plural.
         words: All of them.
-        padded: The same book with leading zeros, of a book for codes that were read as numbers.
+        padded: The same book with leading zeros, if this is the book of codes read as numbers.
     """
 
     label: str
@@ -28,12 +27,12 @@ class PublicBook:
     padded: "PublicBook | None" = None
 
     def as_numbers(self) -> "PublicBook":
-        """The book of the same codes, read as numbers: 7 instead of 07."""
+        """The book of the same codes read as numbers: 7 instead of 07."""
         words = tuple(str(int(word)) for word in self.words)
         return PublicBook(label=f"{self.label} without leading zeros", words=words, padded=self)
 
     def holds(self, texts: Collection[str]) -> bool:
-        """Whether nearly all texts are of it. Numbers must have all digits in half of the texts: 0 and 1 may be anything."""
+        """Whether nearly all texts are in the book. Half of the numbers must have all digits: 0 and 1 alone may be anything."""
         known = frozenset(self.words)
         longest = max(map(len, self.words))
         is_written_so = self.padded is None or _share(len(text) == longest for text in texts) >= _HALF
@@ -42,17 +41,17 @@ class PublicBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeForm:
-    """The form of the codes of one system.
+    """The form of one system's codes.
 
     Attributes:
-        label: What they are, in the plural.
-        full: The form of one code.
-        alone: The form that tells what they are whatever the column is called; None where other things are written so. Five digits may be
-            counts, or identifiers.
-        remedy: What a person does before the draft so that a public book can be declared.
-        books: Of shortened codes, the finest first.
-        widths: Numbers of digits that whole codes have; empty where they have one width that nobody knows. None of codes that never
-            begin with a zero, or where zeros say nothing.
+        label: Name of the codes, in the plural.
+        full: Pattern of a full code.
+        alone: Pattern that identifies the codes whatever the column's name; None if other values look alike, such as five digits that may be
+            counts or identifiers.
+        remedy: How a person shortens the codes before the draft, so that a public book can be declared.
+        books: Books of shortened codes, finest first.
+        widths: Numbers of digits of full codes; empty if the codes have one unknown width, never begin with a zero, or have zeros
+            without meaning.
     """
 
     label: str
@@ -63,7 +62,7 @@ class CodeForm:
     widths: tuple[int, ...] | None = None
 
     def book_of(self, texts: Collection[str]) -> PublicBook | None:
-        """The book that nearly all texts come from; None where they are not shortened."""
+        """The book that holds nearly all texts; None if the codes are not shortened."""
         for book in self.books:
             if book.holds(texts):
                 return book
@@ -72,7 +71,7 @@ class CodeForm:
         return None
 
     def lost_zeros(self, texts: Collection[str]) -> str | None:
-        """An example of a code that lost its leading zeros when it was read as a number: "01001"; None where none did."""
+        """An example of a code that lost its leading zeros when read as a number, such as "01001"; None if there is none."""
         bare = [without_point(text) for text in texts]
         if self.widths is None or not all(
             text.isdecimal() and text[0] != "0" for text in bare if text != "0"
@@ -83,7 +82,7 @@ class CodeForm:
         return "01001"[:width].ljust(width, "0") if any(len(text) < width for text in bare) else None
 
     def books_beyond(self, book: PublicBook | None) -> tuple[PublicBook, ...]:
-        """The books that are coarser than one; all of them where codes are not shortened."""
+        """The books coarser than a given one; all of them if the codes are not shortened."""
         return self.books if book is None else self.books[self.books.index(book.padded or book) + 1 :]
 
 
@@ -102,7 +101,7 @@ _FEWEST_CALLED_DIAGNOSES: Final = 10
 _FEWEST_BEGINNINGS: Final = 5
 _FEWEST_LENGTHS: Final = 3
 _CATEGORY: Final = 3
-"""Characters of a category of ICD."""
+"""Characters of an ICD category."""
 _HALF: Final = 0.5
 
 _AREAS: Final = """
@@ -123,7 +122,7 @@ _TWO_DIGITS: Final = PublicBook(label="two leading digits of postcodes", words=_
 _THREE_DIGITS: Final = PublicBook(
     label="three leading digits of ZIP codes", words=_all(digits, digits, digits)
 )
-# The states and the District of Columbia, which leave out five numbers, then five territories.
+# The states and the District of Columbia, whose numbers have five gaps, then five territories.
 _STATES: Final = PublicBook(
     label="state codes of FIPS",
     words=(
@@ -185,7 +184,7 @@ _NETHERLANDS: Final = CodeForm(
     remedy="write a column of their first two digits",
     books=(_TWO_DIGITS,),
 )
-# Stored as numbers, codes such as 02134 have lost their zeros; so have counties such as 01001.
+# Codes stored as numbers lose their leading zeros: ZIP codes such as 02134 and counties such as 01001.
 _US: Final = CodeForm(
     label="ZIP codes",
     full=re.compile(r"[0-9]{3,5}|[0-9]{5}-?[0-9]{4}"),
@@ -217,10 +216,10 @@ BOOKS: Final = {
 
 
 def form_of(words: Collection[str], texts: Collection[str]) -> CodeForm | None:
-    """Find the system whose codes, full or shortened, nearly all texts of a column are.
+    """Find the system of codes, full or shortened, that nearly all texts of a column match.
 
     Args:
-        words: Of the column's name, in lower case.
+        words: Words of the column's name, in lower case.
         texts: The distinct values.
     """
     if not texts:
@@ -236,7 +235,7 @@ def form_of(words: Collection[str], texts: Collection[str]) -> CodeForm | None:
 
 
 def _form_alone(texts: Collection[str]) -> CodeForm | None:
-    """The form of a column whose name says nothing."""
+    """The form of a column whose name is uninformative."""
     if _fit(_ICD_10.full, texts) and _are_diagnoses(texts):
         return _ICD_10
     if _fit(_ICD_9.full, texts) and _are_old_diagnoses(texts):
@@ -245,22 +244,22 @@ def _form_alone(texts: Collection[str]) -> CodeForm | None:
 
 
 def _called_diagnoses(texts: Collection[str], *, says_icd: bool) -> CodeForm | None:
-    """The form of a column called after diagnoses. Without "icd" in its name it may also hold 0 and 1, or words of its own."""
+    """The form of a column named after diagnoses. Without "icd" in its name it may also hold 0 and 1, or other words."""
     if says_icd:
         return next((form for form in (_ICD_10, _ICD_9) if _holds(form, texts)), None)
     if len(texts) < _FEWEST_CALLED_DIAGNOSES or _share(len(text) >= _CATEGORY for text in texts) < _HALF:
         return None
     if not any(text[0].isalpha() for text in texts):
-        # Numbers: three digits, some with a point behind them and some without.
+        # Numbers have three digits, some followed by a point.
         dotted = _share("." in text for text in texts)
         return _ICD_9 if 0 < dotted < 1 and _fit(_NUMBERED, texts) else None
     return next((form for form in (_ICD_10, _ICD_9) if _fit(form.full, texts)), None)
 
 
 def _are_diagnoses(texts: Collection[str]) -> bool:
-    """Whether texts of the form of ICD-10 look like it: many chapters, and points, or codes of several lengths beside categories."""
+    """Whether texts in the form of ICD-10 are diagnoses: many chapters, and points, or codes of several lengths beside categories."""
     if len({text[0] for text in texts}) < _FEWEST_BEGINNINGS:
-        return False  # numbers behind one letter identify something else, such as aircraft
+        return False  # one letter before numbers identifies other things, such as aircraft
     longer = [text for text in texts if len(text) > _CATEGORY]
     if _share("." in text for text in longer) >= _HALF:
         return True
@@ -268,7 +267,7 @@ def _are_diagnoses(texts: Collection[str]) -> bool:
 
 
 def _are_old_diagnoses(texts: Collection[str]) -> bool:
-    """Whether texts of the form of ICD-9 look like it: points, and codes that begin with V or E beside numbers."""
+    """Whether texts in the form of ICD-9 are diagnoses: points, and V or E codes beside numbers."""
     letters = _share(text[0].isalpha() for text in texts)
     longer = [text for text in texts if len(text) > _CATEGORY]
     return 0 < letters < _HALF and _share("." in text for text in longer) >= _HALF
@@ -280,12 +279,12 @@ def _holds(form: CodeForm, texts: Collection[str]) -> bool:
 
 
 def without_point(text: str) -> str:
-    """A whole number as it is written without a point: pandas writes 1001.0 where a column has a missing value."""
+    """A whole number without a point: pandas writes 1001.0 if the column has a missing value."""
     return text.removesuffix(".0")
 
 
 def _fit(pattern: re.Pattern[str], texts: Collection[str]) -> bool:
-    """Whether nearly all texts are written so; most columns are given up after a twentieth of their texts."""
+    """Whether nearly all texts match; most columns are rejected after a twentieth of their texts."""
     others = 0
     for text in texts:
         others += pattern.fullmatch(text.upper()) is None

@@ -1,7 +1,7 @@
 """Confirming a draft of a domain in a terminal: a person accepts or edits every value that was taken from the rows.
 
-A mark is a key that a draft lists under ``_from_data``. Accepting it says that its value may be public. What was accepted stays
-accepted when the person stops and goes on later: the file with fewer marks is the whole state.
+A mark is a key that a draft lists under ``_from_data``. Accepting a mark says that its value may be public. Accepted values stay accepted
+when the person stops and resumes later: the file with the remaining marks is the whole state.
 """
 
 import json
@@ -16,41 +16,41 @@ from understudy.errors import InputUnusable
 from understudy.table_files import MARK
 
 _MEANING: Final = {
-    "unit": "Whose presence is hidden: one row, or all rows that share a value of this column. If a person has several rows, name the column that says whose they are.",
-    "size": "The number of people (or rows) that formulas use, and that everybody may know. A round number says less than the exact one.",
-    "target": "The column that others will want to predict. Relations with it come out better, at no cost. It may be none.",
-    "file": "How the file is written, and which texts mean that a value is missing.",
+    "unit": "The privacy unit: one row, or all rows that share a value of this column. If a person has several rows, name the column that identifies the person.",
+    "size": "The number of people (or rows) that formulas use. It is public. A round number reveals less than the exact one.",
+    "target": "The column that others will want to predict. Its relations with other columns are more accurate, at no cost. It may be none.",
+    "file": "The format of the file, and the texts that mean a missing value.",
     "names": "The names of the columns. They are public.",
-    "kinds": "What each column holds. An ignored column is dropped on arrival and never stored.",
-    "bounds": "The smallest and largest value. Say what is possible, not what occurs: an upper bound of 107 tells that somebody is 107. Values beyond count as the bound; wider bounds make bins coarser.",
-    "words": "The words of a column. A word that few people have reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
-    "rules": "What every synthetic row keeps: the first column determines the second, as a code its label, the last is the sum of the others, the first is at most the second, or all are missing where one is. The pairs, and which column of a sum is computed, become public. Drop the rule if other rows may break it.",
+    "kinds": "The kind of each column. An ignored column is dropped on arrival and never stored.",
+    "bounds": "The smallest and largest value. Declare the possible range, not the range of the rows: an upper bound of 107 reveals that somebody is 107. Values outside are clamped to the bound; wider bounds make bins coarser.",
+    "words": "The words of a column. A rare word reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
+    "rules": "A relation that holds in every synthetic row: one column determines another, such as a code its label; the last column is the sum of the others; the first is at most the second; or all columns are missing together. The pairs, and the computed column of a sum, become public. Drop the rule if other rows may break it.",
 }
 _LONG = 12
 _FEW_PAIRS = 5
 Ask = Callable[[str], str | None]
-"""Asks a question; None if nobody answers any more."""
+"""Asks a question; None at the end of the input."""
 Say = Callable[[str], None]
 
 
 class Quit(Exception):
-    """The person stops; what was accepted stays accepted."""
+    """The person stops; accepted values stay accepted."""
 
 
 def walk(document: dict[str, Any], ask: Ask, say: Say) -> None:
-    """Ask about every mark that is left.
+    """Ask about all remaining marks.
 
     Args:
-        document: The draft, which is changed.
+        document: The draft; changed.
         ask: Asks one question.
         say: Shows one line.
 
     Raises:
-        Quit: The person stops, or nobody answers any more.
+        Quit: The person stops, or the input ends.
     """
     for kind in KINDS:
         require_possible(document)
-        # A column may have been dropped meanwhile, and its other marks with it.
+        # A column may have been dropped meanwhile, with its other marks.
         while marks := [mark for mark in marks_of(document) if mark.kind == kind]:
             count = len({id(mark.holder) for mark in marks}) if kind == "rules" else len(marks)
             say(f"\n{kind.upper()} ({count} to confirm)")
@@ -92,7 +92,7 @@ def _ask_each(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Sa
 
 
 def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, say: Say) -> None:
-    """Ask about the first of the rules; what is answered may take others away."""
+    """Ask about the first rule; the answer may drop others."""
     rule = marks[0].holder
     count = len({id(mark.holder) for mark in marks})
     say(f"  {shown_rule(rule, most=_FEW_PAIRS)}")
@@ -120,11 +120,11 @@ def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, s
 
 
 def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
-    """What a drafted rule says, for a person.
+    """A drafted rule as text.
 
     Args:
-        rule: That one column determines another one, of a sum, of an order, or of columns that are missing together.
-        most: How many pairs are shown.
+        rule: The rule: a dependency, a sum, an order, or columns that are missing together.
+        most: Maximum number of pairs shown.
     """
     if rule["kind"] == "sum":
         computed = f"; {rule['computed']} is computed" if "computed" in rule else ""
@@ -137,7 +137,7 @@ def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
 
 
 def _shown_pairs(pairs: Sequence[Sequence[object]], *, most: int) -> str:
-    """The first pairs of a rule, for a person."""
+    """The first pairs of a rule, as text."""
     shown = "; ".join(f"{_first(one)}: {_value(other)}" for one, other in pairs[:most])
     return f"{shown} ... ({len(pairs)} pairs)" if len(pairs) > most else shown
 
@@ -149,7 +149,7 @@ def _first(value: object) -> str:
 def _ask_one(
     document: dict[str, Any], group: Sequence[Mark], left: int, ask: Ask, say: Say
 ) -> Literal["one", "all"]:
-    """Ask about the marks of one place until they are accepted, or their column is dropped."""
+    """Ask about the marks of one place until they are accepted or their column is dropped."""
     column = group[0].holder if group[0].column is not None else None
     dropping = "" if column is None else "[i]gnore the column, "
     while group[0].holder.get(MARK) is not None:
@@ -179,14 +179,14 @@ def _ask_one(
 
 
 def _why_unit(document: Mapping[str, Any], group: Sequence[Mark]) -> str:
-    """Why the privacy unit was proposed: the sentences of the document's note after its first."""
+    """The reasons for the proposed privacy unit: the document's note after its first sentence."""
     return str(document.get("_note", "")).partition(". ")[2] if group[0].kind == "unit" else ""
 
 
 def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -> None:
     for mark in group:
         if mark.key not in mark.holder:
-            continue  # another kind, which was just chosen, has no such key
+            continue  # the kind was just changed, and the new kind has no such key
         value = mark.holder[mark.key]
         hint = " (commas between words; -WORD drops one)" if isinstance(value, list) else ""
         if mark.key == "categories":
@@ -207,7 +207,7 @@ def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -
         ):
             width = (mark.holder["upper"] - mark.holder["lower"]) / 32
             say(
-                f"    With 32 bins of {width:.3g}, a median may be off by that much, and values beyond count as the bound."
+                f"    With 32 bins of {width:.3g}, a median may be off by that much, and values outside are clamped to the bound."
             )
 
 
@@ -233,6 +233,6 @@ def _value(value: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    """A value, in quotes where it would not be seen without: an empty text, blanks at its ends, a comma."""
+    """A value, quoted if it is empty, has blanks at its ends, or has a comma."""
     text = str(value)
     return f'"{text}"' if text != text.strip() or text in {"", ","} else text

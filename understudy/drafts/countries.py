@@ -1,7 +1,7 @@
-"""ISO 3166-1: codes of countries and their English short names, a public code book.
+"""ISO 3166-1: country codes and English short names, a public code book.
 
-The standard is public, so a list of all of it reveals nothing about the rows. Codes and names as the iso-codes project has them (2026-02-16),
-with its common name where it has one, such as "Bolivia". One name a country; older names and other spellings are not here.
+The standard is public, so the whole list reveals nothing about the rows. Codes and names are those of the iso-codes project (2026-02-16); its
+common names are preferred, such as "Bolivia". Each country has one name; older names and other spellings are not listed.
 """
 
 from collections.abc import Collection
@@ -267,12 +267,12 @@ BOOKS: Final = {
     label: tuple(row[place] for row in _ROWS)
     for place, label in enumerate((ALPHA_2, ALPHA_3, NUMERIC, NAMES))
 }
-"""Each book's words, in the order of the alpha-2 codes."""
+"""The words of each book, in the order of the alpha-2 codes."""
 _KNOWN_SHARE: Final = 0.9
 
 
 def country_book(texts: Collection[str]) -> str | None:
-    """The book that holds nine of ten texts or more; None where none does."""
+    """The book that holds at least nine of ten texts; None if there is none."""
     for label, words in BOOKS.items():
         if texts and len(set(texts).intersection(words)) >= _KNOWN_SHARE * len(texts):
             return label

@@ -1,4 +1,4 @@
-"""Dates and times as texts write them: reading those of one form as intake does, and the forms that fit a column."""
+"""Dates and times written as text: the forms that fit a column, and reading one form as intake does."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any, Final
 
 MONTHS: Final = ("%m/%Y", "%m.%Y", "%Y-%m", "%Y/%m")
-"""Formats of months without a day."""
+"""Formats of months without days."""
 SHORT_YEARS: Final = ("%d.%m.%y", "%m/%d/%y", "%d/%m/%y")
-"""Formats of dates with years of two digits: 00 to 68 are read as 2000 to 2068."""
+"""Formats with two-digit years: 00 to 68 are read as 2000 to 2068."""
 _OF_DAYS: Final = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d")
 _NAMED_MONTHS: Final = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d. %B %Y")
 _CLOCKS_OF_DAYS: Final = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
@@ -26,16 +26,16 @@ _YEAR_OF_FOUR_DIGITS: Final = r"^[0-9]{8}$|(^|[^0-9])[0-9]{4}([^0-9]|$)"
 _ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _ISO_TIME: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 _OPEN_END: Final = r"^[0-9]{2}99-12-31[T ]23:59"
-"""The last moment of a century, which is written for "open" and says nothing of the unit of other times."""
+"""The last moment of a century. It is written for "open" and shows nothing of the unit of other times."""
 _CLOCKS: Final = ("day", "hour", "minute", "second")
 _UNITS: Final = {
     "second": r"^.{10}[T ].{5}:(0[1-9]|[1-5][0-9])",
     "minute": r"^.{10}[T ].{2}:(0[1-9]|[1-5][0-9])|[+-].{2}:?(0[1-9]|[1-5][0-9])$",
     "hour": r"^.{10}[T ](0[1-9]|[12][0-9])|[+-](0[1-9]|1[0-9]):?[0-9]{2}$",
 }
-"""Times that have a unit. With a zone, midnight is no midnight of UTC, to which times are taken."""
+"""Times with a unit. Times are converted to UTC, so midnight of another zone is no midnight."""
 _SHARE_READ: Final = 0.5
-"""Share of the values that a form must read to be kept."""
+"""Minimum share of the values that a form must read."""
 _MOST_EXAMPLES: Final = 3
 _LAST_NORMALISED_DAY: Final = 3
 _DAY_SECONDS: Final = 86400
@@ -43,13 +43,13 @@ _DAY_SECONDS: Final = 86400
 
 @dataclass(slots=True)
 class Dates:
-    """What the values of a column are in one form.
+    """The values of a column, read in one form.
 
     Attributes:
-        days: Counts of the days since 1970-01-01.
-        clock: The finest unit of the times, of "day", "hour", "minute" and "second".
-        unread: Rows whose text is no date of the form.
-        examples: Some of these texts.
+        days: Counts of the days, numbered from 1970-01-01.
+        clock: Finest unit of the times: "day", "hour", "minute" or "second".
+        unread: Number of rows with a text that is no date of the form.
+        examples: Some of the unread texts.
     """
 
     days: Counter[int] = field(default_factory=Counter)
@@ -60,11 +60,11 @@ class Dates:
 
 @dataclass(slots=True)
 class DateForms:
-    """The forms in which at least half of the values of a column are dates or times.
+    """The forms that read at least half of a column's values as dates or times.
 
     Attributes:
-        seen: Values seen.
-        found: By form: "date" and "datetime" of ISO 8601, or a format of strptime.
+        seen: Number of values seen.
+        found: Results by form: "date" and "datetime" of ISO 8601, or a format of strptime.
     """
 
     seen: int = 0
@@ -73,7 +73,7 @@ class DateForms:
     )
 
     def look(self, texts: Any) -> None:  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
-        """Take in the next texts, none of them missing or with blanks around it."""
+        """Take in the next texts, without missing values and outer blanks."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -81,7 +81,7 @@ class DateForms:
         self.seen += len(texts)
         fitting = cache(lambda pattern: pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0)
         for form, dates in list(self.found.items()):
-            # Most columns are no dates, and a pattern of several forms is looked for once.
+            # Most columns are no dates. A pattern shared by several forms is matched once.
             fit = min(fitting(pattern) for pattern in _patterns(form))
             if dates.unread + len(texts) - fit > (1 - _SHARE_READ) * self.seen:
                 del self.found[form]
@@ -105,16 +105,16 @@ class DateForms:
 
 
 def has_clock(form: str) -> bool:
-    """Whether a form has times of the day.
+    """Whether a form includes a time of day.
 
     Args:
-        form: see `read_moments`.
+        form: See `read_moments`.
     """
     return form == "datetime" or "%H" in form or "%I" in form
 
 
 def _iso_clock(texts: Any) -> str:  # noqa: ANN401 - an Arrow array
-    """The finest unit of times of ISO 8601."""
+    """The finest unit of ISO 8601 times."""
     import pyarrow.compute as pc
 
     texts = texts.filter(pc.invert(pc.match_substring_regex(texts, _OPEN_END)))
@@ -131,11 +131,11 @@ def _clock(seconds: Any) -> str:  # noqa: ANN401 - an array of numpy
 
 
 def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
-    """Seconds since 1970 of texts as timestamps of Arrow, null where a text is no date or time of a form.
+    """Texts as Arrow timestamps, null if a text does not match the form.
 
     Args:
         texts: An Arrow array of texts; nulls stay.
-        form: "date" or "datetime" of ISO 8601, or a format of strptime. Zones are not read.
+        form: "date" or "datetime" of ISO 8601, or a format of strptime. Time zones are not read.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -164,10 +164,10 @@ def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
 
 
 def _patterns(form: str) -> list[str]:
-    """What the texts of a form match."""
+    """The regular expressions that texts of a form match."""
     if form in {"date", "datetime"}:
         return [_ISO_DATE if form == "date" else _ISO_TIME]
-    # Two digits are a year for `%Y` too: one of the first century. And each of `%b` and `%B` reads the months of both.
+    # `%Y` also reads two digits, as a year of the first century. `%b` and `%B` each read the months of both.
     found = [_YEAR_OF_TWO_DIGITS if form in SHORT_YEARS else _YEAR_OF_FOUR_DIGITS]
     return (
         found + [_SHORT_MONTH] * ("%b" in form) + [_LONG_MONTH] * ("%B" in form) + [_CLOCK] * has_clock(form)
@@ -175,7 +175,7 @@ def _patterns(form: str) -> list[str]:
 
 
 def _strictly(texts: Any, form: str) -> Any:  # noqa: ANN401
-    """Read texts by strptime. The C library turns 31 February into 2 or 3 March: such days are read again by Python."""
+    """Read texts by strptime. The C library turns 31 February into 2 or 3 March, so such days are read again by Python."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
-"""What a draft proposes for redundant columns: copies are left out, and a functional dependency becomes a rule.
+"""Redundant columns in a draft: copies are left out, and functional dependencies become rules.
 
-Rules found in rows are proposals. Their pairs are marked like every value taken from the data, and only pairs of values that many rows
-have are listed: a code that one person has reveals that somebody has it.
+Rules found in rows are proposals. Their pairs are marked like every value taken from the data. Only pairs with many rows are listed, because
+a rare code reveals that somebody has it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ from understudy.errors import InputUnusable
 from understudy.table_files import MARK
 
 ELSE: Final = "_else"
-"""What a column that is left out as a copy would be otherwise, for the answer "keep"."""
+"""Key of a copy's kind and values without the copy, for the answer "keep"."""
 RULES: Final = "rules"
 ORDER: Final = "at_most"
-"""The kind of a rule that one number is at most another one."""
+"""Kind of the rule that one number is at most another one."""
 MISSING_TOGETHER: Final = "null_together"
-"""The kind of a rule that columns are missing in the same rows."""
+"""Kind of the rule that columns are missing in the same rows."""
 _FEWEST_ROWS_OF_A_COPY = 100
 _SHARE_SUPPORTED = 0.95
 _LOG_CHANCE = log(1e-6)
@@ -43,14 +43,14 @@ def leave_copies_out(
     target: str | None,
     words: FrameWords,
 ) -> None:
-    """Draft a column as ignored that is an earlier one times a number in every row; the target stays.
+    """Draft a column as ignored if it equals an earlier one times a constant in every row; the target stays.
 
     Args:
-        columns: Of the draft; changed.
-        facts: What their rows hold.
-        search: Which has seen all rows.
+        columns: Columns of the draft; changed.
+        facts: Facts of the columns.
+        search: The search, which has seen all rows.
         target: Name of the column to be predicted.
-        words: How the reader's library makes a copy.
+        words: Advice in the words of the reader's library.
     """
     by_name = {str(column["name"]): column for column in columns}
     for copy in search.copies():
@@ -75,13 +75,13 @@ def leave_copies_out(
 def propose_rules(
     columns: Sequence[Column], facts: Mapping[str, Facts], search: DependencySearch, *, target: str | None
 ) -> list[dict[str, Any]]:
-    """Draft the rules that columns determine others, and say so in the notes of those others.
+    """Draft a rule for each functional dependency worth declaring, and note it at the dependent column.
 
     Args:
-        columns: Of the draft; their notes are changed.
-        facts: What their rows hold.
-        search: Which has seen all rows.
-        target: Name of the column to be predicted: no rule computes it.
+        columns: Columns of the draft; their notes are changed.
+        facts: Facts of the columns.
+        search: The search, which has seen all rows.
+        target: Name of the column to be predicted, which no rule computes.
 
     Returns:
         Rules as a domain declares them, with marks.
@@ -100,13 +100,13 @@ def propose_rules(
 
 
 def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> None:
-    """Narrow the bounds of numeric determinants to the values that have a pair, because a rule implies nothing beyond them.
+    """Narrow the bounds of numeric determinants to the values with a pair, because a rule implies nothing outside them.
 
-    Bounds of a natural scale stay, because narrower ones would be extremes of the rows: there the outermost pairs reach to them.
+    Bounds of a natural scale stay, because narrower ones would be extremes of the rows: the outermost pairs are widened to them.
 
     Args:
-        columns: Of the draft, which are changed.
-        rules: That are proposed for them; their outermost pairs may be changed.
+        columns: Columns of the draft; changed.
+        rules: Rules proposed for them; their outermost pairs may be changed.
     """
     held = {column["name"]: column for column in columns}
     for rule in rules:
@@ -116,7 +116,7 @@ def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> N
         if str(determinant[NOTE]).startswith(NATURAL_BOUNDS):
             _reach_bounds(rule["pairs"], determinant)
             determinant[NOTE] += (
-                f" The outermost values that determine {dependent['name']} stand for those beyond them too."
+                f" The outermost values that determine {dependent['name']} also stand for values beyond them."
             )
             continue
         ends = [(one["from"], one["to"]) if isinstance(one, dict) else (one, one) for one, _ in rule["pairs"]]
@@ -127,12 +127,12 @@ def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> N
         if (lower, upper) != (determinant["lower"], determinant["upper"]) and lower < upper:
             determinant |= {"lower": lower, "upper": upper}
             determinant[NOTE] += (
-                f" Bounds are those of the values that determine {dependent['name']}; others count as the nearest of them."
+                f" Bounds span the values that determine {dependent['name']}; other values are clamped to them."
             )
 
 
 def _reach_bounds(pairs: list[list[Any]], by: Column) -> None:
-    """Widen the first and the last of the pairs of numbers, which are in their order, to the bounds."""
+    """Widen the first and the last of the sorted numeric pairs to the bounds."""
     if by.get("specials"):
         return
     for place, key in ((0, "from"), (-1, "to")):
@@ -143,13 +143,13 @@ def _reach_bounds(pairs: list[list[Any]], by: Column) -> None:
 
 
 def require_possible(document: dict[str, Any]) -> None:
-    """Take out of marked rules and differences what columns can no longer have, after a person changed or left out columns.
+    """Drop what columns no longer support from marked rules and differences, after a person changed or left out columns.
 
     Args:
         document: A draft; changed.
 
     Raises:
-        InputUnusable: A marked rule was edited and lacks its columns or its pairs.
+        InputUnusable: A marked rule was edited and lacks columns or pairs.
     """
     hold_starts(document.get("columns") or ())
     rules = document.get(RULES)
@@ -159,7 +159,7 @@ def require_possible(document: dict[str, Any]) -> None:
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
         if not _is_whole(rule):
             raise InputUnusable(
-                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (an order and columns that are missing together have none), or parts and a total, of which one may be computed; put them back, or leave the rule out"
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (orders and columns that are missing together have no pairs), or parts and a total, one of which may be computed; restore these keys or drop the rule"
             )
         if not _is_possible(rule, by_name, target=document.get("target")):
             rules.remove(rule)
@@ -168,12 +168,12 @@ def require_possible(document: dict[str, Any]) -> None:
 
 
 def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object) -> bool:
-    """Whether the columns of a rule can have what it says; what they cannot have is taken out of it."""
+    """Whether the columns still support a rule; unsupported parts are removed from it."""
     if rule.get("kind") == "sum":
         if not can_sum(rule, by_name):
             return False
         if rule.get("computed", "") == target:
-            # The target may have changed since; it keeps its law, so the total is computed.
+            # The target may have changed since. It keeps its own values, so the total is computed instead.
             del rule["computed"]
             rule[MARK] = [key for key in rule[MARK] if key != "computed"] or ["parts"]
         return True
@@ -198,7 +198,7 @@ def can_miss(column: Mapping[str, Any]) -> bool:
 
 
 def columns_of(rule: Mapping[str, Any]) -> list[str]:
-    """The columns that a drafted rule ties together, the one that it computes last."""
+    """The columns of a drafted rule, the computed one last."""
     if rule["kind"] != "sum":
         return list(rule["columns"])
     computed = rule.get("computed", rule["total"])
@@ -206,7 +206,7 @@ def columns_of(rule: Mapping[str, Any]) -> list[str]:
 
 
 def _is_whole(rule: Mapping[str, Any]) -> bool:
-    """Whether a rule has two columns and a list of pairs, as many as its kind needs, or parts and a total, as it was drafted."""
+    """Whether a rule has the keys it was drafted with: two columns and the pairs of its kind, or parts and a total."""
     if rule.get("kind") == "sum":
         whole = isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
         return whole and rule.get("computed", rule["total"]) in {*map(str, rule["parts"]), rule["total"]}
@@ -223,10 +223,10 @@ def _is_whole(rule: Mapping[str, Any]) -> bool:
 def _worth_declaring(
     columns: Sequence[Column], facts: Mapping[str, Facts], search: DependencySearch, *, target: str | None
 ) -> list[Dependency]:
-    """For each column at most one determinant: an earlier one that it determines too, else the one of fewest values."""
+    """At most one determinant for each column: an earlier one in mutual dependence, else the one with the fewest values."""
     by_name = {str(column["name"]): column for column in columns}
     modelled = [name for name, column in by_name.items() if column["kind"] not in _NOT_MODELLED]
-    # Of columns that determine each other the target comes first: no rule computes it.
+    # The target comes first among columns that determine each other, because no rule computes it.
     order = {name: place for place, name in enumerate(sorted(modelled, key=lambda name: name != target))}
     known = {
         (one.determinant, one.dependent): one
@@ -250,16 +250,16 @@ def _worth_declaring(
 
 
 def _is_copy(fact: Facts) -> bool:
-    """Whether enough rows say it, and enough of them another thing than most."""
+    """Whether enough rows have a value, and enough of them not the most common one."""
     most = max(fact.values.values(), default=0)
     return fact.present >= _FEWEST_ROWS_OF_A_COPY and fact.present - most >= FEWEST_ROWS_OF_A_WORD
 
 
 def _is_supported(found: Dependency, fact: Facts) -> bool:
-    """Whether 95 % of the rows have a value of ten rows or more, and chance alone would hardly ever do it.
+    """Whether 95 % of the rows have a value with ten rows or more, and chance is an unlikely explanation.
 
-    Chance: the values of the second column in any order, so that each of the first goes with one. There are at most as many laws as
-    maps of values to values.
+    Chance means a random permutation of the dependent column in which each value of the determinant still has one image. The bound counts all
+    maps from values to values.
     """
     counts = {text: count for text, count in fact.values.items() if text in found.images}
     rows = sum(counts.values())
@@ -274,9 +274,9 @@ def _is_supported(found: Dependency, fact: Facts) -> bool:
 
 
 def _is_in_runs(images: Mapping[str, str | None]) -> bool:
-    """Whether the numbers that go with one value have no other number between them, as the ages of an age group.
+    """Whether the numbers of each image are consecutive among all numbers, like the ages of an age group.
 
-    Else a measurement determines other columns by chance of its digits: a price index the month in which it was computed.
+    Otherwise a measurement determines other columns by chance of its digits, such as a price index the month of its computation.
     """
     numbers = sorted((float(text), image) for text, image in images.items() if is_number(text))
     return len([image for image, _ in groupby(image for _, image in numbers)]) == len(
@@ -285,7 +285,7 @@ def _is_in_runs(images: Mapping[str, str | None]) -> bool:
 
 
 def _rule(by: Column, column: Column, found: Dependency, fact: Facts) -> dict[str, Any] | None:
-    """The rule with a pair for each value of many rows; None where the columns have no values that a rule may name."""
+    """The rule with a pair for each frequent value; None if the columns have no values that a rule may name."""
     if _speaks_of_learnt(by) or _speaks_of_learnt(column):
         return None
     frequent = [
@@ -303,7 +303,7 @@ def _rule(by: Column, column: Column, found: Dependency, fact: Facts) -> dict[st
 
 
 def _speaks_of_learnt(column: Column) -> bool:
-    """Whether a rule cannot name values of a column: they are learnt, or neither listed nor on a grid."""
+    """Whether a rule cannot name the values of a column, because they are learnt or neither listed nor on a grid."""
     if column["kind"] == "numeric":
         is_on_grid = column.get("type") == "integer" or "decimals" in column
         return not is_on_grid or "learn" in {column.get("bins"), column.get("bounds")}
@@ -311,7 +311,7 @@ def _speaks_of_learnt(column: Column) -> bool:
 
 
 def _possible(pairs: Sequence[Sequence[Any]], by: Column, column: Column) -> list[list[Any]]:
-    """The pairs of values that both columns may have, each first one once."""
+    """The pairs whose values both columns may have, one for each first value."""
     found: dict[object, list[Any]] = {}
     for one, other in pairs:
         first, second = _value(by, one), _value(column, other)
@@ -321,7 +321,7 @@ def _possible(pairs: Sequence[Sequence[Any]], by: Column, column: Column) -> lis
 
 
 def _value(column: Column, value: Any) -> Any:  # noqa: ANN401 - a value of a domain
-    """A text, or a value of a pair, as the column declares it; None if it may not have it."""
+    """A value of a pair as the column declares it; None if the column may not have it."""
     if isinstance(value, dict) and column["kind"] == "numeric" and "lower" in column:
         low, high = max(value["from"], column["lower"]), min(value["to"], column["upper"])
         return {"from": low, "to": high} if low < high else low if low == high else None
@@ -346,7 +346,7 @@ def _value(column: Column, value: Any) -> Any:  # noqa: ANN401 - a value of a do
 
 
 def _in_ranges(pairs: list[list[Any]], by: Column) -> list[list[Any]]:
-    """Numbers in a row that go with one value, as a range."""
+    """Consecutive numbers with one image, as a range."""
     if by["kind"] != "numeric" or by.get("specials"):
         return pairs
     found: list[list[Any]] = []
@@ -372,12 +372,12 @@ def _on_dependency(found: Dependency, *, has_rule: bool, is_target: bool) -> str
     many = f"Determined by {found.determinant} in every row: each of its {len(found.images)} values goes with one of this column."
     if is_target:
         return (
-            f"WARNING: {many} If {found.determinant} is known only with the outcome, leave it out: who predicts the target from synthetic rows would"
-            " learn that alone."
+            f"WARNING: {many} If {found.determinant} is known only with the outcome, leave it out: a model trained on synthetic rows to predict the target would"
+            " learn only that."
         )
     if has_rule:
-        return f"{many} A rule is drafted, so that synthetic rows keep it; or leave one of the two out."
+        return f"{many} A rule is drafted, so that synthetic rows keep this; or leave one of the two out."
     return (
-        f"{many} A rule cannot say so while values of either are learnt or have no list: leave one of the two out, and add it to"
-        " synthetic rows from your list."
+        f"{many} No rule can declare this while values of either column are learnt or unlisted: leave one of the two out, and add it to"
+        " synthetic rows from your own list."
     )

@@ -1,7 +1,7 @@
-"""Redundant columns of a table: copies and fixed multiples of others, and functional dependencies between two columns.
+"""Redundant columns of a table: copies and fixed multiples of other columns, and functional dependencies between two columns.
 
-Rows are compared in one pass and not kept. The first batch refutes nearly all pairs of columns, so the others cost little more than
-the reading of the file. Whether what holds in these rows is a law of the subject, a person decides (`understudy.drafts.dependencies`).
+Rows are compared in one pass and not kept. The first batch refutes nearly all pairs of columns, so the remaining pairs cost little more than
+reading the file. A person decides whether a pattern of these rows is a law of the subject (`understudy.drafts.dependencies`).
 """
 
 from collections import defaultdict
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_DETERMINING: Final = 1000
-"""Most values of a determinant; a column of more is not looked at."""
+"""Maximum distinct values of a determinant; columns with more are skipped."""
 _FIRST_LOOK: Final = 1024
 _NO_CODE: Final = -1
 _UNMET: Final = -2
 _CLOSE: Final = 1e-9
-"""Relative difference up to which a number is a multiple of another: rounding of double precision, not of cents."""
+"""Maximum relative difference between a number and a multiple: rounding of double precision, not of cents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """A column that is another one times a number, in every row.
+    """A column that equals another one times a constant in every row.
 
     Attributes:
-        name: Of the later column.
+        name: Name of the later column.
         of: Name of the earlier column.
-        factor: The number; 1 where they are equal, words and dates included.
+        factor: The constant; 1 for equal columns, words and dates included.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """A functional dependency: one column determines another one, in every row where it is not missing.
+    """A functional dependency: one column determines another one in every row where the determinant is present.
 
     Attributes:
-        determinant: Name of the column that determines.
-        dependent: Name of the column that is determined.
-        images: For each value of the determinant, as text, that of the dependent; None where it is missing.
+        determinant: Name of the determining column.
+        dependent: Name of the determined column.
+        images: The dependent's value for each value of the determinant, as text; None if it is missing.
     """
 
     determinant: str
@@ -59,18 +59,18 @@ class Dependency:
 
 @dataclass(slots=True)
 class _Coded:
-    """The distinct texts of one column, numbered in the order in which they were met."""
+    """The distinct texts of one column, numbered by first occurrence."""
 
     places: dict[str | None, int] = field(default_factory=dict)
 
     def look(self, values: Any) -> "Places | None":  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
-        """Number the values of a batch, -1 where they are missing; None once there are too many different ones."""
+        """Number the values of a batch, -1 for missing values; None if there are too many distinct values."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if not pa.types.is_dictionary(values.type):
-            # Views of text, as polars has them, cannot be encoded.
+            # Text views, as in polars, cannot be dictionary-encoded.
             is_view = pa.types.is_string_view(values.type)
             values = (values.cast(pa.string()) if is_view else values).dictionary_encode()
         if len(values.dictionary) > 2 * MOST_DETERMINING:
@@ -92,20 +92,20 @@ class _Coded:
 
     @property
     def texts(self) -> list[str | None]:
-        """The texts by number."""
+        """The texts, by number."""
         return list(self.places)
 
 
 class DependencySearch:
-    """Looks at a table batch by batch."""
+    """Searches a table batch by batch."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
         self._coded: dict[str, _Coded] = {}
         self._determined: dict[str, dict[str, Places | None]] = {}
-        """For each column those that it may still determine, with the code that each of its codes goes with."""
+        """For each column the columns that it may still determine, with the image of each code."""
         self._groups: list[list[str]] = []
-        """Columns that are multiples of each other so far."""
+        """Groups of columns that are still multiples of each other."""
         self._scales: dict[str, float] = {}
 
     def look(self, batch: Any) -> None:  # noqa: ANN401 - an Arrow batch
@@ -134,7 +134,7 @@ class DependencySearch:
         self._compare(codes)
 
     def dependencies(self) -> list[Dependency]:
-        """All functional dependencies between two columns, but for dependents of one value."""
+        """All functional dependencies between two columns, except on constant columns."""
         return [
             Dependency(determinant=by, dependent=name, images=self._images(by, name, codes))
             for by, dependents in self._determined.items()
@@ -143,7 +143,7 @@ class DependencySearch:
         ]
 
     def copies(self) -> list[Copy]:
-        """Columns that are multiples of an earlier one."""
+        """Columns that are multiples of an earlier column."""
         return [
             Copy(name=name, of=group[0], factor=self._scales[name] / self._scales[group[0]])
             for group in self._groups
@@ -159,7 +159,7 @@ class DependencySearch:
         }
 
     def _compare(self, codes: Mapping[str, "Places"]) -> None:
-        """Drop the pairs that this batch refutes, by itself or beside earlier ones."""
+        """Drop the pairs that this batch refutes, alone or with earlier batches."""
         import numpy as np
 
         constant = {name for name, values in codes.items() if not values.any()}
@@ -189,10 +189,10 @@ class DependencySearch:
                     self._determined[by][name] = kept
 
     def _look_for_copies(self, batch: Any, *, is_first: bool) -> None:  # noqa: ANN401
-        """Split the groups by the rows of a batch; by some rows of the first one before, which part most columns."""
+        """Split the groups by the rows of a batch. Some rows of the first batch come first, because they separate most columns."""
         if is_first:
             values = {name: _comparable(batch.column(name)) for name in self._names}
-            # What does not vary in the first rows is a multiple of anything.
+            # A column that is constant in the first rows is a multiple of any column.
             self._groups = [[name for name in self._names if _varies(values[name])]]
             self._scales = {name: _scale(values[name]) for name in self._groups[0]}
             rows = _evenly(batch.num_rows)
@@ -220,7 +220,7 @@ class DependencySearch:
         import numpy as np
 
         if isinstance(ones, np.ndarray) and isinstance(others, np.ndarray):
-            with np.errstate(over="ignore", invalid="ignore"):  # numbers of any size are in files
+            with np.errstate(over="ignore", invalid="ignore"):  # files hold numbers of any size
                 left, right = ones * self._scales[other], others * self._scales[one]
                 return bool(np.allclose(left, right, rtol=_CLOSE, atol=0, equal_nan=True))
         return (
@@ -231,14 +231,14 @@ class DependencySearch:
 
 
 def _is_compared(kind: Any) -> bool:  # noqa: ANN401
-    """Whether intake reads values of a type, those of a dictionary included."""
+    """Whether intake reads values of a type, including dictionary types."""
     import pyarrow as pa
 
     return is_readable(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _joined(before: "Places | None", firsts: "Places", images: "Places", count: int) -> "Places | None":
-    """What each code goes with, after one more batch; None where it goes with two things."""
+    """The image of each code after one more batch; None if a code has two images."""
     import numpy as np
 
     kept = np.full(count, _UNMET, dtype=np.int32)
@@ -252,7 +252,7 @@ def _joined(before: "Places | None", firsts: "Places", images: "Places", count: 
 
 
 def _first_pairs(codes: Mapping[str, "Places"]) -> "dict[str, dict[str, Places | None]]":
-    """Pairs that some rows of the first batch do not refute, each row looked at once for all columns."""
+    """Pairs that a sample of the first batch does not refute."""
     import numpy as np
 
     names = list(codes)
@@ -275,14 +275,14 @@ def _first_pairs(codes: Mapping[str, "Places"]) -> "dict[str, dict[str, Places |
 
 
 def _evenly(rows: int) -> "NDArray[np.int64]":
-    """Places of some rows, evenly over a batch."""
+    """Row numbers of a sample, spread evenly over a batch."""
     import numpy as np
 
     return np.unique(np.linspace(0, rows - 1, min(rows, _FIRST_LOOK)).astype(np.int64))
 
 
 def _at(values: Any, rows: "NDArray[np.int64]") -> Any:  # noqa: ANN401
-    """Some of the values that `_comparable` gave."""
+    """Some of the values that `_comparable` returned."""
     import numpy as np
     import pyarrow as pa
 
@@ -290,7 +290,7 @@ def _at(values: Any, rows: "NDArray[np.int64]") -> Any:  # noqa: ANN401
 
 
 def _comparable(values: Any) -> Any:  # noqa: ANN401
-    """Numbers as float64, NaN where they are missing; anything else as Arrow text."""
+    """Numbers as float64 with NaN for missing ones; other values as Arrow text."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -308,7 +308,7 @@ def _comparable(values: Any) -> Any:  # noqa: ANN401
 
 
 def _varies(values: Any) -> bool:  # noqa: ANN401
-    """Whether there are two different values."""
+    """Whether there are at least two distinct values."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -319,7 +319,7 @@ def _varies(values: Any) -> bool:  # noqa: ANN401
 
 
 def _scale(values: Any) -> float:  # noqa: ANN401
-    """The first number that is neither missing nor 0; 1 of words."""
+    """The first number that is neither missing nor 0; 1 for words."""
     import numpy as np
 
     if not isinstance(values, np.ndarray):
@@ -329,7 +329,7 @@ def _scale(values: Any) -> float:  # noqa: ANN401
 
 
 def _signature(values: Any, scale: float) -> object:  # noqa: ANN401
-    """Equal for multiples, and rarely for others: so that not all columns are compared with all."""
+    """A key that is equal for multiples and rarely for others, so that few pairs are compared in full."""
     import numpy as np
 
     if not isinstance(values, np.ndarray):

@@ -1,8 +1,7 @@
-"""What a draft proposes for columns close together: the second of two dates as the first one and a number of days, two numbers likewise.
+"""Close columns in a draft: the second of two dates or numbers is modelled as its difference from the first.
 
-Of an admission and a discharge a few days later, bins of weeks hold nothing of the stay, and half of the synthetic discharges would come
-before the admission. So the distance is modelled in the place of the second column. It is a proposal: its bounds come from the rows and are
-marked.
+Week-wide bins lose a stay of days, and half of the synthetic discharges would precede the admission. So the difference is modelled instead of
+the second column. It is a proposal: its bounds come from the rows and are marked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 DIFFERENCE: Final = "difference"
 _FEWEST_ROWS: Final = 100
 IN_ORDER: Final = 0.99
-"""Share of the rows with an order from which on the others count as equal."""
+"""Minimum share of the rows in order; the other rows then count as equal."""
 _CLOSE, _CLOSE_IN_ORDER = 1 / 8, 1 / 2
-"""Spread of the distance, beside the smaller spread of the two columns, up to which they are close: in no order, or in one."""
+"""Maximum spread of the difference relative to the smaller spread of the two columns: without an order, and with one."""
 _TAIL: Final = 0.01
 _MOST_SHIFT: Final = 0.05
-"""Move of a quartile by even bins, as a share of the distance between its neighbours, up to which a signed distance has these: less than for learnt bins, because bins around 0 take no budget."""
+"""Maximum shift of a quartile by even bins of a signed difference, relative to the distance between its neighbours. It is lower than for learnt bins, because bins around 0 take no budget."""
 _MOST_UNITS: Final = 92
-"""Units of a distance, such as days of a quarter, up to which each has a bin of its own."""
+"""Maximum range of a difference with one bin per unit, such as the days of a quarter."""
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _ISO_DATE: Final = len("2024-05-31")
 _OF_OWN_VALUES: Final = ("edges", "bins", "spacing", "specials", "patterns", "most", "multiple_of")
@@ -43,14 +42,14 @@ Column = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Close:
-    """Two columns close together.
+    """Two close columns.
 
     Attributes:
-        start: The first one.
-        end: The second one, which is drafted as a difference.
-        apart: (rows,) how far they are apart, in units of the difference.
-        share_in_order: Share of the rows whose second value is not below the first.
-        closeness: Spread of the distance, beside the smaller one of the columns.
+        start: The start column.
+        end: The end column, drafted as a difference.
+        apart: (rows,) differences, in their unit.
+        share_in_order: Share of the rows in which the second value is at least the first.
+        closeness: Spread of the difference relative to the smaller spread of the columns.
     """
 
     start: Column
@@ -63,13 +62,13 @@ class _Close:
 def propose_differences(
     columns: Sequence[Column], sample: RowSample, *, target: str | None, fixed: Sequence[str]
 ) -> None:
-    """Draft columns close to another one as their difference from it.
+    """Draft a column close to another one as its difference from that column.
 
     Args:
-        columns: Of the draft; changed.
-        sample: Some of the rows.
+        columns: Columns of the draft; changed.
+        sample: A sample of the rows.
         target: Name of the column to be predicted, which keeps its own values.
-        fixed: Names of columns that rules name, likewise.
+        fixed: Names of columns in rules, which keep their own values.
     """
     values = {str(column["name"]): values_of(column, sample) for column in columns if _is_comparable(column)}
     found = sorted(_close_pairs(columns, values), key=lambda one: one.closeness)
@@ -84,13 +83,13 @@ def propose_differences(
 
 
 def hold_starts(columns: Sequence[Column]) -> None:
-    """Leave out differences from columns that are no longer there; let the others be missing where the column that they start from is, and their bounds hold its bounds.
+    """Drop differences whose start column is gone; make the rest nullable like their start, with bounds that cover its bounds.
 
     Args:
-        columns: Of a draft, perhaps edited; changed.
+        columns: Columns of a draft, perhaps edited; changed.
     """
     by_name = {column.get("name"): column for column in columns}
-    for _ in columns:  # a chain of differences is at most so long
+    for _ in columns:  # a chain of differences has at most one link per column
         for column in columns:
             difference = column.get(DIFFERENCE)
             if not isinstance(difference, dict):
@@ -102,7 +101,7 @@ def hold_starts(columns: Sequence[Column]) -> None:
                 continue
             if start.get("null") == "category":
                 column["null"] = "category"
-            # Whole bounds are integers in a document, also of numbers with decimals.
+            # Whole bounds are integers in a document, even for numbers with decimals.
             if (
                 "lower" in start
                 and "lower" in column
@@ -117,7 +116,7 @@ def hold_starts(columns: Sequence[Column]) -> None:
 
 
 def drop_difference(column: Column) -> None:
-    """Let a column be modelled by its own values, in default bins."""
+    """Model a column by its own values, in default bins."""
     column.pop(DIFFERENCE, None)
     if isinstance(marks := column.get(MARK), list) and DIFFERENCE in marks:
         marks.remove(DIFFERENCE)
@@ -126,28 +125,28 @@ def drop_difference(column: Column) -> None:
 
 
 def is_difference(value: Mapping[str, Any]) -> bool:
-    """Whether an edited difference names a column and has two bounds."""
+    """Whether an edited difference names a column and has two bounds in order."""
     lower, upper = value.get("lower", 0), value.get("upper")
     has_bounds = isinstance(lower, int | float) and isinstance(upper, int | float)
     return has_bounds and lower < upper and isinstance(value.get("from"), str)
 
 
 def _is_comparable(column: Column) -> bool:
-    """Whether a column is a number or time of which another one can be a distance apart."""
+    """Whether a column can be an end of a difference: a number or a time."""
     if column["kind"] in {"date", "datetime"}:
         return column["resolution"] in _SECONDS
     return column["kind"] == "numeric" and not _has_few_values(column)
 
 
 def _has_few_values(column: Column) -> bool:
-    """Whether each of its values has a code of its own, so that pairs are counted as they are."""
+    """Whether each value has a code of its own, so that pairs are counted exactly."""
     return column.get("bins") == 1 or (
         column["type"] == "integer" and column["upper"] - column["lower"] < BINS
     )
 
 
 def values_of(column: Column, sample: RowSample) -> "Floats":
-    """(rows,) numbers, or times in seconds; NaN where one is missing, or counts as missing because it lies beyond the bounds."""
+    """(rows,) numbers, or times in seconds; NaN for missing values and for values that count as missing because they lie outside the bounds."""
     import numpy as np
 
     name = str(column["name"])
@@ -174,7 +173,7 @@ def _close_pairs(columns: Sequence[Column], values: Mapping[str, "Floats"]) -> I
 
 
 def _are_alike(one: Column, other: Column) -> bool:
-    """Whether the service takes the difference of two columns."""
+    """Whether the service supports the difference of two columns."""
     keys = ("kind", "resolution", "type", "decimals")
     if _is_day_of_time(one, other) or _is_day_of_time(other, one):
         return True
@@ -182,13 +181,13 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _is_day_of_time(start: Column, end: Column) -> bool:
-    """Whether the second column is a date and the first one a time, whose day it can start from."""
+    """Whether the first column is a time and the second a date, whose difference starts from the day of the time."""
     kinds = (start.get("kind"), end.get("kind"))
     return kinds == ("datetime", "date") and end.get("resolution") == "day"
 
 
 def _compared(one: Column, other: Column, values: Mapping[str, "Floats"], narrow: float) -> _Close | None:
-    """Two columns, the usually smaller one first, if they are close."""
+    """Two columns as a close pair, the usually smaller one first; None if they are not close."""
     import numpy as np
 
     if _is_day_of_time(other, one):
@@ -219,7 +218,7 @@ def _compared(one: Column, other: Column, values: Mapping[str, "Floats"], narrow
 
 
 def _spread(numbers: "Floats") -> float:
-    """The distance between the quantiles that leave out a hundredth on either side."""
+    """The range from the 1 % to the 99 % quantile."""
     import numpy as np
 
     known = numbers[~np.isnan(numbers)]
@@ -230,14 +229,14 @@ def _spread(numbers: "Floats") -> float:
 
 
 def _leads_to(start: str, end: str, starts: Mapping[str, str]) -> bool:
-    """Whether a column is made of another one, directly or through others."""
+    """Whether a column depends on another one through one or more differences."""
     while start != end and start in starts:
         start = starts[start]
     return start == end
 
 
 def _draft(found: _Close) -> None:
-    """Change the second column into a difference from the first."""
+    """Turn the second column into a difference from the first."""
     import numpy as np
 
     column, is_time = found.end, "resolution" in found.end
@@ -259,7 +258,7 @@ def _draft(found: _Close) -> None:
         difference["bins"] = int(bounds.upper - lower) + 1
     else:
         difference |= {"specials": [_plain(value) for value in inside]} if inside else {}
-        # A learnt law of distances has no place in a domain; most distances are small.
+        # A domain cannot declare learnt bins of differences; most differences are small.
         if lower >= 0:
             difference |= {"spacing": "log"} if bounds.bins != "linear" else {}
         else:
@@ -273,12 +272,12 @@ def _draft(found: _Close) -> None:
 
 
 def _signed_bins(spread: Spread, lower: float, upper: float, unit: float | None) -> dict[str, Any]:
-    """Edges around zero, of distances that even bins would lose; nothing where these keep the quartiles.
+    """Edges around zero for signed differences that even bins distort; empty if even bins keep the quartiles.
 
-    The bounds of a distance hold all but a thousandth of the rows, so that a few far ones, as where noise is proportional, make even bins wider than most distances.
+    Bounds cover 99.9 % of the differences; a few outliers, as with proportional noise, make even bins wider than most differences.
     """
     even = cost_of(spread, edges_of(lower, upper, unit, "linear"), unit)
-    # In fewer rows noise moves the quartiles farther than bins do.
+    # With fewer rows noise moves the quartiles farther than bins do.
     tolerated = _MOST_SHIFT if sum(spread.values()) >= FEWEST_FOR_ENDS else TOLERATED_SHIFT
     if upper <= 0 or even.shift <= tolerated or not any(spread):
         return {}
@@ -292,12 +291,12 @@ def _note(found: _Close, column: Column, lower: float) -> str:
     start, difference = found.start["name"], column[DIFFERENCE]
     if _is_day_of_time(found.start, column):
         start = f"the day of {start}"
-    bins = ", in bins that are narrow at 0" if "edges" in difference else ""
+    bins = ", in bins that are narrow around 0" if "edges" in difference else ""
     before = "never below" if found.share_in_order == 1 else "hardly ever below"
     order = f" It is {before} {start}, and synthetic rows keep that." if lower >= 0 else ""
     return (
-        f"Close to {start}: modelled by its distance from it, {difference['lower']} to {difference['upper']}{unit}{bins}, because bins of its own"
-        f" would be too wide to hold that.{order} Distances beyond count as the bound. Answer 'none' to model it by its own values."
+        f"Close to {start}: modelled as its distance from {start}, {difference['lower']} to {difference['upper']}{unit}{bins}, because its own bins"
+        f" would be too wide to keep that distance.{order} Distances outside are clamped. Answer 'none' to model the column by its own values."
     )
 
 

@@ -1,6 +1,6 @@
-"""A draft as a person reads it in Python: everything that accepting it makes public, above all the words of its columns.
+"""A draft as shown in Python: everything that accepting it makes public, above all the words of its columns.
 
-What is not shown cannot be refused: a person who accepts a draft says that each value of it may be known by everybody.
+A person cannot refuse what is not shown: accepting a draft makes each of its values public.
 """
 
 import json
@@ -18,12 +18,12 @@ from understudy.plain_text import one_line
 from understudy.table_files import DECLARED_SIZE, MARK
 
 MOST_SHOWN: Final = 20
-"""Words, values and pairs of one column that are shown; beyond them their number is."""
+"""Maximum words, values and pairs of a column that are shown; only their number is shown beyond that."""
 WIDTH: Final = 96
-"""Columns of a terminal that the text takes at most."""
+"""Maximum width of the text, in characters."""
 _INDENT: Final = 4
 _FEWEST_ALIKE: Final = 3
-"""Columns in a row from which those that are alike but for their names share what is said of them."""
+"""Minimum run of columns, alike but for their names, that share one row."""
 
 _SAID: Final = (
     ("type", "integer"),
@@ -35,17 +35,17 @@ _SAID: Final = (
     ("unknown", "null"),
     ("infinite", "null"),
 )
-"""Keys and values that have sentences of their own, or say nothing."""
+"""Keys with sentences of their own, or without meaning for a reader."""
 
 Column = Mapping[str, Any]
 
 
 def table_lines(document: Mapping[str, Any], *, unit: str) -> list[str]:
-    """What a draft declares of the whole table, in sentences.
+    """Sentences on what a draft declares of the whole table.
 
     Args:
-        document: The draft with its notes.
-        unit: Why its privacy unit is what it is.
+        document: The draft, with its notes.
+        unit: The reason for its privacy unit.
     """
     columns = document["columns"]
     size = document.get(DECLARED_SIZE)
@@ -60,7 +60,7 @@ def table_lines(document: Mapping[str, Any], *, unit: str) -> list[str]:
 
 
 def _missing(document: Mapping[str, Any]) -> Iterator[str]:
-    """Which texts mean "missing" in every column, and whether blanks count."""
+    """The texts that mean "missing" in every column, and the treatment of blanks."""
     words = (document.get("csv") or {}).get("null_values", [""])
     listed = (
         ", ".join(
@@ -74,7 +74,7 @@ def _missing(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rule_lines(document: Mapping[str, Any]) -> list[str]:
-    """What drafted rules say, with their pairs, which become public with them; a line for each rule."""
+    """Drafted rules with their pairs, which become public too; one line per rule."""
     return [
         f"{one_line(shown_rule(rule, most=MOST_SHOWN))}."
         for rule in document.get(RULES) or ()
@@ -84,7 +84,7 @@ def rule_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def column_rows(document: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Name, kind, declared values and note of each column; three or more in a row that are alike but for their names share a row."""
+    """Name, kind, declared values and note of each column; a run of three or more columns that are alike but for their names shares a row."""
     rows: list[tuple[str, str, str, str]] = []
     for (kind, declared, note), columns in groupby(document["columns"], key=_shown):
         names = [str(column["name"]) for column in columns]
@@ -102,9 +102,9 @@ def text_of(rows: Sequence[Sequence[str]], *, before: Sequence[str], after: Sequ
     """A draft as text of at most `WIDTH` columns.
 
     Args:
-        rows: See `column_rows`.
-        before: Sentences above them.
-        after: Sentences below them.
+        rows: Rows of `column_rows`.
+        before: Sentences above the rows.
+        after: Sentences below the rows.
     """
     lines = [line for sentence in before if sentence for line in _wrapped(sentence, indent=0)]
     lines.append("")
@@ -122,7 +122,7 @@ def _wrapped(text: str, *, indent: int) -> list[str]:
 
 
 def _declared(column: Column) -> Iterator[str]:
-    """What a column declares, part by part; a key that no sentence knows is shown as it is."""
+    """The declared values of a column, part by part; keys without a sentence are shown as they are."""
     left = {key: value for key, value in column.items() if key not in {"name", "kind"} and key[0] != "_"}
     yield from _ends(left)
     if left.get("type") == "integer":
@@ -151,7 +151,7 @@ def _declared(column: Column) -> Iterator[str]:
 
 
 def _ends(left: dict[str, Any]) -> Iterator[str]:
-    """Bounds of a column and of its difference, which are taken out of its keys."""
+    """The bounds of a column and of its difference, which are removed from its keys."""
     if (distance := left.pop(DIFFERENCE, None)) is not None:
         yield f"{distance.get('lower')} to {distance.get('upper')} from {distance.get('from')}"
         yield from _listed("special distances", distance.get("specials"))
@@ -177,7 +177,7 @@ def _listed(title: str, words: object) -> Iterator[str]:
 
 
 def _quoted(word: object) -> str:
-    """A word, in quotes where its ends would not be seen without."""
+    """A word, quoted if it is empty or has blanks at its ends."""
     text = str(word)
     plain = text and text == text.strip() and not set(text) & set(',;"|')
     return text if plain and not text.startswith("?") else json.dumps(text, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Looking at the owner's rows for a draft of their domain: what a file's columns hold, in constant memory."""
+"""Facts of the owner's rows for a draft of their domain, collected in constant memory."""
 
 import csv
 import math
@@ -54,29 +54,29 @@ _MISSING = (
 NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
 """Texts that mean "missing" in every column of a file."""
 ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
-"""Words, in lower case, that mean "missing" among numbers, and something else among words."""
+"""Words, in lower case, that mean "missing" among numbers but may mean something else among words."""
 _CENSORED = re.compile(r"[<>≤≥]=?\s?[0-9]+([.,][0-9]+)?")
 _OPEN_ENDED = re.compile(r"[0-9]+([.,][0-9]+)?\s?\+")
 MOST_ODD = 3
-"""Different words that may stand beside numbers."""
+"""Maximum distinct words beside numbers."""
 _FEWEST_BESIDE_WORDS = 20
 _SHARE_BESIDE_WORDS = 2 / 3
 _MOST_SAMPLED = 1 << 16
-"""Distinct values of a column that are kept with their counts; beyond them every second one by a hash, then every fourth."""
+"""Maximum distinct values that are counted. Beyond that every second one is kept by a hash, then every fourth."""
 _DIGITS = 4
-"""Significant digits to which numbers are rounded for their distribution."""
+"""Significant digits of numbers in a distribution."""
 _FEWEST_STEPS = 1000
-"""Steps of that rounding that the numbers of a column span at least; those of fewer, such as degrees of one town, are not rounded."""
+"""Minimum range of a column in steps of that rounding; narrower columns, such as degrees within one town, are not rounded."""
 MOST_DECIMALS = 4
-"""Digits after the point up to which numbers have decimals; more are measurements, not a format."""
+"""Maximum decimals of a number; more are a measurement, not a format."""
 _UNWRITTEN = 99
-"""Stands for the decimals of numbers with an exponent."""
+"""The decimals of numbers with an exponent."""
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The dialect of a CSV file, and which parts of it were guessed."""
+    """The dialect of a CSV file, and the parts of it that were guessed."""
 
     delimiter: str
     header: bool
@@ -85,10 +85,10 @@ class Dialect:
 
 
 def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tuple[Dialect, list[str]]:
-    """Delimiter, header and column names from the first lines.
+    """Read delimiter, header and column names from the first lines.
 
     Raises:
-        InputUnusable: The file is empty, or its header leaves a column without a name or names two alike.
+        InputUnusable: The file is empty, or its header has an empty or repeated name.
     """
     with opened(path) as file:
         lines = [
@@ -108,14 +108,14 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
     if header is None:
         guessed.append("header")
         numbers_below = any(is_number(text) for row in others for text in row)
-        # An index that was written along has no name.
+        # An index that was written to the file has no name.
         named = first[1:] if first[0] == "" and all(is_number(row[0]) for row in others) else first
         recurs = bool(others) and _same_words(first, others)
         header = not any(is_number(text) or text in NULLS for text in named)
         header = header and (not recurs or (numbers_below and len(set(named)) == len(named)))
     if header and "" in first:
         message = (
-            f"{path.name}: column {first.index('') + 1} has no name in the first line; name it, or leave it out, as"
+            f"{path.name}: column {first.index('') + 1} has no name in the first line; name it, or drop it, as"
             " `to_csv(..., index=False)` of pandas does with its index"
         )
         raise InputUnusable(message)
@@ -123,17 +123,17 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
         try:
             require_different(first)
         except InputUnusable as error:
-            message = f"{path.name}: {error}; if the first line is a row, say so with --no-header"
+            message = f"{path.name}: {error}; if the first line is a row, give --no-header"
             raise InputUnusable(message) from None
     names = first if header else [f"column{index}" for index in range(1, len(first) + 1)]
     return Dialect(delimiter=delimiter, header=header, guessed=tuple(guessed)), names
 
 
 def _require_delimiter(path: Path, delimiter: str, lines: Sequence[str]) -> None:
-    """Refuse a delimiter that the first line lacks where another one separates all lines into equally many fields.
+    """Refuse a delimiter that is absent from the first line if another one splits all lines into equally many fields.
 
     Raises:
-        InputUnusable: There is such another one.
+        InputUnusable: There is such a delimiter.
     """
     if delimiter in lines[0]:
         return
@@ -141,16 +141,16 @@ def _require_delimiter(path: Path, delimiter: str, lines: Sequence[str]) -> None
         counts = {len(row) for row in csv.reader(lines, delimiter=other)}
         if len(counts) == 1 and (fields := counts.pop()) > 1:
             message = (
-                f"{path.name}: no {delimiter!r} stands in its first line, and {other!r} separates it and those below into {fields} fields;"
+                f"{path.name}: its first line has no {delimiter!r}, and {other!r} splits all first lines into {fields} fields;"
                 f" give --delimiter {other!r}, or leave it out"
             )
             raise InputUnusable(message)
 
 
 def require_different(names: Sequence[str]) -> None:
-    """Refuse columns of the same name, whatever blanks are around it.
+    """Refuse repeated column names, ignoring outer blanks.
 
-    The message gives their places alone: a first line that was taken for a header may be a row.
+    The message gives positions only: a first line that was taken for a header may be a row.
 
     Raises:
         InputUnusable: Two columns have the same name.
@@ -158,21 +158,21 @@ def require_different(names: Sequence[str]) -> None:
     places: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if (earlier := places.setdefault(bare_name(name), place)) < place:
-            blanks = "" if names[earlier - 1] == name else " but for blanks around it"
+            blanks = "" if names[earlier - 1] == name else " except for outer blanks"
             message = f"columns {earlier} and {place} have the same name{blanks}; rename one"
             raise InputUnusable(message)
 
 
 def bare_name(name: str) -> str:
-    """The name under which a column is declared: without the blanks around it, unless it is nothing else.
+    """The declared name of a column: the name without outer blanks, unless it is blank.
 
-    Intake compares the names of a file so, too (``core.data.intake.header``).
+    Intake compares the names of a file in the same way (``core.data.intake.header``).
     """
     return name.strip() or name
 
 
 def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
-    """Whether intake reads values of a type, as some kind of column."""
+    """Whether intake reads values of a type, as any kind of column."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -188,23 +188,23 @@ def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
 
 
 def means_missing(word: str) -> bool:
-    """Whether a word is one of those that mean "missing" among numbers in every table."""
+    """Whether a word means "missing" among the numbers of any table."""
     return word.lower() in ODD
 
 
 def are_many_numbers(different: int, *, rows: int, present: int) -> bool:
-    """Whether a column is one of numbers, whatever a few words in it mean.
+    """Whether a column is numeric, whatever a few words in it mean.
 
     Args:
-        different: Number of different numbers.
-        rows: Rows that have a number.
-        present: Rows that have a value.
+        different: Number of distinct numbers.
+        rows: Rows with a number.
+        present: Rows with a value.
     """
     return different > _FEWEST_BESIDE_WORDS and rows >= _SHARE_BESIDE_WORDS * present
 
 
 def is_open_ended(word: str) -> bool:
-    """Whether a word stands for a number or more, such as "90+"."""
+    """Whether a word is an open upper band, such as "90+"."""
     return _OPEN_ENDED.fullmatch(word) is not None
 
 
@@ -217,7 +217,7 @@ def _same_words(first: list[str], others: list[list[str]]) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as Python writes one."""
+    """Whether a text is a number in Python's notation."""
     try:
         float(text)
     except ValueError:
@@ -230,9 +230,9 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: li
 
     Args:
         path: The file.
-        dialect: How a CSV file is written; None of Parquet.
-        names: Of the columns of a CSV file.
-        ragged: Takes the numbers of the rows, from 1 on, that have more or fewer fields than columns; they are left out.
+        dialect: Dialect of a CSV file; None for Parquet.
+        names: Column names of a CSV file.
+        ragged: Collects the numbers of rows, from 1, with more or fewer fields than columns; these rows are left out.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -263,35 +263,35 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: li
 
 
 def _decimals(value: float) -> int:
-    """The digits after the point of a number at twelve significant digits, which have no noise of floating point."""
+    """The decimals of a number at twelve significant digits, which hide floating-point noise."""
     text = f"{value:.12g}"
     return _UNWRITTEN if "e" in text else len(text.partition(".")[2])
 
 
 @dataclass(slots=True)
 class Facts:
-    """Facts common to the rows of one column; nothing else of them is kept.
+    """Facts about the rows of one column; nothing else is kept.
 
     Attributes:
-        rows: Rows seen.
-        present: Rows whose value is not missing.
-        blanks: Whether a text has blanks around it.
-        readable: Whether intake reads values of the type.
-        null_texts: Texts found that mean "missing".
-        values: Counts of distinct values: of all, or of those whose hash ends in `thinned` zero bits.
+        rows: Number of rows.
+        present: Number of rows with a value.
+        blanks: Whether some text has outer blanks.
+        readable: Whether intake reads values of the column's type.
+        null_texts: Texts of the column that mean "missing".
+        values: Counts of distinct values; after thinning, only of values whose hash ends in `thinned` zero bits.
         thinned: How often `values` was halved.
-        numbers: Rows whose value is a number.
-        odd: Counts of words that are no numbers; None where there are too many for a column of numbers.
+        numbers: Number of rows with a number.
+        odd: Counts of words that are no numbers; None if there are too many for a numeric column.
         lower: Smallest number.
         upper: Largest number.
-        decimals: Most digits after the point, without the noise of floating point: 6.699999999999999 has one.
+        decimals: Largest number of decimals, without floating-point noise: 6.699999999999999 has one.
         whole: Whether all numbers are whole.
-        zero_led: Whether a number begins with a needless zero, as codes do.
+        zero_led: Whether a number has a needless leading zero, as codes do.
         rounded: Counts of numbers, rounded to four significant digits.
-        dates: What the values are as dates or times.
-        owned: Of some rows of a column of numbers, the numbers and whose they are; None if each row is a privacy unit.
+        dates: The values read as dates or times.
+        owned: Numbers of a sample of rows with their privacy units; None if each row is a unit.
         units: Number of privacy units of the table.
-        as_words: Whether words beside numbers are levels or codes like these.
+        as_words: Whether words beside the numbers are levels or codes like them.
     """
 
     rows: int = 0
@@ -317,7 +317,7 @@ class Facts:
 
     @property
     def spread(self) -> Counter[float]:
-        """Counts of numbers: rounded ones, or the kept ones as they are if they lie so close together that rounding would merge them."""
+        """Counts of numbers, rounded unless rounding would merge close numbers."""
         far = max(abs(self.lower), abs(self.upper))
         if not self.rounded or self.lower == self.upper or not math.isfinite(far):
             return self.rounded
@@ -331,7 +331,7 @@ class Facts:
         return self._unrounded
 
     def ends_of_units(self, without: Sequence[float]) -> tuple[Counter[float], Counter[float]] | None:
-        """Counts of the smallest and of the largest number of each privacy unit; None if each row is a unit."""
+        """Counts of each privacy unit's smallest and largest number; None if each row is a unit."""
         import numpy as np
 
         if self.owned is None:
@@ -347,19 +347,19 @@ class Facts:
 
     @property
     def distinct(self) -> int:
-        """Number of distinct values, estimated within about one percent beyond 65,536."""
+        """Number of distinct values; above 65,536 an estimate within about one percent."""
         return len(self.values) << self.thinned
 
     @property
     def unique(self) -> bool:
-        """Whether every value differs, as far as the kept ones tell."""
+        """Whether every value differs, judged by the kept ones."""
         return self.present > 0 and max(self.values.values(), default=0) == 1
 
     @property
     def numeric(self) -> bool:
-        """Whether all values are numbers, but for words that mean "missing" among numbers, or a limit of what was measured.
+        """Whether all values are numbers, apart from words for "missing" and detection limits.
 
-        Also where a few other words stand beside many numbers.
+        A few other words beside many numbers are allowed too.
         """
         if self.numbers == 0 or self.odd is None or self.as_words:
             return False
@@ -369,7 +369,7 @@ class Facts:
 
     @property
     def unknown(self) -> Counter[str]:
-        """Counts of words among numbers of which nothing public says that they mean "missing" there."""
+        """Counts of words among numbers that have no public meaning of "missing"."""
         odd = self.odd or Counter[str]()
         return Counter(
             {word: count for word, count in odd.items() if not means_missing(word) and not _is_limit(word)}
@@ -377,7 +377,7 @@ class Facts:
 
     @property
     def censored(self) -> Counter[str]:
-        """Counts of words such as "<0.5" and "90+" among numbers: below or above what was measured."""
+        """Counts of words such as "<0.5" and "90+" among numbers: below or above a limit of measurement."""
         odd = self.odd or Counter[str]()
         return Counter({word: count for word, count in odd.items() if _is_limit(word) or is_open_ended(word)})
 
@@ -393,7 +393,7 @@ class Facts:
             self.readable = False
             return
         if pa.types.is_dictionary(values.type):
-            # Categories of polars are views of text, for which Arrow has no other way out of a dictionary.
+            # Categories of polars are text views; Arrow can decode their dictionary only this way.
             values = values.dictionary.cast(pa.string()).take(values.indices)
         texts = values.cast(pa.string())
         bare = pc.utf8_trim_whitespace(texts)

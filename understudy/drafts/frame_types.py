@@ -1,6 +1,6 @@
-"""What the types of a frame say beyond its values: an order of levels, days without times, zones, and numbers that are not finite.
+"""Information in a frame's types beyond its values: ordered levels, days without times, time zones, and infinite numbers.
 
-A file of text has no types, so these rules are for frames alone. They look at types, which the owner's code gives, and at values only where a note says so.
+A text file has no types, so these rules are for frames alone. They look at types, which the owner's code sets; a note says if values count too.
 """
 
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ _NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 
 @dataclass(frozen=True, kw_only=True)
 class FrameTypes:
-    """What the types of a frame say.
+    """Information in a frame's types.
 
     Attributes:
-        orders: levels of the columns whose type orders them.
-        zones: zone of the columns of times that have one.
-        infinite: columns of numbers with values that are not finite.
-        clocks: columns of times of the day.
+        orders: levels of the columns with an ordered type.
+        zones: zone of the time columns that have one.
+        infinite: numeric columns with infinite values.
+        clocks: columns of times of day.
     """
 
     orders: dict[str, list[str]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class FrameTypes:
 
 
 def plain_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
-    """Times of the day as text without needless fractions, such as 08:30:00, each by itself; other values as they are.
+    """Times of day as text without needless fractions, such as 08:30:00; other values unchanged.
 
     Args:
         values: an Arrow array, or a chunked one.
@@ -48,7 +48,7 @@ def plain_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has
 
 
 def wall_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
-    """Times of a zone as its clocks show them, without the zone, each by itself; other values as they are.
+    """Times with a zone as local times without the zone; other values unchanged.
 
     Args:
         values: an Arrow array, or a chunked one.
@@ -61,13 +61,13 @@ def wall_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has 
 
 
 def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow table, which has no type
-    """Return a table in the types that a draft reads, and what its types say.
+    """Convert a table to the types that a draft reads.
 
     Args:
         table: an Arrow table.
 
     Returns:
-        The table with times of a zone as that zone's clocks show them, midnights as dates, times of the day as text and infinite numbers missing.
+        The table, and its types: times with a zone are local times, midnights are dates, times of day are text, and infinite numbers are missing.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -95,7 +95,7 @@ def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow
 
 
 def _levels(values: Any) -> list[str] | None:  # noqa: ANN401
-    """The levels of a type that orders them, but for words that mean "missing"; None where there are too few or too many."""
+    """The levels of an ordered type without words for "missing"; None if there are too few or too many."""
     import pyarrow as pa
 
     if values.num_chunks == 0 or not is_readable(values.type.value_type):
@@ -109,7 +109,7 @@ def _levels(values: Any) -> list[str] | None:  # noqa: ANN401
 
 
 def _are_days(values: Any) -> bool:  # noqa: ANN401
-    """Whether all times are midnights, as days are in libraries that have no other type for them."""
+    """Whether all times are midnights, which some libraries use for days."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -120,7 +120,7 @@ def _are_days(values: Any) -> bool:  # noqa: ANN401
 
 
 def levels_of(types: FrameTypes, name: str) -> dict[str, Any] | None:
-    """The kind of a column whose type orders its levels; None for another one."""
+    """The draft of a column with ordered levels; None for other columns."""
     levels = types.orders.get(name)
     return (
         None
@@ -130,11 +130,11 @@ def levels_of(types: FrameTypes, name: str) -> dict[str, Any] | None:
 
 
 def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None:
-    """Add to the notes of columns whose clock their times are of, and that infinite numbers are missing.
+    """Note the time zones, times of day and infinite numbers of columns.
 
     Args:
-        columns: of the draft; changed.
-        types: of the frame.
+        columns: columns of the draft; changed.
+        types: types of the frame.
     """
     for column in columns:
         name = column["name"]
@@ -142,11 +142,11 @@ def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None
             continue
         if (zone := types.zones.get(name)) is not None:
             column[NOTE] = (
-                f"{column[NOTE]} Its times have the zone {zone}: they are declared as its clocks show them, and synthetic rows have that zone again."
+                f"{column[NOTE]} Its times have the zone {zone}: they are declared as local times, and synthetic rows have that zone again."
             )
         if name in types.clocks and column["kind"] == "numeric":
             column[NOTE] = (
-                f"{column[NOTE]} Its times of the day are modelled to the minute, without seconds, and synthetic rows have such times again."
+                f"{column[NOTE]} Its times of the day are modelled to the minute, without seconds, and synthetic rows have times of day again."
             )
         if name in types.infinite:
             key = "infinite" if column["kind"] == "numeric" else "unknown"

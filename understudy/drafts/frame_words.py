@@ -1,4 +1,4 @@
-"""Advice on frames in the words of the library that the reader has them in; lines of Python on a table called `frame`."""
+"""Advice on frames in the words of the reader's library: lines of Python for a table called `frame`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameWords:
-    """How a library says what a draft advises.
+    """A library's expressions for a draft's advice.
 
     Attributes:
-        library: Its name.
-        column: A column, of `{name}`, its name in quotes.
-        assign: A line that replaces a column, of `{name}` and `{expression}`.
-        add: A line that adds a column, likewise.
-        times: A column times a number, of `{column}` and `{factor}`.
-        lower: Words in lower case, of `{column}`.
-        with_point: Numbers of texts such as "$1,234.50", of `{column}`.
-        with_comma: Numbers of texts such as "1.234,50", likewise.
-        as_text: A call that reads a CSV file with a column as text, of `{name}`.
-        unreadable: What makes numbers or words of types that intake cannot read, in one sentence.
+        library: Name of the library.
+        column: Expression for a column; `{name}` is its quoted name.
+        assign: Line that replaces a column, with `{name}` and `{expression}`.
+        add: Line that adds a column, with the same placeholders.
+        times: Expression for a column times a number, with `{column}` and `{factor}`.
+        lower: Expression for words in lower case, with `{column}`.
+        with_point: Expression for the numbers of texts such as "$1,234.50", with `{column}`.
+        with_comma: Expression for the numbers of texts such as "1.234,50", with `{column}`.
+        as_text: Call that reads a CSV file with one column as text, with `{name}`.
+        unreadable: A sentence on how to convert types that intake cannot read.
     """
 
     library: str
@@ -35,20 +35,20 @@ class FrameWords:
 
     def of(self, name: str) -> str:
         """The expression for a column."""
-        # Names of columns may have braces, which `format` leaves alone in what it puts in.
+        # Column names may contain braces; `format` leaves braces in inserted text alone.
         return self.column.format(name=repr(name))
 
     def changed(self, name: str, form: str) -> str:
-        """The line that gives a column the values of an expression.
+        """The line that replaces a column by an expression.
 
         Args:
-            name: Of the column.
+            name: Name of the column.
             form: One of the expressions above.
         """
         return self.assign.format(name=repr(name), expression=form.format(column=self.of(name)))
 
     def copied(self, name: str, of: str, factor: float) -> str:
-        """The line that adds a column that is another one times a number."""
+        """The line that adds a column as another one times a number."""
         column = self.of(of)
         expression = column if factor == 1 else self.times.format(column=column, factor=f"{factor:.10g}")
         return self.add.format(name=repr(name), expression=expression)
@@ -98,5 +98,5 @@ _ALL: Final[Mapping[str, FrameWords]] = {"pandas": PANDAS, "polars": POLARS, "py
 
 
 def words_of(frame: object) -> FrameWords:
-    """The words of a frame's own library; those of pandas for anything else."""
+    """The words for a frame's own library; pandas for anything else."""
     return _ALL.get(type(frame).__module__.partition(".")[0], PANDAS)

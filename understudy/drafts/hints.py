@@ -1,4 +1,4 @@
-"""What a person knows and a draft cannot, and what they should not miss in it."""
+"""Warnings of a draft, and questions that only a person can answer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,33 +17,33 @@ from understudy.plain_text import one_line
 from understudy.table_files import MARK
 
 NUMBERS_LEFT_OUT: Final = "Numbers that are written as text are left out of every release"
-"""How the note of such a column begins."""
+"""Beginning of the note of such a column."""
 WARNINGS: Final = "_warnings"
-"""Key of a draft under which it has warnings of the whole table."""
+"""Key of a draft for warnings about the whole table."""
 
 
 def few_rows(rows: int, *, of: str) -> list[str]:
-    """Warn that a draft of few rows shows single ones, in one line or none.
+    """Warn that a draft of few rows shows single rows; one line or none.
 
     Args:
-        rows: How many there are, or units.
-        of: What was counted.
+        rows: Number of rows, or of units.
+        of: Name of what was counted.
     """
     if rows >= FEWEST_ROWS_OF_A_DRAFT:
         return []
     message = (
-        f"WARNING: there are {rows} {of}. Below {FEWEST_ROWS_OF_A_DRAFT} a word of a single row is drafted, and bounds lie at the"
-        " outermost rows: words, bounds and special values of the draft are those rows' own, and a release would show them. Declare"
-        " what everybody knows to be possible instead."
+        f"WARNING: there are {rows} {of}. Below {FEWEST_ROWS_OF_A_DRAFT} the draft lists words of single rows, and bounds lie at the"
+        " outermost rows: words, bounds and special values may belong to one person, and a release would show them. Declare"
+        " publicly known values instead."
     )
     return [message]
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[str]:
-    """Say whether there are too few rows to draft from, and which columns of numbers no release will have, a line for each.
+    """Warn of too few rows, and of number columns that no release will have; one line each.
 
     Args:
-        document: A draft with its notes.
+        document: A draft, with its notes.
     """
     lost = [
         str(column["name"])
@@ -52,16 +52,18 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
     ]
     said = [str(line) for line in document.get(WARNINGS) or ()]
     if lost:
-        said.append(f"WARNING: {', '.join(lost)}: numbers that no release will have. See there what to do.")
+        said.append(
+            f"WARNING: {', '.join(lost)}: numbers that no release will have. Their notes say what to do."
+        )
     return said
 
 
 def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """Say which rules a draft proposes, in one line or none.
+    """The rules that a draft proposes, in one line or none.
 
     Args:
         document: A draft.
-        answer: How its rules are dropped.
+        answer: How to drop the rules.
     """
     named = [
         _named(rule)
@@ -70,14 +72,14 @@ def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
     ]
     if not named:
         return []
-    return [f"Drafted rules, which every synthetic row keeps: {', '.join(named)}. To drop them: {answer}."]
+    return [f"Drafted rules, which hold in every synthetic row: {', '.join(named)}. To drop them: {answer}."]
 
 
 def target_line(document: Mapping[str, Any]) -> str:
-    """Which column others will want to predict, or what a target would be good for."""
+    """The target, or the benefit of naming one."""
     if (target := document.get("target")) is not None:
         return f"Target: {one_line(str(target))}."
-    return "Target: none. If others will want to predict one of the columns, name it as the target: what depends on it comes out better, at no cost."
+    return "Target: none. If others will want to predict a column, name it as the target: its relations with other columns are more accurate, at no cost."
 
 
 def _named(rule: Mapping[str, Any]) -> str:
@@ -92,18 +94,18 @@ def _named(rule: Mapping[str, Any]) -> str:
 
 
 def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """Ask which of several dates or times comes first, in one line or none.
+    """Ask for the order of several date or time columns, in one line or none.
 
     Args:
         document: A draft, or a confirmed domain.
-        answer: How it is written.
+        answer: How to declare the order.
     """
     times = [
         column
         for column in document.get("columns", ())
         if column["kind"] in {"date", "datetime"} and "difference" not in column
     ]
-    # Columns whose bounds settle the order with all others need no rule.
+    # Columns whose bounds settle the order with every other column need no rule.
     open_pairs = [pair for pair in combinations(times, 2) if not _is_settled(*pair)]
     names = [column["name"] for column in times if any(column in pair for pair in open_pairs)]
     has_order = any(
@@ -114,16 +116,16 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
         return []
     named = f"If one of {', '.join(names)} is never after another"
     near = (
-        "If one is always shortly after another, such as a discharge, declare its 'difference' instead (docs/domain.md#kinds-of-columns): of the"
-        " distance of dates that share a bin an order keeps the mean alone"
+        "If one is always shortly after another, such as a discharge, declare its 'difference' instead (docs/domain.md#kinds-of-columns): an order"
+        " keeps only the mean distance of dates in the same bin"
     )
     return [
-        f"{named}, declare it, or synthetic rows mix their order: {answer} (docs/domain.md#rules-between-columns). {near}."
+        f"{named}, declare it, or synthetic rows will break the order: {answer} (docs/domain.md#rules-between-columns). {near}."
     ]
 
 
 def _is_settled(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the bounds of two columns of times allow one order alone."""
+    """Whether the bounds of two time columns allow one order only."""
     return _ends_before(one, other) or _ends_before(other, one)
 
 
@@ -131,12 +133,12 @@ def _ends_before(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     last, first = _bound(one, "upper", -1), _bound(other, "lower", 0)
     if last is None or first is None:
         return False
-    # The last moment of a date is the end of its day.
+    # A date ends with the last moment of its day.
     return last <= first if one["kind"] == other["kind"] else last.date() < first.date()
 
 
 def _bound(column: Mapping[str, Any], key: str, place: int) -> datetime | None:
-    """A declared bound, or the outermost edge; None where it is learnt or cannot be read."""
+    """A declared bound, or the outermost edge; None if it is learnt or unreadable."""
     edges = column.get("edges")
     written = column.get(key, edges[place] if isinstance(edges, list) and edges else None)
     if column.get("bounds") == "learn" or not isinstance(written, str):
@@ -148,14 +150,14 @@ def _bound(column: Mapping[str, Any], key: str, place: int) -> datetime | None:
 
 
 def declare_orders(document: dict[str, Any], orders: Sequence[str]) -> None:
-    """Add the rules that columns are in an order.
+    """Add rules that columns are in order.
 
     Args:
-        document: A draft, or a confirmed domain; it is changed.
-        orders: Each the names of columns, from the smallest on, with commas between.
+        document: A draft, or a confirmed domain; changed.
+        orders: Column names from smallest to largest, separated by commas.
 
     Raises:
-        InputUnusable: There is no such column, or fewer than two.
+        InputUnusable: A column is unknown, or an order has fewer than two.
     """
     kinds = {str(column["name"]): str(column["kind"]) for column in document.get("columns", ())}
     for order in orders:
@@ -180,12 +182,12 @@ def declare_orders(document: dict[str, Any], orders: Sequence[str]) -> None:
 
 
 _CONSTANT: Final = (
-    "Every row has the same value, so it is left out: it would take budget and tell nothing. Add it to synthetic rows afterwards, or"
+    "Every row has the same value, so the column is left out: it would take budget without information. Add it to synthetic rows afterwards, or"
     " give its kind as 'keep'."
 )
 _FREE_TEXT: Final = (
-    "Called like free text, and several words long: a sentence may be about one person, and must not become public. If its words are a"
-    " list that everybody knows, give its kind as 'keep'."
+    "The name and the length suggest free text: a sentence may be about one person, and must not become public. If its words are a"
+    " public list, give its kind as 'keep'."
 )
 _FEWEST_ROWS: Final = 20
 _NAMED: Final = 3
@@ -199,8 +201,8 @@ def leave_constants_and_free_text_out(
     """Draft constants and free text as ignored; the target stays.
 
     Args:
-        columns: Of the draft; changed.
-        facts: What their rows hold.
+        columns: Columns of the draft; changed.
+        facts: Facts of the columns.
         target: Name of the column to be predicted.
     """
     for column in columns:
@@ -229,11 +231,11 @@ def _are_sentences(fact: Facts) -> bool:
 
 
 def say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
-    """Add to the note of a column which of its words are taken as missing; an empty text goes without saying.
+    """Note the words of a column that are taken as missing, except the empty text.
 
     Args:
-        column: Of the draft; changed.
-        fact: What its rows hold.
+        column: A column of the draft; changed.
+        fact: Facts of the column.
     """
     if column["kind"] in _NOT_MODELLED:
         return

@@ -1,8 +1,8 @@
-"""A first draft of the domain of images, made on the owner's machine from the owner's file.
+"""A first draft of an image domain, made on the owner's machine from the owner's file.
 
-Like `understudy.drafts.tables`: everything that was taken from the data is listed under ``_from_data``, and the service
-refuses a domain that still carries the mark. Sizes come from the heads of PNG and JPEG files, read here by hand, so no
-library for images is needed; of an NPZ only the labels are read whole, with numpy (the extra ``offline``).
+Everything taken from the data is listed under ``_from_data``, as in `understudy.drafts.tables`, and the service refuses a domain that still
+carries the mark. Sizes come from the headers of PNG and JPEG files, parsed here without an image library. Only the labels of an NPZ are read
+in full, with numpy (the extra ``offline``).
 """
 
 import csv
@@ -41,7 +41,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(slots=True, kw_only=True)
 class _Facts:
-    """The facts that a draft is made of; nothing else of the images is kept."""
+    """The facts behind a draft; nothing else of the images is kept."""
 
     shapes: Counter[Shape | None] = field(default_factory=Counter)
     labels: set[str] = field(default_factory=set)
@@ -50,7 +50,7 @@ class _Facts:
 
 
 def is_of_images(path: Path) -> bool:
-    """Return whether a file's name says that it holds images."""
+    """Return whether the file name is that of images."""
     return path.suffix.lower() in SUFFIXES
 
 
@@ -61,11 +61,11 @@ def draft_images(path: Path) -> dict[str, Any]:
         path: The private images.
 
     Returns:
-        A document that the service refuses until its marks are removed.
+        A document that the service refuses while marks remain.
 
     Raises:
-        InputUnusable: The file is missing, no such archive, or holds no image that the service could take.
-        NotInstalled: It is an NPZ, and numpy is missing.
+        InputUnusable: The file is missing, is no such archive, or holds no image that the service accepts.
+        NotInstalled: The file is an NPZ, and numpy is missing.
     """
     require_file(path)
     try:
@@ -82,10 +82,10 @@ def draft_images(path: Path) -> dict[str, Any]:
 
 
 def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
-    """Shape, labels and unit of a draft, in lines for a terminal.
+    """Shape, labels and unit of a draft, as lines for a terminal.
 
     Args:
-        draft: As made by `draft_images`.
+        draft: A draft of `draft_images`.
     """
     labels = draft["labels"]
     named = ", ".join(labels[:_NAMED]) + (f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else "")
@@ -94,7 +94,7 @@ def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
     return [
         f"Images of {draft['height']} by {draft['width']} pixels, {colour}. Labels: {one_line(named) if labels else 'none'}.",
         *(one_line(note) for note in [str(draft[NOTE]).removeprefix(DRAFT).strip()] if note),
-        f"Each image is protected by itself: no column of {_LABEL_FILE} says whose it is."
+        f"Each image is a privacy unit: no column of {_LABEL_FILE} names its person."
         if unit is None
         else f"The privacy unit is a value of '{one_line(str(unit))}'.",
         f"Declared size: {draft['declared_size']:,}.",
@@ -102,10 +102,10 @@ def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
 
 
 def render_images(draft: dict[str, Any]) -> str:
-    """The draft as JSON text for a person: one key per line.
+    """The draft as JSON for a reader: one key per line.
 
     Args:
-        draft: As made by `draft_images`.
+        draft: A draft of `draft_images`.
     """
     lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in draft.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -117,10 +117,12 @@ def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:
     total, others = facts.shapes.total(), facts.shapes.total() - facts.shapes[shape]
     if others:
         notes.append(
-            f"{others} of {total} files have another size or kind of colour and would be refused: scale them all alike."
+            f"{others} of {total} files have another size or colour mode and would be refused: convert them all alike."
         )
     if len(facts.other_columns) > 1:
-        notes.append(f"{_LABEL_FILE} may have one more column at the most, which says whose image it is.")
+        notes.append(
+            f"{_LABEL_FILE} may have at most one more column, which names the privacy unit of the image."
+        )
     if len(facts.folders) > 1 and not facts.labels:
         named = ", ".join(sorted(facts.folders)[:_NAMED])
         more = f" and {len(facts.folders) - _NAMED} more" if len(facts.folders) > _NAMED else ""
@@ -220,7 +222,7 @@ def _shape_of_array(lengths: Iterable[int]) -> Shape | None:
 
 
 def _shape(head: bytes) -> Shape | None:
-    """Height, width and channels of a picture; None of one that the service would refuse."""
+    """Height, width and channels of a picture; None if the service would refuse it."""
     if head.startswith(_PNG) and len(head) >= _PNG_HEAD:
         width, height = int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
         channels = _PNG_CHANNELS.get(head[25])

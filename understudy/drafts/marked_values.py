@@ -1,4 +1,4 @@
-"""The marks of a draft: values that were taken from the rows, and that a person accepts one by one or by kind."""
+"""The marks of a draft: values taken from the rows, which a person accepts one by one or by kind."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from understudy.near_names import suggestion
 from understudy.table_files import MARK
 
 KINDS: Final = ("unit", "size", "target", "file", "names", "kinds", "bounds", "words", "rules")
-"""Kinds of marked values, in the order in which a person is asked."""
+"""Kinds of marked values, in the order of the questions."""
 _KIND_OF: Final = {
     "privacy_unit": "unit", "records": "unit", "declared_size": "size", "target": "target", "name": "names", "lower": "bounds", "upper": "bounds",
     "edges": "bounds", "specials": "bounds", "difference": "bounds", "categories": "words", "levels": "words", "true": "words", "false": "words",
@@ -23,9 +23,9 @@ class Mark:
     """One marked value.
 
     Attributes:
-        holder: The object of the document that holds it.
-        key: Its key.
-        column: Name of its column; None outside columns.
+        holder: The object that holds the value.
+        key: Key of the value.
+        column: Name of the column; None outside columns.
     """
 
     holder: dict[str, Any] = field(repr=False)
@@ -34,7 +34,7 @@ class Mark:
 
     @property
     def kind(self) -> str:
-        """One of `KINDS`."""
+        """The kind of the value, one of `KINDS`."""
         if (
             self.column is None
             and self.key not in _KIND_OF
@@ -46,11 +46,11 @@ class Mark:
 
     @property
     def place(self) -> str:
-        """Where it stands, for a person."""
+        """The place of the value, for a person."""
         return f"column {self.column!r}" if self.column is not None else self.key
 
     def accept(self) -> None:
-        """Take the mark away: the value may be public."""
+        """Remove the mark: the value may be public."""
         listed = self.holder.get(MARK)
         left = [key for key in listed if key != self.key] if isinstance(listed, list) else []
         if left:
@@ -60,7 +60,7 @@ class Mark:
 
 
 def marks_of(document: dict[str, Any]) -> list[Mark]:
-    """Return all marks of a draft of a table or of images, by kind, then in the order of the file."""
+    """Return all marks of a draft of a table or of images, by kind and then in file order."""
     csv = document.get("csv")
     columns = document.get("columns")
     holders: list[tuple[dict[str, Any], str | None]] = [(document, None)]
@@ -81,14 +81,14 @@ def _keys(holder: dict[str, Any]) -> Iterator[str]:
 
 
 def accept_kinds(document: dict[str, Any], kinds: Sequence[str]) -> None:
-    """Accept all marked values of some kinds.
+    """Accept all marked values of the given kinds.
 
     Args:
-        document: The draft, which is changed.
-        kinds: Of `KINDS`, or "all".
+        document: The draft; changed.
+        kinds: Kinds of `KINDS`, or "all".
 
     Raises:
-        InputUnusable: There is no such kind.
+        InputUnusable: A kind is unknown.
     """
     for kind in kinds:
         if kind not in {*KINDS, "all"}:

@@ -1,4 +1,4 @@
-"""Rules proposed for columns that are missing in the same rows, such as the results of a test that was not made."""
+"""Rules for columns that are missing in the same rows, such as the results of a test that was not done."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 _FEWEST_ROWS: Final = 30
-"""Rows in which the columns are missing, and rows in which they are not: of fewer the agreement may be chance."""
+"""Minimum rows with missing values, and minimum rows without; fewer may agree by chance."""
 
 Column = dict[str, Any]
 
@@ -29,14 +29,14 @@ def propose_missing_together(
     null_texts: Collection[str],
     most: int,
 ) -> list[Column]:
-    """Draft rules that columns are missing in the same rows, and say so in the notes of all but the first of each rule.
+    """Draft a rule for each group of columns that are missing in the same rows, and note it at all but the first.
 
     Args:
-        columns: Of the draft; their notes are changed.
-        sample: Some of the rows.
-        target: Name of the column to be predicted: no rule is drafted that may change it.
+        columns: Columns of the draft; their notes are changed.
+        sample: A sample of the rows.
+        target: Name of the column to be predicted, which no drafted rule may change.
         null_texts: Texts that mean "missing" in every column.
-        most: Rules at most; those of most columns are drafted.
+        most: Maximum number of rules; the largest groups come first.
 
     Returns:
         Rules as a domain declares them, with marks.
@@ -62,7 +62,7 @@ def propose_missing_together(
 
 
 def _missing(column: Mapping[str, Any], sample: RowSample, null_texts: Collection[str]) -> "Flags":
-    """(rows,) whether a column is missing, as intake would have it."""
+    """(rows,) whether a column is missing, by the rules of intake."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

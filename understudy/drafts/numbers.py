@@ -1,6 +1,6 @@
-"""What the whole numbers of a column mean in a draft: amounts, codes, times of the clock, or values of a natural scale.
+"""The meaning of a column's whole numbers in a draft: amounts, codes, clock times, or values of a natural scale.
 
-Public rules from names and from the shape of the values, the same for every table. They decide what a draft proposes; a person
+The rules use names and the distribution of the values; they are public and the same for every table. They decide what a draft proposes; a person
 decides what is declared.
 """
 
@@ -35,11 +35,11 @@ from understudy.plain_text import plain_number
 
 MOST_INTEGER_CODES: Final = 60
 LARGEST: Final = 2.0**52
-"""Largest number in units of the last decimal: half of what a domain may declare, because bounds are rounded up."""
+"""Largest number in units of the last decimal: half of a domain's limit, because bounds are rounded up."""
 NATURAL_BOUNDS: Final = "Bounds are those of the scale that the name says, whatever the rows hold."
-"""How the note of a column of a natural scale begins."""
+"""Beginning of the note of a column with a natural scale."""
 FEWEST_ROWS_OF_A_WORD: Final = 10
-"""Rows below which a word, or one of few numbers, is left out of a draft."""
+"""Minimum rows of a drafted word, or of a drafted value of a low-cardinality column."""
 _FEW_INTEGERS, _THREE = 2, 3
 _ROWS_A_CODE = 5
 _ROUNDING = 1e-6
@@ -81,10 +81,10 @@ _STEPS: Final = tuple(
         reverse=True,
     )
 )
-"""Round numbers of which the values of a column may be multiples, the largest first."""
+"""Candidates for the common divisor of a column's values, largest first."""
 _SHARE_OF_MULTIPLES: Final = 0.995
 _FEWEST_MULTIPLES: Final = 6
-"""Different multiples; fewer values have codes of their own."""
+"""Minimum distinct multiples; fewer values have codes of their own."""
 _CHANCE: Final = 1e-4
 
 _MIDNIGHT, _LAST_MINUTE = 2400.0, 2359
@@ -101,8 +101,8 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     """Draft a column of numbers.
 
     Args:
-        name: Of the column.
-        fact: What its rows hold.
+        name: Name of the column.
+        fact: Facts of the column.
 
     Returns:
         Kind, type, bounds and bins, and a note.
@@ -137,11 +137,11 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
         column["specials"] = [plain(value) for value in found.specials]
     if few:
         if unit is not None and floor((found.upper - found.lower) / unit + _ROUNDING) < len(found.specials):
-            # A domain needs a value that has no code of its own.
+            # A domain needs at least one value without a code of its own.
             column["upper"] = plain(round(max(found.specials) + unit, decimals or 0))
         return column | {
             "bins": 1,
-            "_note": "Few values, each with a code of its own; any other number shares one bin.",
+            "_note": "Few values, each with a code of its own; all other numbers share one bin.",
         }
     multiple = _multiple_of(fact, decimals, {*beyond, *found.specials})
     if multiple is not None:
@@ -155,13 +155,13 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     ending = (
         ""
         if multiple is None
-        else f" Synthetic values are multiples of {plain(multiple)}, as nearly all values are."
+        else f" Synthetic values are multiples of {plain(multiple)}, like nearly all values."
     )
     return column | {"_note": bounds_note(found) + ending}
 
 
 def _multiple_of(fact: Facts, decimals: int | None, without: Collection[float]) -> float | None:
-    """The largest round number of which nearly all values are multiples, and too many different ones for chance."""
+    """The largest candidate that divides nearly all values, if enough distinct ones rule out chance."""
     if not fact.whole and decimals is None:
         return None
     scale = 10 ** (decimals or 0)
@@ -182,39 +182,37 @@ def _multiple_of(fact: Facts, decimals: int | None, without: Collection[float]) 
 
 
 def bounds_note(found: Bounds) -> str:
-    """What bounds, bins and special values cost by simulation, in a few sentences."""
+    """The simulated cost of bounds, bins and special values, in a few sentences."""
     notes = []
     if found.is_natural:
         notes.append(NATURAL_BOUNDS)
     if found.cost.clamped > 0:
-        beyond = " Those lie far beyond the rest, as typing errors do." if found.is_narrowed else ""
+        beyond = " These rows lie far beyond the rest, like typing errors." if found.is_narrowed else ""
         notes.append(
-            f"Bounds hold all but {plain_number(100 * found.cost.clamped, 1)} % of the rows, which count as the bound.{beyond}"
+            f"Bounds cover all but {plain_number(100 * found.cost.clamped, 1)} % of the rows, which are clamped to the bound.{beyond}"
         )
     if found.heaped:
         notes.append(
-            f"{len(found.heaped)} values that {100 * found.share_heaped:.0f} % of the rows have would be lost in bins: they have codes of their own, and become"
+            f"{len(found.heaped)} values of {100 * found.share_heaped:.0f} % of the rows would be lost in bins: they have codes of their own, and become"
             " public."
         )
     if len(found.specials) > len(found.heaped):
-        notes.append(
-            "Values that many rows share, or that stand for something else, have codes of their own."
-        )
+        notes.append("Frequent values, and values with a special meaning, have codes of their own.")
     notes += [line for line in (_on_bins(found),) if line]
     if found.even is not None and (found.bins != "linear" or found.heaped or not found.even.is_tolerated):
         notes.append(_on_ends(found, found.even))
-    return " ".join(notes) or "Bounds hold all rows, rounded; even bins keep the quartiles."
+    return " ".join(notes) or "Bounds are rounded and cover all rows; even bins keep the quartiles."
 
 
 def _on_bins(found: Bounds) -> str:
-    """Why bins are as they are; empty of even ones that keep the quartiles."""
+    """The reason for the bins; empty for even bins that keep the quartiles."""
     even = found.even or found.cost
     match found.bins:
         case "log":
             return "Bins are narrow at the lower bound and widen from there, because most values are small."
         case "ratio":
             step = (found.edges[-1] / found.edges[1]) ** (1 / (len(found.edges) - 2)) - 1
-            return f"Edges of equal ratio, because most values are small: each is {100 * step:.0f} % larger than the one before."
+            return f"Edges of equal ratio, because most values are small: each edge is {100 * step:.0f} % above the one before."
         case "learn":
             return f"Bins are learnt with noise{_on_even_ones(even)}."
         case _ if found.cost.shift > TOLERATED_SHIFT:
@@ -225,14 +223,14 @@ def _on_bins(found: Bounds) -> str:
 def _on_even_ones(even: Cost) -> str:
     """The reason against even bins, for a note."""
     if even.shift > TOLERATED_SHIFT:
-        return f": even ones would move a quartile by {100 * even.shift:.0f} % of the distance between its neighbours"
+        return f": even bins would move a quartile by {100 * even.shift:.0f} % of the distance between its neighbours"
     if even.sign > TOLERATED_SIGN:
-        return f": with even ones {100 * even.sign:.0f} % of the rows would come to another side of 0"
-    return ", because even ones lose the ends"
+        return f": even bins would flip the sign of {100 * even.sign:.0f} % of the rows"
+    return ", because even bins lose the tails"
 
 
 def _on_ends(found: Bounds, even: Cost) -> str:
-    """Where the ends of the values come out: of the rows, by what is drafted, and by even bins where these are not drafted."""
+    """The tails in the rows, in the draft and, if not drafted, with even bins."""
     real, made = (
         ", ".join(plain_number(end, 4) for end in ends) for ends in (found.cost.ends, found.cost.drawn_ends)
     )
@@ -249,9 +247,9 @@ def _on_ends(found: Bounds, even: Cost) -> str:
 
 
 def are_codes(name: str, fact: Facts) -> bool:
-    """Whether numbers are codes: a public form under its name, zeros before them, a name of codes, few values far apart, or a shape that no quantity has."""
+    """Whether numbers are codes: by a public code form, leading zeros, a name of codes, few values far apart, or an unnatural distribution."""
     has_form = code_form(name, [text for text in fact.values if text not in (fact.odd or ())]) is not None
-    # Programs that know no missing whole number write 7.0 where a column has one.
+    # Programs without a missing integer write 7.0 in a column with missing values.
     has_point = fact.decimals > (fact.present < fact.rows)
     if has_form or not fact.whole or has_point:
         return has_form or _are_two_measured(fact)
@@ -265,7 +263,7 @@ def are_codes(name: str, fact: Facts) -> bool:
             or code_book(name, fact.values) is not None
             or _are_of_a_catalogue(fact)
         )
-    # Few values far apart may also be amounts with a sentinel, so those without a name must be long.
+    # Few values far apart may also be amounts with a sentinel, so without a name of codes they must be long.
     if sparse and fact.upper >= _LONG_CODE:
         return True
     if names_quantity(name) or any(
@@ -276,11 +274,11 @@ def are_codes(name: str, fact: Facts) -> bool:
 
 
 def _are_spread_like_codes(name: str, fact: Facts) -> bool:
-    """Whether numbers have a shape that no quantity has; of what is called an amount, whether they are three codes."""
+    """Whether the distribution is that of codes; for the name of an amount, whether the values are three consecutive codes."""
     amount = names_amount(name)
     _, beyond = special_values(_exact(fact), fact.spread)
     spread = {value: count for value, count in fact.spread.items() if value not in beyond}
-    # A small code above the answers, such as 9, is a peak behind a valley as well.
+    # A small code above the answers, such as 9, is also a peak behind a valley.
     peaks = {value: count for value, count in fact.spread.items() if value not in beyond or 0 < value < BINS}
     return _are_three(spread) or (
         not amount
@@ -296,7 +294,7 @@ def _are_spread_like_codes(name: str, fact: Facts) -> bool:
 
 
 def _are_classes(name: str, spread: Mapping[float, int]) -> bool:
-    """Whether numbers under the name of a target are a few in a row from 0 or 1 on, in several rows each, however small the table is."""
+    """Whether a target-like column holds consecutive codes from 0 or 1, several rows each, even in a small table."""
     values = sorted(spread)
     most = _MOST_CLASSES if names_classes(name) else _THREE if target_rank(name) is not None else 0
     return (
@@ -308,7 +306,7 @@ def _are_classes(name: str, spread: Mapping[float, int]) -> bool:
 
 
 def _are_two_measured(fact: Facts) -> bool:
-    """Whether all rows have one of two numbers that are not whole, such as those of a standardised sex, each in enough rows for a word."""
+    """Whether the column has exactly two values, not whole, such as a standardised sex, each with enough rows for a word."""
     exact = _exact(fact)
     fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
     return (
@@ -317,7 +315,7 @@ def _are_two_measured(fact: Facts) -> bool:
 
 
 def _are_three(spread: Mapping[float, int]) -> bool:
-    """Whether numbers are three in a row from 0 or 1 on, in enough rows."""
+    """Whether numbers are three consecutive ones from 0 or 1, in enough rows."""
     values = sorted(spread)
     return (
         len(values) == _THREE
@@ -328,7 +326,7 @@ def _are_three(spread: Mapping[float, int]) -> bool:
 
 
 def _are_two_and_missing(spread: Mapping[float, int], beyond: Sequence[float]) -> bool:
-    """Whether numbers are 0 and 1, or two others, and codes of missing answers, such as -9, in enough rows."""
+    """Whether numbers are two values beside missing-value codes such as -9, in enough rows."""
     return (
         len(spread) <= _FEW_INTEGERS
         and bool(beyond)
@@ -337,9 +335,9 @@ def _are_two_and_missing(spread: Mapping[float, int], beyond: Sequence[float]) -
 
 
 def _are_answers_and_refusals(spread: Mapping[float, int]) -> bool:
-    """Whether numbers are a few in a row from 0 or 1 on, then only those that surveys write for "refused" or "unknown", such as 97, 98 and 99.
+    """Whether numbers are a few consecutive ones from 0 or 1, and at least two survey codes for "refused" or "unknown", such as 97, 98 and 99.
 
-    However few rows refuse. A single such number is a special value beside the bounds, so that the others stay a quantity.
+    The number of refusals does not matter. A single such code is a special value outside the bounds, so that the others stay a quantity.
     """
     refusals = spread.keys() & _NO_ANSWER
     answers = sorted(spread.keys() - _NO_ANSWER)
@@ -353,9 +351,9 @@ def _are_answers_and_refusals(spread: Mapping[float, int]) -> bool:
 
 
 def _are_few_off_a_grid(fact: Facts) -> bool:
-    """Whether numbers are few, far apart and neither mostly rounded nor in even steps or ratios, such as 101, 104, 207 and 310.
+    """Whether numbers are few, far apart, mostly not rounded and without even steps or ratios, such as 101, 104, 207 and 310.
 
-    As numbers each would have a code of its own, and synthetic rows would also hold codes between them that nobody has.
+    As quantities, each would have a code of its own, and synthetic rows would also hold numbers between them that nobody has.
     """
     exact = _exact(fact)
     values = sorted(exact)
@@ -375,9 +373,9 @@ def _are_few_off_a_grid(fact: Facts) -> bool:
 
 
 def _have_valleys(spread: Mapping[float, int]) -> bool:
-    """Whether few small numbers are spread as codes are: peaks with a deep valley or a hole between them.
+    """Whether few small numbers have the distribution of codes: peaks with a deep valley or a gap between them.
 
-    Counts of things fall off, and levels of a scale rise and fall once. The codes of a survey are numbered in no such order.
+    Counts of things fall off, and levels of a scale rise and fall once. Survey codes are numbered in no such order.
     """
     values = sorted(spread)
     rows = sum(spread.values())
@@ -399,9 +397,9 @@ def _have_valleys(spread: Mapping[float, int]) -> bool:
 
 
 def _are_numbered_with_holes(spread: Mapping[float, int]) -> bool:
-    """Whether some 20 to 60 numbers up to 99 leave out single ones between numbers of many rows, as the codes of states do.
+    """Whether 21 to 60 numbers up to 99 skip single numbers between frequent ones, like state codes.
 
-    Fewer numbers may be years of schooling, whose odd ones are rare; a quantity that people round has heaps, but not on both sides.
+    Fewer numbers may be years of schooling, where odd ones are rare. A quantity that people round has heaps, but not on both sides of a gap.
     """
     values = sorted(spread)
     if (
@@ -420,10 +418,10 @@ def _are_numbered_with_holes(spread: Mapping[float, int]) -> bool:
 
 
 def _are_of_a_catalogue(fact: Facts) -> bool:
-    """Whether numbers far apart stand in many rows each, as the codes of industries and counties do.
+    """Whether numbers far apart have many rows each, like codes of industries and counties.
 
-    A quantity has values in few rows between its round ones; rounded ones fill their grid; distances between the squares
-    of whole numbers only grow.
+    A quantity has rare values between its round ones; rounded values fill their grid; gaps between the squares of whole numbers
+    only grow.
     """
     exact = _exact(fact)
     values = sorted(exact)
@@ -437,7 +435,7 @@ def _are_of_a_catalogue(fact: Facts) -> bool:
         or max(exact.values()) > _SPIKE * rows
     ):
         return False
-    # The outer twentieths of the distinct values may be rare ones of any quantity.
+    # The outer twentieths of the distinct values may be rare values of any quantity.
     edge = len(values) // 20
     core = values[edge : len(values) - edge]
     within = sum(exact[value] for value in core)
@@ -454,7 +452,7 @@ def _are_of_a_catalogue(fact: Facts) -> bool:
 
 
 def _is_clock(name: str, fact: Facts, beyond: tuple[float, ...]) -> bool:
-    """Whether whole numbers are hours and minutes, such as 1745: the last two digits of each are below 60, as by chance in six of ten numbers."""
+    """Whether whole numbers are hours and minutes, such as 1745: the last two digits are always below 60, which has a chance of 0.6 per value."""
     times = [value for value in fact.spread if value not in beyond]
     if not fact.whole or fact.decimals or not times or min(times) < 0 or max(times) > _MIDNIGHT:
         return False
@@ -476,17 +474,17 @@ def _clock(fact: Facts, beyond: tuple[float, ...]) -> dict[str, Any]:
         "upper": _LAST_MINUTE,
         "edges": list(_CLOCK_EDGES),
         **({"specials": [plain(value) for value in specials]} if specials else {}),
-        "_note": "Times of the clock as hours and minutes, such as 1745: a bin for each hour, and one for the minutes 60 to 99, which no time has.",
+        "_note": "Clock times as hours and minutes, such as 1745: each hour has a bin, and one more for the impossible minutes 60 to 99.",
     }
 
 
 def _exact(fact: Facts) -> dict[float, int]:
-    """Counts of unrounded numbers; where values were thinned out, of zero alone, which rounding keeps."""
+    """Counts of unrounded numbers; after thinning only of 0, which rounding keeps."""
     if fact.thinned:
         return {0.0: fact.spread[0.0]}
     return {float(text): count for text, count in fact.values.items() if text not in (fact.odd or ())}
 
 
 def plain(value: float) -> float | int:
-    """A number as a document writes it: a whole one without a point."""
+    """A number as a document writes it: whole numbers without a point."""
     return int(value) if float(value).is_integer() else value

@@ -1,4 +1,4 @@
-"""What a draft proposes for numbers that are in an order in every row, but too far apart to be drafted as a difference: a rule, or a line."""
+"""Numbers in a draft that are in order in every row but too far apart for a difference: a rule, or a note."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _FEWEST_ROWS: Final = 200
 _FIRST_ROWS: Final = 64
 _MOST_NUMBERS: Final = 60
-"""Columns of numbers up to which all pairs of them are compared."""
+"""Maximum numeric columns for comparing all pairs."""
 _MAJORITY: Final = 0.5
-"""Share of the rows beyond which the first number is below the second, for a rule: of two that mostly are equal the order may be chance."""
+"""Minimum share of rows with first < second; if mostly equal, the order may be chance."""
 _BROKEN: Final = 0.1
-"""Share of rows put together by chance that would break an order; one that fewer break needs no rule."""
+"""Minimum share of random pairs that break the order; rarer breaks need no rule."""
 
 Column = dict[str, Any]
 
@@ -32,13 +32,13 @@ Column = dict[str, Any]
 def propose_orders(
     columns: Sequence[Column], sample: RowSample, *, target: str | None, fixed: Collection[str]
 ) -> list[Column]:
-    """Draft rules that numbers are never below others, and say so in their notes.
+    """Draft rules that one number is never below another, and note them.
 
     Args:
-        columns: Of the draft; their notes are changed.
-        sample: Some of the rows.
-        target: Name of the column to be predicted: no rule is drafted that may change it, the note says that a person may declare one.
-        fixed: Names of columns that drafted rules name, which keep their own relation.
+        columns: Columns of the draft; their notes are changed.
+        sample: A sample of the rows.
+        target: Name of the column to be predicted. No drafted rule may change it; its note says that a person may declare one.
+        fixed: Names of columns in drafted rules, which keep that relation.
 
     Returns:
         Rules as a domain declares them, with marks.
@@ -66,12 +66,12 @@ def propose_orders(
 
 def _note(order: "_Order", *, is_drafted: bool) -> str:
     said = (
-        f"Never below {order.start} in any row that was compared, where {100 * order.broken:.0f} % of values put together by chance would be. The two are"
+        f"Never below {order.start} in any row that was compared; {100 * order.broken:.0f} % of random pairs would be. The two are"
         " too far apart for a difference"
     )
     if is_drafted:
         return (
-            f"{said}. A rule is drafted, so that synthetic rows keep the order. A real row that breaks it counts as it is, and no synthetic row is"
+            f"{said}. A rule is drafted, so that synthetic rows keep the order. A real row that breaks it is counted unchanged, and no synthetic row is"
             " like it: drop the rule if there may be such rows."
         )
     return f"{said}: if the order must hold, declare the rule 'at_most' of {order.start} and {order.end} (docs/domain.md#rules-between-columns)."
@@ -79,13 +79,13 @@ def _note(order: "_Order", *, is_drafted: bool) -> str:
 
 @dataclass(frozen=True)
 class _Order:
-    """Two columns of which the first is never above the second.
+    """Two columns, the first never above the second.
 
     Attributes:
-        start: Name of the first.
-        end: Name of the second.
-        below: Share of the rows in which it is below the second.
-        broken: Share of rows put together by chance in which it would be above.
+        start: Name of the first column.
+        end: Name of the second column.
+        below: Share of the rows with first < second.
+        broken: Share of random pairs with first > second.
     """
 
     start: str

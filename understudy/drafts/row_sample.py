@@ -1,4 +1,4 @@
-"""Some rows of a table, kept in bounded memory while its file is read: every row of few, every second or fourth one of many, and so on."""
+"""Bounded-memory sample: every row of a short table, every 2nd, 4th ... of longer ones."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ _MOST_CELLS: Final = 2**21
 
 
 class RowSample:
-    """Takes in a table batch by batch."""
+    """Collects a sample batch by batch."""
 
     def __init__(self) -> None:
         self._batches: list[Any] = []
@@ -36,7 +36,7 @@ class RowSample:
             self._halve()
 
     def _halve(self) -> None:
-        """Keep the rows whose number is a multiple of twice the step."""
+        """Keep the rows with numbers that are multiples of twice the step."""
         self._step *= 2
         first, kept = 0, []
         for batch in self._batches:
@@ -45,7 +45,7 @@ class RowSample:
         self._batches = kept
 
     def numbers(self, name: str) -> "Floats":
-        """The numbers of a column; NaN where a value is missing or no number."""
+        """The numbers of a column; NaN for missing values and words."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -58,18 +58,18 @@ class RowSample:
         return _joined(parts)
 
     def words(self, name: str) -> Any:  # noqa: ANN401 - an Arrow array
-        """The texts of a column, null where one is missing."""
+        """The texts of a column, null for missing values."""
         import pyarrow as pa
 
         return pa.chunked_array(self._texts(name), pa.string()).combine_chunks()
 
     def seconds(self, name: str, form: str | None, *, is_date: bool) -> "Floats":
-        """The seconds since 1970 of the dates or times of a column; NaN where one is missing.
+        """Seconds since 1970 of a column's dates or times; NaN for missing values.
 
         Args:
-            name: Of the column.
-            form: Of its texts, for strptime; None if they are ISO 8601.
-            is_date: Whether they have no time of the day.
+            name: Name of the column.
+            form: Format of the texts, for strptime; None for ISO 8601.
+            is_date: Whether they are dates without times.
         """
         import pyarrow as pa
 
@@ -82,7 +82,7 @@ class RowSample:
         )
 
     def owners(self, name: str) -> Any:  # noqa: ANN401
-        """A number for each row, the same where the texts of the privacy unit are the same."""
+        """A number for each row, equal for rows of the same privacy unit."""
         import numpy as np
         import pyarrow as pa
 
@@ -90,7 +90,7 @@ class RowSample:
         return np.asarray(texts.dictionary_encode().indices.fill_null(-1))
 
     def _texts(self, name: str) -> Sequence[Any]:
-        """The texts of a column without blanks around them, null where a text means "missing"."""
+        """The texts of a column without outer blanks, null for texts that mean "missing"."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -102,7 +102,7 @@ class RowSample:
 
 
 def _every(batch: Any, first: int, step: int) -> Any:  # noqa: ANN401
-    """Every so many rows of a batch, copied: a slice would keep the whole batch. Columns that intake does not read are left out."""
+    """Every n-th row of a batch, copied because a slice would keep the whole batch. Columns that intake does not read are left out."""
     import numpy as np
     import pyarrow as pa
 
@@ -110,7 +110,7 @@ def _every(batch: Any, first: int, step: int) -> Any:  # noqa: ANN401
     kept = {}
     for name, values in zip(batch.schema.names, batch.columns, strict=True):
         if pa.types.is_dictionary(values.type):
-            # The words of a dictionary of polars are views of text, which cannot be taken out of it.
+            # The dictionary of a polars column holds text views, which cannot be taken from it.
             if is_readable(values.type.value_type):
                 kept[name] = values.dictionary.cast(pa.string()).take(values.indices.take(rows))
         elif is_readable(values.type):
@@ -120,7 +120,7 @@ def _every(batch: Any, first: int, step: int) -> Any:  # noqa: ANN401
 
 
 def _known(values: Any) -> "Floats":  # noqa: ANN401
-    """An array of Arrow, NaN where it is null."""
+    """An Arrow array as floats, NaN for nulls."""
     import numpy as np
     import pyarrow.compute as pc
 

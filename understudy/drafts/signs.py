@@ -1,6 +1,6 @@
-"""What a draft proposes where a column of two words tells the sign of a number, as a refund tells that of an amount: a rule, and bins that begin at zero.
+"""Columns of two words that follow from the sign of a number, such as refund and amount: a rule, and bins with an edge at zero.
 
-A bin that holds values of both signs would lose the sign of half of its rows, and noise would fill the words of both.
+A bin with values of both signs would lose the sign of half of its rows, and noise would fill both words.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _FEWEST_ROWS: Final = 100
 _TWO: Final = 2
 _DIGITS: Final = 12
 _STEPS: Final = 10
-"""Steps to a power of ten in which the width of a bin is rounded."""
+"""Steps per power of ten for rounding a bin width."""
 _WITH_OWN_BINS: Final = frozenset({"difference", "edges", "spacing", "specials"})
 
 Column = dict[str, Any]
@@ -32,13 +32,13 @@ Column = dict[str, Any]
 def propose_signs(
     columns: Sequence[Column], sample: RowSample, *, target: str | None, fixed: Collection[str]
 ) -> list[Column]:
-    """Draft rules that a number's sign determines a column of two words, and say so in its note.
+    """Draft a rule for each two-word column that follows from the sign of a number, and note it.
 
     Args:
-        columns: Of the draft; the bounds of such numbers and the notes of such words are changed.
-        sample: Some of the rows.
-        target: Name of the column to be predicted: no rule computes it.
-        fixed: Names of columns that other rules compute.
+        columns: Columns of the draft; bounds of the numbers and notes of the words are changed.
+        sample: A sample of the rows.
+        target: Name of the column to be predicted, which no rule computes.
+        fixed: Names of columns computed by other rules.
 
     Returns:
         Rules as a domain declares them, with marks.
@@ -66,7 +66,7 @@ def propose_signs(
                 break
             if "bins" in by:
                 column[NOTE] += (
-                    f" {said} No rule can say so while bins of {other} are learnt: ignore this column, which takes budget, and compute it from"
+                    f" {said} No rule can declare this while bins of {other} are learnt: ignore this column, which takes budget, and compute it from"
                     " synthetic rows."
                 )
                 break
@@ -79,13 +79,13 @@ def propose_signs(
                     MARK: ["pairs"],
                 }
             )
-            column[NOTE] += f" {said} A rule is drafted, so that synthetic rows keep it."
+            column[NOTE] += f" {said} A rule is drafted, so that synthetic rows keep this."
             break
     return rules
 
 
 def _has_both_signs(column: Mapping[str, Any]) -> bool:
-    """Whether values of a number lie on both sides of zero, and a rule may name ranges of them unless its bins are learnt."""
+    """Whether a number has values on both sides of zero, in ranges that a rule may name unless its bins are learnt."""
     return (
         column["kind"] == "numeric"
         and (column["type"] == "integer" or "decimals" in column)
@@ -95,7 +95,7 @@ def _has_both_signs(column: Mapping[str, Any]) -> bool:
 
 
 def _two_words(column: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The two words of a column that has no others and no missing values."""
+    """The two words of a column without other words or missing values; None for other columns."""
     if "null" in column:
         return None
     if column["kind"] == "boolean":
@@ -105,7 +105,7 @@ def _two_words(column: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _told(numbers: "Floats", found: Any, words: tuple[str, str]) -> tuple[str, str, str] | None:  # noqa: ANN401 - texts of Arrow
-    """The words of numbers below zero, at zero and above, if these tell the word in all rows and both have enough of them."""
+    """The words of numbers below, at and above zero, if the sign determines the word in all rows and both words have enough rows."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -130,10 +130,10 @@ def _unit(column: Mapping[str, Any]) -> float:
 
 
 def _begin_a_bin_at_zero(column: Column) -> None:
-    """Widen the bounds of a number to multiples of the width of a bin, so that one of the even bins begins at zero."""
+    """Widen the bounds of a number to multiples of the bin width, so that an even bin begins at zero."""
     lower, upper, unit = column["lower"], column["upper"], _unit(column)
     if (upper - lower) / unit < BINS:
-        return  # each number has a bin of its own
+        return  # each number has its own bin
     width = (upper - lower) / BINS
     step = max(unit, 10.0 ** floor(log10(width)) / _STEPS)
     while True:
@@ -144,11 +144,11 @@ def _begin_a_bin_at_zero(column: Column) -> None:
         width += step
     ends = (-below * width, (BINS - below) * width)
     column["lower"], column["upper"] = (_plain(round(end, _DIGITS)) for end in ends)
-    column[NOTE] += " A bin begins at 0, because another column tells the sign."
+    column[NOTE] += " A bin begins at 0, because another column gives the sign."
 
 
 def _pairs(by: Mapping[str, Any], below: str, at_zero: str, above: str) -> Iterator[list[Any]]:
-    """Ranges of a number on both sides of zero, and the word of each."""
+    """The ranges of a number on both sides of zero, with their words."""
     unit = _unit(by)
     last, first = (-unit, 0) if at_zero == above else (0, unit)
     yield [{"from": by["lower"], "to": _plain(round(last, _DIGITS))}, below]

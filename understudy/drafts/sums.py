@@ -1,4 +1,4 @@
-"""Columns of a draft that follow from two others in every row: a total of two numbers, for which a rule is drafted, and a length of time between two dates."""
+"""Columns that follow from two others in every row: a total of two numbers becomes a rule, a time between two dates is noted."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
@@ -20,10 +20,10 @@ _FEWEST_ROWS: Final = 100
 _FIRST_ROWS: Final = 64
 _FEWEST_DIFFERENT: Final = 3
 _MOST_NUMBERS: Final = 60
-"""Columns of numbers up to which all pairs of them are compared."""
+"""Maximum numeric columns for comparing all pairs."""
 _ROUNDING: Final = 1e-6
 _ALIKE: Final = 0.02
-"""Share of the rows by which the largest heaps of columns differ at most that are alike: the least heap that a draft declares as a special value."""
+"""Maximum difference of the largest heaps, as a share of the rows, at which columns count as alike: the smallest heap that becomes a special value."""
 _FOLLOWS: Final = "Follows from others:"
 _COMPARED: Final = "in every row that was compared"
 _UNITS: Final = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -38,16 +38,16 @@ def propose_sums(
     fixed: Collection[str | None],
     tied: Collection[str] = (),
 ) -> list[Column]:
-    """Draft rules for columns that are the total of two others, and say so in their notes.
+    """Draft rules for totals of two columns, and note them.
 
     Args:
-        columns: Of the draft; the notes of totals are changed.
-        sample: Some of the rows.
-        fixed: Names of the column to be predicted and of those that other rules compute, of which no rule is drafted.
-        tied: Names of columns that other rules have: no part of that name is computed.
+        columns: Columns of the draft; the notes of totals are changed.
+        sample: A sample of the rows.
+        fixed: The column to be predicted and columns computed by other rules; no rule is drafted for these.
+        tied: Names of columns in other rules; no part among them is computed.
 
     Returns:
-        Rules as a domain declares them, with marks; the total of one may be a part of a later one.
+        Rules as a domain declares them, with marks; a total may be a part of a later rule.
     """
     by_name = {str(column["name"]): column for column in columns}
     numbers = {
@@ -70,7 +70,7 @@ def propose_sums(
         else:
             parts_of[total] = (parts[0], parts[1])
     rules: list[Column] = []
-    # A sum computes no column that an earlier one has; of each sum at least the total is none.
+    # A sum computes no column of an earlier sum; its own total is always free.
     taken = {name for name in {*fixed, *tied} if name is not None}
     for total in sorted(parts_of, key=lambda total: _depth(total, parts_of)):
         parts = list(parts_of[total])
@@ -106,15 +106,15 @@ def _width(column: Column) -> float:
 
 
 def column_to_compute(columns: Sequence[Column], total: Column, numbers: Mapping[str, "Floats"]) -> str:
-    """Name the column whose own law is lost least where drawn rows have it computed from the others.
+    """Name the column of a sum whose distribution loses least when it is computed from the others.
 
-    What is computed keeps no heap of its own. Of columns whose largest heaps are alike it is the total, else the one with the widest bounds:
-    bins of wide columns blur a narrow one that is computed from them.
+    A computed column loses its heaps. Among columns with similar largest heaps the total is chosen, else the column with the widest bounds: wide bins of
+    the parts would blur a narrow computed column.
 
     Args:
-        columns: Of the sum; those that may be computed.
-        total: Of the sum.
-        numbers: What the rows hold, by column.
+        columns: Columns of the sum that may be computed.
+        total: Total of the sum.
+        numbers: Values by column.
     """
     able = [column for column in columns if _decimals(column) >= _decimals(total)]
     heaps = {str(column["name"]): largest_heap(numbers[str(column["name"])]) for column in able}
@@ -124,7 +124,7 @@ def column_to_compute(columns: Sequence[Column], total: Column, numbers: Mapping
 
 
 def largest_heap(numbers: "Floats") -> float:
-    """The share of the rows with a number that have the most common one."""
+    """The share of the most common number among rows with a number."""
     import numpy as np
 
     known = numbers[~np.isnan(numbers)]
@@ -149,7 +149,7 @@ def _depth(total: str, parts_of: Mapping[str, tuple[str, str]]) -> int:
 
 
 def _holds_sums(total: Column, parts: Sequence[Column]) -> bool:
-    """Whether each sum of two numbers is one that the total may be: no part has more decimals."""
+    """Whether the total can hold every sum: no part has more decimals."""
     return _decimals(total) >= max(map(_decimals, parts))
 
 
@@ -158,11 +158,11 @@ def _decimals(column: Column) -> float:
 
 
 def point_at_lengths(columns: Sequence[Column], sample: RowSample) -> None:
-    """Say in the notes of numbers that they are the time between two others.
+    """Note the numbers that equal the time between two dates.
 
     Args:
-        columns: Of the draft; their notes are changed.
-        sample: Some of the rows.
+        columns: Columns of the draft; their notes are changed.
+        sample: A sample of the rows.
     """
     by_name = {str(column["name"]): column for column in columns}
     numbers = {
@@ -192,7 +192,7 @@ def _lengths(numbers: Mapping[str, "Floats"], times: Mapping[str, "Floats"]) -> 
                 yield (
                     name,
                     (
-                        f"{_FOLLOWS} the {unit} from {start} to {end}, {_COMPARED}. No rule says so of times, and synthetic rows would contradict"
+                        f"{_FOLLOWS} the {unit} from {start} to {end}, {_COMPARED}. No rule can declare this for times, and synthetic rows would contradict"
                         " themselves: ignore it, and compute it from synthetic rows."
                     ),
                 )
@@ -200,7 +200,7 @@ def _lengths(numbers: Mapping[str, "Floats"], times: Mapping[str, "Floats"]) -> 
 
 
 def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, str]]:
-    """Names of totals, each with those of its two parts."""
+    """Names of totals, each with its two parts."""
     import numpy as np
 
     names = list(numbers)
@@ -218,7 +218,7 @@ def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, str]]:
 
 
 def _varies(numbers: "Floats") -> bool:
-    """Whether enough rows have a number, and at least three different ones."""
+    """Whether enough rows have a number, with at least three distinct values."""
     import numpy as np
 
     known = numbers[~np.isnan(numbers)]
@@ -226,7 +226,7 @@ def _varies(numbers: "Floats") -> bool:
 
 
 def _are_equal(one: "Floats", other: "Floats") -> bool:
-    """Whether two columns are equal in all rows that have both, and enough rows do."""
+    """Whether two columns agree in all rows that have both, and enough rows do."""
     import numpy as np
 
     both = ~(np.isnan(one) | np.isnan(other))

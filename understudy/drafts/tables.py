@@ -1,12 +1,12 @@
 """A first draft of a table's domain, made on the owner's machine from the owner's file.
 
-A domain is public, but a draft is not: its bounds, categories and even its kinds come from the rows. Every value
-taken from the data is therefore also listed under ``_from_data``, and the service refuses a domain that still carries
-such a mark. The owner reviews each marked value (`understudy.drafts.confirmation`) and edits what would reveal something about a person: a single
-very old patient, a rare diagnosis. Bounds are robust and round, rare words are left out, but all stay marked. A note on each column
-says why; notes may tell something about the rows and are dropped with the last mark. The rules are listed in docs/domain.md.
+A domain is public, but a draft is not: its bounds, categories and even its kinds come from the rows. So every value taken from the data is also
+listed under ``_from_data``, and the service refuses a domain with such marks. The owner reviews each marked value
+(`understudy.drafts.confirmation`) and edits what would reveal something about a person: one very old patient, a rare diagnosis. Bounds are robust
+and rounded, rare words are left out, but all stay marked. A note on each column gives the reasons; notes may reveal something about the rows and
+are dropped with the last mark. docs/domain.md lists the rules.
 
-Needs numpy and pyarrow (the extra ``offline``). The whole file is read in constant memory: once, or twice where numbers are not written plainly.
+Needs numpy and pyarrow (the extra ``offline``). The file is read in constant memory: once, or twice if numbers are not written plainly.
 """
 
 import json
@@ -98,26 +98,26 @@ SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
 
 MOST_RULES = 128
-"""Rules up to which the service takes a domain."""
+"""Maximum number of rules that the service accepts."""
 MOST_CODES = 1_000_000
-"""Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
+"""Maximum codes of all columns that the service trains by its rules; it refuses larger orders."""
 _FEWEST_NUMBERED = 100
-"""Distinct values from which whole numbers under the name of a key are one, and no count of things such as "visits_no"."""
-_LIKE_KEYS = "Its whole numbers repeat evenly, as those of persons or things do. If they measure something, give its kind as 'keep'."
+"""Minimum distinct whole numbers under the name of a key; fewer may be counts, such as "visits_no"."""
+_LIKE_KEYS = "Its whole numbers repeat evenly, like numbers of persons or things. If they measure something, give its kind as 'keep'."
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Facts of the rows, collected batch by batch.
+    """Facts about the rows, collected batch by batch.
 
     Attributes:
-        facts: Of each column.
-        search: For redundant columns.
-        sample: Some of the rows.
-        rows: Their number.
-        ragged: Numbers of the rows that have more or fewer fields than columns.
+        facts: Facts of each column.
+        search: Search for redundant columns.
+        sample: A sample of the rows.
+        rows: Number of rows.
+        ragged: Numbers of the rows with more or fewer fields than columns.
     """
 
     facts: dict[str, Facts] = field(default_factory=dict)
@@ -142,15 +142,15 @@ def draft_domain(
 
     Args:
         path: The private rows.
-        header: Whether the first line names the columns; None to guess (always marked).
+        header: Whether the first line has the column names; None to guess (always marked).
         delimiter: The character between fields; None to guess.
         decimal_mark: The point or comma before decimals in a CSV file; None to guess.
 
     Returns:
-        A document that ``TableDomain.from_json`` refuses until its marks are removed.
+        A document that ``TableDomain.from_json`` refuses while marks remain.
 
     Raises:
-        InputUnusable: the file is missing, empty, not UTF-8 or not readable.
+        InputUnusable: the file is missing, empty, not UTF-8 or unreadable.
         NotInstalled: pyarrow is missing.
     """
     pa = _arrow()
@@ -184,14 +184,14 @@ def draft_domain(
     draft = _document(seen, dialect, PANDAS, written)
     if ragged := seen.ragged:
         draft[NOTE] += (
-            f" {len(ragged)} rows have more or fewer fields than there are columns, the first is row {ragged[0]} of the file: correct"
-            " them, or they are refused."
+            f" {len(ragged)} rows have more or fewer fields than columns, first row {ragged[0]} of the file: correct"
+            " them, or they will be refused."
         )
     return draft
 
 
 def _look(path: Path, dialect: Dialect | None, names: list[str], written: Mapping[str, Writing]) -> _Seen:
-    """Read a file once, numbers of some columns as they are written."""
+    """Read a file once, with written numbers converted."""
     seen = _Seen()
     for batch in batches_of(path, dialect, names, seen.ragged):
         seen.look(plain_batch(batch, written))
@@ -203,7 +203,7 @@ def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # no
 
     Args:
         table: The rows.
-        words: Of the library in which the reader has them.
+        words: Advice in the words of the reader's library.
 
     Raises:
         InputUnusable: the table has no rows, or two columns of the same name.
@@ -237,7 +237,7 @@ def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
 
 
 def render_draft(draft: dict[str, Any]) -> str:
-    """The draft as JSON text for a person: one key per line, lists on one line."""
+    """The draft as JSON for a reader: one key per line, lists on one line."""
     rest = {key: value for key, value in draft.items() if key not in {"columns", RULES}}
     head = _render(rest, 0)[:-2]  # without the closing brace
     lists = {key: draft[key] for key in ("columns", RULES) if key in draft}
@@ -286,7 +286,7 @@ def _document(
         draft[NOTE] += f" {_COMMAS}"
     if few := few_rows(size, of="rows" if unit is None else f"values of {unit!r}"):
         draft[WARNINGS] = few
-    # Also where none was found: whose row a row is, a person decides.
+    # The unit is marked even if none was found: a person decides whose row each row is.
     draft[MARK] = ["target", "privacy_unit", "declared_size"]
     for column in columns:
         if (
@@ -310,7 +310,7 @@ def _document(
 
 
 def _csv(facts: Mapping[str, Facts], odd: Collection[str], dialect: Dialect | None) -> dict[str, Any] | None:
-    """How the file is written; of a frame, only what its texts need, or None."""
+    """The format of the file; for a frame only what its texts need, or None."""
     nulls = sorted({""}.union(odd, *(fact.null_texts for fact in facts.values())))
     strip = any(fact.blanks for fact in facts.values())
     if dialect is None:
@@ -335,7 +335,7 @@ def _rules(
     target: str | None,
     null_texts: Collection[str],
 ) -> list[dict[str, Any]]:
-    """Draft what ties columns together: rules, and differences of those that no rule names."""
+    """Draft the relations between columns: rules, and differences between columns without rules."""
     rules = propose_rules(columns, seen.facts, seen.search, target=target)
     narrow_determinants(columns, rules)
     sums = propose_sums(
@@ -347,10 +347,10 @@ def _rules(
     signs = propose_signs(
         columns, seen.sample, target=target, fixed={str(rule["columns"][-1]) for rule in rules}
     )
-    # A sum may compute the number whose sign tells a word.
+    # A sum may compute the number whose sign determines a word.
     rules = [*rules, *sums, *signs]
     fixed = [name for rule in rules for name in columns_of(rule)]
-    # The clocks of several zones tell no distance.
+    # Local times of different zones have no meaningful difference.
     fixed += types.zones if len(set(types.zones.values())) > 1 else ()
     propose_differences(columns, seen.sample, target=target, fixed=fixed)
     rules += propose_orders(columns, seen.sample, target=target, fixed=fixed)
@@ -361,7 +361,7 @@ def _rules(
 
 
 def _say_whose(seen: _Seen, unit: str | None) -> None:
-    """Tell each column how many privacy units the table has, and one of numbers which rows are of one unit."""
+    """Give each column the number of privacy units, and numeric ones the unit of each row."""
     is_each_row = unit is None or seen.facts[unit].unique
     owners = None if is_each_row else seen.sample.owners(str(unit))
     for name, fact in seen.facts.items():
@@ -381,7 +381,7 @@ def _columns(
 ) -> list[dict[str, Any]]:
     columns = []
     for name, fact in facts.items():
-        # Decimal commas of the whole file are no format of a column.
+        # A file-wide decimal comma is no format of a column.
         has_format = name in written and bool(written[name].number_format(decimal_mark=mark))
         if name == unit:
             kind = unit_kind(fact)
@@ -401,7 +401,7 @@ def _columns(
 
 
 def _target(columns: list[dict[str, Any]]) -> str | None:
-    """The column that others will want to predict: of few classes, and called so or the last one of two classes; or a number called "target"."""
+    """The proposed target: a column of few classes with a target's name, else a last column of two classes, or a number called "target"."""
     classes: dict[str, int] = {
         column["name"]: codes_of(column)
         for column in columns
@@ -435,7 +435,7 @@ def _column(name: str, fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _otherwise(fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
-    """What a column would be with another kind."""
+    """The keys and values of a column with another kind."""
     otherwise = _column("", fact, kind)
     del otherwise["name"]
     return otherwise
@@ -460,11 +460,11 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
 
 def _measured(name: str, fact: Facts) -> dict[str, Any]:
     if may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
-        return {"kind": "ignored", NOTE: "An identifier that repeats: its numbers measure nothing."}
+        return {"kind": "ignored", NOTE: "A repeated identifier: its numbers measure nothing."}
     if max(-fact.lower, fact.upper) > LARGEST:
         return {
             "kind": "ignored",
-            NOTE: "Numbers beyond 2^52, about 4 quadrillion: identifiers, or write them in a larger unit and draft it again.",
+            NOTE: "Numbers beyond 2^52, about 4 quadrillion, are taken for identifiers. If they measure something, write them in a larger unit and draft again.",
         }
     if repeats_like_keys(name, fact):
         return {"kind": "ignored", NOTE: _LIKE_KEYS, ELSE: _otherwise(fact, _numbers(name, fact))}
@@ -479,7 +479,7 @@ def _numbers(name: str, fact: Facts) -> dict[str, Any]:
 
 
 def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
-    """Why a column is dropped; None where it is not."""
+    """The reason for dropping a column; None if it is kept."""
     if not fact.readable:
         return f"Values of this type cannot be modelled. In {frame.library}, {frame.unreadable}."
     if fact.present == 0:
@@ -488,7 +488,7 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
         return None
     if has_unclear_years(fact):
         return (
-            "Dates whose years of two digits may be of either century: write four digits, and draft it again."
+            "The two-digit years of these dates may be of either century: write four digits, and draft again."
         )
     measured = fact.numeric and (not fact.whole or names_amount(name) or moments_note(name, fact) != "")
     if fact.unique and fact.present >= FEWEST_IDS and not measured:

@@ -1,4 +1,4 @@
-"""What the dates and times of a column become in a draft: their format, bounds in whole days, months or years, and patterns of the calendar."""
+"""Dates and times in a draft: format, bounds in whole days, months or years, and calendar patterns."""
 
 import json
 from calendar import monthrange
@@ -19,16 +19,16 @@ from understudy.drafts.words import names_moment
 _FEW_DAYS, _DAYS_OF_MONTH, _DAYS_OF_QUARTER, _DAYS_OF_YEAR = 2, 31, 92, 366
 _MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
 _FEWEST_DAYS: Final = {"month": 3, "quarter": 6, "year": 3}
-"""Different days that say that all lie on the first or last day of a month, quarter or year: fewer may do so by chance."""
+"""Minimum distinct days that show a pattern of first or last days of a month, quarter or year; fewer may agree by chance."""
 _END: Final = "_end"
 _FEWEST_WEEKS: Final = 6
-"""The same of one day of the week."""
+"""Minimum distinct days that show a pattern of one weekday."""
 _DAYS_OF_WEEK: Final = 7
 _PARTS = {"seconds": 1, "milliseconds": 1_000}
 _EARLIEST, _LATEST = 6e8, 2.6e9
-"""Seconds since 1970 that numbers called a moment are taken for: 1989 to 2052."""
+"""Range of seconds since 1970 that count as a moment: 1989 to 2052."""
 _SHARE_OF_DATES: Final = 0.99
-"""Share of the values that are dates from which a column is drafted as one of dates."""
+"""Minimum share of dates in a column that is drafted as dates."""
 _EPOCH = date(1970, 1, 1).toordinal()
 _SENTINEL_DAYS: Final = frozenset(
     date(*day).toordinal() - _EPOCH
@@ -38,26 +38,26 @@ _SENTINEL_DAYS: Final = frozenset(
         (3000, 1, 1), (3000, 12, 31), (4712, 12, 31), (9999, 1, 1), (9999, 12, 30), (9999, 12, 31),
     )
 )  # fmt: skip
-"""Days that registers write for "unknown" or "open", since 1970-01-01."""
+"""Days that registers write for "unknown" or "open", numbered from 1970-01-01."""
 _TAIL, _FAR, _HEAP = 0.01, 0.5, 3
 _MOST_OF_A_YEAR: Final = 1 / 3
-"""Share of the bins that whole years may leave empty."""
+"""Maximum share of empty bins for bounds in whole years."""
 _MOST_OF_MONTHS: Final = 0.5
-"""The same of whole months."""
+"""Maximum share of empty bins for bounds in whole months."""
 _FEW_BEYOND: Final = 0.001
-"""Share of the rows that may lie just beyond a month or a year, such as minutes after midnight, and do not open another one."""
+"""Maximum share of rows just past a month or a year, such as minutes after midnight, that do not extend the bounds by another one."""
 _FIRST, _LAST = (date(1900, 1, 1).toordinal() - _EPOCH, date(2100, 12, 31).toordinal() - _EPOCH)
 _LAST_SHORT = date(2040, 12, 31).toordinal() - _EPOCH
-"""The last day that a year of two digits is believed to name: later ones are births of the century before."""
+"""Last plausible day of a two-digit year: later ones are births of the previous century."""
 
 
 def is_time(fact: Facts) -> bool:
-    """Whether nearly all values of a column are dates or times of one form."""
+    """Whether one form reads nearly all values of a column as dates or times."""
     return _reads(fact, _SHARE_OF_DATES)
 
 
 def is_mostly_time(fact: Facts) -> bool:
-    """Whether at least half of the values of a column are dates or times of one form."""
+    """Whether one form reads at least half of a column's values as dates or times."""
     return _reads(fact, 0)
 
 
@@ -67,7 +67,7 @@ def _reads(fact: Facts, share: float) -> bool:
 
 
 def _forms(fact: Facts) -> list[str]:
-    """The forms in which most values of a column are dates or times, ISO 8601 first."""
+    """The forms that leave the fewest values unread, ISO 8601 first."""
     found = {
         name: dates.unread
         for name, dates in fact.dates.found.items()
@@ -79,13 +79,13 @@ def _forms(fact: Facts) -> list[str]:
 
 
 def _are_firsts(dates: Dates) -> bool:
-    """Whether all days are the first of one of several months: of two orders of day and month that read all rows, that one is meant."""
+    """Whether all days are firsts of several months: if both orders of day and month read all rows, this order is meant."""
     days = list(map(_day, dates.days.keys() - _sentinels(dates.days).keys()))
     return len({day.month for day in days}) > 1 and all(day.day == 1 for day in days)
 
 
 def has_unclear_years(fact: Facts) -> bool:
-    """Whether nearly all values are dates with years of two digits, some of which may be of either century."""
+    """Whether nearly all values are dates with two-digit years, some of which may be of either century."""
     dates = [fact.dates.found[name] for name in SHORT_YEARS if name in fact.dates.found]
     return not is_time(fact) and any(
         one.days and one.unread <= (1 - _SHARE_OF_DATES) * fact.present for one in dates
@@ -93,7 +93,7 @@ def has_unclear_years(fact: Facts) -> bool:
 
 
 def _plausible(fact: Facts, name: str) -> bool:
-    """Whether what may be something else is a date: a whole number of eight digits, a month such as 03/2024."""
+    """Whether ambiguous values are plausible dates: whole numbers of eight digits, months such as 03/2024."""
     days = fact.dates.found[name].days
     numbers = days.keys() - _sentinels(days).keys()
     if not numbers or min(numbers) < _FIRST or max(numbers) > (_LAST_SHORT if name in SHORT_YEARS else _LAST):
@@ -108,12 +108,12 @@ def _plausible(fact: Facts, name: str) -> bool:
 
 
 def moments_note(name: str, fact: Facts) -> str:
-    """What to tell of whole numbers that are moments by their name and their size; empty for other numbers."""
+    """The note on whole numbers that are moments by name and size; empty for other numbers."""
     if not (fact.numeric and fact.whole and names_moment(name)):
         return ""
     for unit, parts in _PARTS.items():
         if parts * _EARLIEST <= fact.lower and fact.upper < parts * _LATEST:
-            return f"Looks like {unit} since 1970: written as dates (2024-05-31T09:30:00), the column would keep weekdays and months."
+            return f"Looks like {unit} since 1970: if you write dates (2024-05-31T09:30:00), synthetic rows keep weekdays and months."
     return ""
 
 
@@ -154,7 +154,7 @@ def times(fact: Facts) -> dict[str, Any]:
 
 
 def _on_form(names: Sequence[str], resolution: str, lower: date, upper: date) -> list[str]:
-    """What to tell of how dates are written, and of the days that they are."""
+    """Notes on the format of the dates and their calendar pattern."""
     notes = []
     if len(names) > 1 and names[0].startswith("%"):
         notes.append(_on_order(names))
@@ -162,16 +162,18 @@ def _on_form(names: Sequence[str], resolution: str, lower: date, upper: date) ->
         notes.append("Years of two digits: 00 to 68 are read as 2000 to 2068, 69 to 99 as 1969 to 1999.")
     if _months(resolution) and names[0] not in MONTHS:
         unit, ends = resolution.removesuffix(_END), resolution.endswith(_END)
-        notes.append(f"All lie on the {'last' if ends else 'first'} day of a {unit}.")
+        notes.append(f"All dates are the {'last' if ends else 'first'} day of a {unit}.")
     if resolution == "week":
-        notes.append(f"All are {lower:%A}s.")
+        notes.append(f"All dates are {lower:%A}s.")
     if names[0].startswith("%"):
-        notes.append(f"CSV files of synthetic rows write it alike: {upper} is {upper.strftime(names[0])}.")
+        notes.append(
+            f"CSV files of synthetic rows use the same format: {upper} is {upper.strftime(names[0])}."
+        )
     return notes
 
 
 def _on_order(names: Sequence[str]) -> str:
-    """What to tell of several forms that read the rows equally well."""
+    """The note on several forms that read the rows equally well."""
     others = " or ".join(map(repr, names[1:]))
     if names[0].replace("%d", "%m") != names[1].replace("%d", "%m"):
         return f"Could also be {others}."
@@ -185,13 +187,13 @@ def _on_order(names: Sequence[str]) -> str:
 def _on_unread(dates: Dates, rows: int) -> str:
     listed = ", ".join(json.dumps(text, ensure_ascii=False) for text in dates.examples)
     return (
-        f"{dates.unread:,} values ({100 * dates.unread / rows:.2g} %) are no dates of this form, such as {listed}: they count as missing, or correct them"
-        " and draft it again."
+        f"{dates.unread:,} values ({100 * dates.unread / rows:.2g} %) are no dates of this form, such as {listed}: they count as missing. To keep them, correct them"
+        " and draft again."
     )
 
 
 def on_many_unread(fact: Facts) -> str:
-    """What to tell of a column of which too few values are dates to draft it as one."""
+    """The note on a column with too few dates to be drafted as dates."""
     form = _forms(fact)[0]
     dates = fact.dates.found[form]
     kind = "datetime" if has_clock(form) else "date"
@@ -202,7 +204,7 @@ def on_many_unread(fact: Facts) -> str:
 
 
 def _sentinels(days: Mapping[int, int]) -> dict[int, int]:
-    """Counts of sentinel dates, such as 9999-12-31 for "open": far from all others, or in far more rows than any of them."""
+    """Counts of sentinel dates, such as 9999-12-31 for "open": far from all other dates, or with far more rows."""
     ordinary = {day: count for day, count in days.items() if day not in _SENTINEL_DAYS}
     if not ordinary:
         return {}
@@ -223,19 +225,19 @@ def _on_sentinels(days: Mapping[date, int], rows: int) -> str:
     listed = " and ".join(map(str, sorted(days)))
     share = 100 * sum(days.values()) / rows
     return (
-        f"Every date beyond the bounds counts as missing, such as {listed} ({share:.2g} % of the values), far from all others as"
-        " sentinel dates are."
+        f"Dates outside the bounds count as missing, such as the sentinel dates {listed} ({share:.2g} % of the values), which lie far from all"
+        " others."
     )
 
 
 def _widened(found: Bounds, spread: Mapping[float, int], lower: date, upper: date) -> Bounds:
-    """What whole months or years cost in place of the bounds that were found."""
+    """The bounds found, with the cost of whole months or years in their place."""
     beyond = sum(count for day, count in spread.items() if not lower <= _day(day) <= upper)
     return replace(found, cost=replace(found.cost, clamped=beyond / sum(spread.values())))
 
 
 def _outer_days(found: Bounds, spread: Mapping[float, int], resolution: str) -> tuple[date, date]:
-    """The first and last day of the bounds: of whole months, or years beyond a quarter, unless these leave too many bins empty; then of months, or days."""
+    """The first and last day of the bounds: in whole years for ranges above a quarter, in whole months, or in days, whichever is the coarsest without too many empty bins."""
     first, last = _without_few_beyond(spread, _day(found.lower), _day(found.upper))
     lower, upper = first.replace(day=1), _month_end(last)
     year_end = last.replace(month=12, day=31)
@@ -251,8 +253,8 @@ def _outer_days(found: Bounds, spread: Mapping[float, int], resolution: str) -> 
 
 
 def _without_few_beyond(spread: Mapping[float, int], first: date, last: date) -> tuple[date, date]:
-    """The days without those of a further month or year that only a few rows reach, by less than a bin, and that would leave bins empty."""
-    # Numbers, because no date follows the last month that there is.
+    """The first and last day without an end month or year that only a few rows reach, by less than a bin."""
+    # Numbers of days, because no date follows the last possible month.
     begin, end = _number(_month_end(first)) + 1, _number(last.replace(day=1)) - 1
     if begin >= end:
         return first, last
@@ -282,7 +284,7 @@ def _month_end(day: date) -> date:
 
 
 def _resolution(days: Collection[date], finest: str) -> str:
-    """The coarsest unit of the calendar that all days begin or end, weeks of one weekday, or a given one if they are none of these."""
+    """The coarsest calendar unit that all days begin or end, else weeks of one weekday, else a given unit."""
     if finest not in {"day", "month"}:
         return finest
     if all(day.day == 1 for day in days):
@@ -295,7 +297,7 @@ def _resolution(days: Collection[date], finest: str) -> str:
 
 
 def _coarsest(months: Collection[date], *, last: bool = False) -> str:
-    """The coarsest unit of which all months are the first or the last; empty if there are too few of them to say."""
+    """The coarsest unit that all months begin or end; empty if there are too few months to decide."""
     found = [
         unit
         for unit, length in _MONTHS_OF.items()
@@ -306,12 +308,12 @@ def _coarsest(months: Collection[date], *, last: bool = False) -> str:
 
 
 def _months(resolution: str) -> int:
-    """Months between two moments of a resolution; 0 for shorter ones."""
+    """Months in a resolution; 0 for shorter resolutions."""
     return _MONTHS_OF.get(resolution.removesuffix(_END), 0)
 
 
 def _equal_bins(lower: date, upper: date, resolution: str) -> int | None:
-    """The most bins that hold equally many months, quarters or years, if the default ones do not and these are half as many or more."""
+    """The largest number of bins with equally many months, quarters or years, if the default is unequal and this number is at least half of it."""
     if not _months(resolution):
         return None
     months = 12 * (upper.year - lower.year) + upper.month - lower.month + 1
@@ -322,7 +324,7 @@ def _equal_bins(lower: date, upper: date, resolution: str) -> int | None:
 
 
 def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
-    """The patterns of the calendar that default bins between two days do not show."""
+    """The calendar patterns that default bins between two days hide."""
     bin_days = ((upper - lower).days + 1) / BINS
     hidden = {
         "hour": resolution in {"second", "minute", "hour"},

@@ -1,6 +1,6 @@
-"""What names and words of columns say about their meaning: a person, a code, an outcome, bands and levels with an order.
+"""The meaning of column names and words: a person, a code, an outcome, bands and levels with an order.
 
-Public rules, the same for every table. They decide what a draft proposes; a person decides what is declared.
+The rules are public and the same for every table. They decide what a draft proposes; a person decides what is declared.
 """
 
 import re
@@ -75,9 +75,9 @@ _TARGETS = (
     "deceduto", "decesso", "abbandono", "frode",
 )  # fmt: skip
 _OUTCOMES = frozenset({"target", "label", "outcome", "y"})
-"""The first of them, without "class": numbers under that name may be those of school classes."""
+"""The first four names of outcomes, without "class": numbers under that name may be school classes."""
 _CLASSES = frozenset({"target", "label", "outcome", "class"})
-"""The same without "y", which is often a count or a mark."""
+"""Names of outcomes without "y", which is often a count or a mark."""
 _QUANTITIES = frozenset({
     "age", "year", "rating", "score", "level", "grade", "rank", "decile", "quantile", "percentile", "quantity", "qty", "length",
     "width", "distance", "duration", "temperature", "rate", "size", "children", "people", "frequency", "visit", "capacity", "alter", "jahr", "anzahl",
@@ -95,7 +95,7 @@ _NATURAL = (
     (frozenset({"percent", "percentage", "pct", "perc"}), ((0.0, 100.0),)),
     (frozenset({"age", "agep", "alter"}), ((0.0, 100.0), (0.0, 120.0))),
 )
-"""Words of a name, and bounds of what they measure."""
+"""Words of a name, and the bounds of the quantity that they name."""
 _CLOCK = frozenset({"time", "hhmm", "hourmin", "clock"})
 _SPANS = (
     "day", "days", "time", "year", "years", "week", "weeks", "month", "months", "hour", "hours", "minute", "minutes", "second", "seconds", "doy",
@@ -113,11 +113,11 @@ _KEY_ENDS = ("uuid", "guid", "num", "nbr")
 _CLASSIFICATIONS = frozenset({
     "indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp", "mcc", "nuts", "sic",
 })  # fmt: skip
-"""Columns of industries, occupations, regions and birthplaces, as surveys and registers call them."""
+"""Names of industry, occupation, region and birthplace columns in surveys and registers."""
 _COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _TOKEN = re.compile(r"[0-9a-fA-F]{12,128}")
-"""A hash, of which many together have letters as well as digits."""
+"""A hash; together, many of them have letters as well as digits."""
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
 _SHARE_OF_KEYS = 0.95
@@ -160,7 +160,7 @@ _WHOLE = re.compile("[0-9]{1,4}")
 _BEFORE_SCHOOL = {
     "pk": -2, "prek": -2, "pre-k": -2, "prekindergarten": -2, "pre-kindergarten": -2, "preschool": -2, "tk": -1, "k": 0, "kg": 0, "kindergarten": 0,
 }  # fmt: skip
-"""Words for the years before grade 1, which the grade 0 is too, by that number."""
+"""Words for the years before grade 1, by number; grade 0 is one of them."""
 _LAST_GRADE = 13
 
 _FEWEST_COUNTRIES = 5
@@ -174,31 +174,31 @@ def words_of(name: str) -> list[str]:
 
 
 def names_a_person(name: str) -> bool:
-    """Whether a column is called after the person whose record it is, such as "patient_nbr" or "CustomerID"."""
+    """Whether a column's name is that of a person's key, such as "patient_nbr" or "CustomerID"."""
     words = words_of(name)
     return _PERSON_KEY.fullmatch("".join(words)) is not None
 
 
 def names_a_key(name: str) -> bool:
-    """Whether the last word of a name is that of a key, such as "order_id"."""
+    """Whether the last word of a name means a key, such as "order_id"."""
     words = words_of(name)
     return bool(words) and (words[-1] in _KEYS or words[-1] in _THINGS or words[-1].endswith(_KEY_ENDS))
 
 
 def names_contact(name: str) -> bool:
-    """Whether a column's words name, reach or locate one person."""
+    """Whether a column's name means something that names, reaches or locates one person."""
     words = words_of(name)
     return not _DIRECT.isdisjoint(words) or (len(words) == 1 and words[0] in _DIRECT_NAMES)
 
 
 def names_free_text(name: str) -> bool:
-    """Whether a column is called like something that people write in their own words."""
+    """Whether a column's name means free text."""
     words = words_of(name)
     return not _FREE_TEXT.isdisjoint(words) or {"free", "text"} <= set(words)
 
 
 def names_codes(name: str) -> bool:
-    """Whether whole numbers under a name are codes without an order, unless the name says that they count something."""
+    """Whether the name suggests codes without an order, and no count."""
     words = words_of(name)
     glued = bool(words) and words[-1].endswith(_CODE_ENDS)
     return (
@@ -209,7 +209,7 @@ def names_codes(name: str) -> bool:
 
 
 def names_quantity(name: str) -> bool:
-    """Whether a name is that of a quantity other than an amount: a count, a grade, or things in the plural."""
+    """Whether a name means a quantity other than an amount: a count, a grade, or a plural of things."""
     words = words_of(name)
     many = any(
         len(word) > _SHORT_WORD and word.endswith("s") and not word.endswith(("ss", "us", "is"))
@@ -219,56 +219,56 @@ def names_quantity(name: str) -> bool:
 
 
 def natural_scale(name: str) -> Sequence[tuple[float, float]]:
-    """Bounds of what a name measures, such as a day of a month or an age, narrowest first; empty where it says none."""
+    """Bounds of the scale that a name implies, such as a day of a month or an age, narrowest first; empty without such a scale."""
     words = {*words_of(name), "".join(words_of(name))}
     return next((bounds for scale, bounds in _NATURAL if not scale.isdisjoint(words)), ())
 
 
 def names_clock(name: str) -> bool:
-    """Whether a name is that of a time of the day."""
+    """Whether a name means a time of day."""
     return not _CLOCK.isdisjoint(words_of(name))
 
 
 def names_moment(name: str) -> bool:
-    """Whether a name is that of a moment, such as "created_at" or "ts"."""
+    """Whether a name means a moment, such as "created_at" or "ts"."""
     return not _MOMENTS.isdisjoint(words_of(name))
 
 
 def names_span_of_time(name: str) -> bool:
-    """Whether a name ends in that of a unit of time, such as "julday" or "week_no"."""
+    """Whether a name ends in a unit of time, such as "julday" or "week_no"."""
     words = [word for word in words_of(name) if word not in _KEYS]
     return bool(words) and words[-1].endswith(_SPANS)
 
 
 def names_amount(name: str) -> bool:
-    """Whether a name is that of an amount, so that values that all differ are no identifier."""
+    """Whether a name means an amount, so that unique values are no identifiers."""
     return not _AMOUNTS.isdisjoint(words_of(name))
 
 
 def names_outcome(name: str) -> bool:
-    """Whether a name is one by which programs call what is to be predicted, and nobody a person or a thing."""
+    """Whether a name is a program's name for the outcome, never the name of a person or thing."""
     return "_".join(words_of(name)) in _OUTCOMES
 
 
 def names_classes(name: str) -> bool:
-    """Whether few whole numbers under a name are the classes of what is to be predicted."""
+    """Whether a few whole numbers under this name are classes of the outcome."""
     return "_".join(words_of(name)) in _CLASSES
 
 
 def target_rank(name: str) -> int | None:
-    """Rank of a name among the usual names of outcomes, the likeliest first; None for no such name."""
+    """Rank of a name among the usual names of outcomes, the likeliest first; None for other names."""
     text = "_".join(words_of(name))
     return _TARGETS.index(text) if text in _TARGETS else None
 
 
 def are_keys(texts: Collection[str]) -> bool:
-    """Whether nearly all texts are UUIDs, or letters and digits in one word, such as "N14228"."""
+    """Whether nearly all texts are UUIDs, or single words of letters and digits, such as "N14228"."""
     keys = sum(_UUID.fullmatch(text) is not None or _MIXED_KEY.fullmatch(text) is not None for text in texts)
     return bool(texts) and keys >= _SHARE_OF_KEYS * len(texts)
 
 
 def are_pseudonyms(texts: Collection[str]) -> bool:
-    """Whether nearly all texts are UUIDs, bank accounts, or hashes of one length: such values stand for persons or things, and say nothing else."""
+    """Whether nearly all texts are UUIDs, IBANs, or hashes of one length: such values only stand for persons or things."""
     hashes = [text for text in texts if _TOKEN.fullmatch(text) is not None]
     if len({len(text) for text in hashes}) == 1 and not all(text.isdigit() for text in hashes):
         found = len(hashes)
@@ -281,10 +281,10 @@ def are_pseudonyms(texts: Collection[str]) -> bool:
 
 
 def code_book(name: str, texts: Collection[str]) -> str | None:
-    """Name the public code book that words come from, as far as their form and their column's name tell.
+    """Name the public code book of a column, if its name and the form of its words show one.
 
     Args:
-        name: Of the column.
+        name: Name of the column.
         texts: The distinct values.
     """
     words = words_of(name)
@@ -296,10 +296,10 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
 
 
 def code_form(name: str, texts: Collection[str]) -> CodeForm | None:
-    """Find the form of ICD codes or postcodes in a column, unless its name says that it counts or measures something.
+    """Find the form of ICD codes or postcodes in a column, unless its name means a count or measurement.
 
     Args:
-        name: Of the column.
+        name: Name of the column.
         texts: The distinct values.
     """
     words = words_of(name)
@@ -308,7 +308,7 @@ def code_form(name: str, texts: Collection[str]) -> CodeForm | None:
 
 
 def _countries(words: Collection[str], texts: Collection[str]) -> str | None:
-    """A book of countries. Two letters and numbers need a name that says so, because much else is written so."""
+    """A book of countries. Two-letter words and numbers also need a fitting name, because many other codes look alike."""
     if (book := country_book(texts)) is None:
         return None
     is_named = not _COUNTRY.isdisjoint(words)
@@ -317,13 +317,13 @@ def _countries(words: Collection[str], texts: Collection[str]) -> str | None:
 
 
 def ordered(texts: Iterable[str]) -> list[str] | None:
-    """Put levels in their order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades ("K", "1", "2"), times of the day.
+    """Put levels in order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades ("K", "1", "2"), times of day.
 
     Args:
         texts: The distinct values.
 
     Returns:
-        The levels from low to high, or None where the words tell no order.
+        The levels from low to high, or None if the words show no order.
     """
     words = sorted(texts)
     if len(words) < _FEWEST_LEVELS:
@@ -346,7 +346,7 @@ def ordered(texts: Iterable[str]) -> list[str] | None:
 
 
 def _in_a_row(words: Sequence[str]) -> list[str] | None:
-    """Whole numbers without a gap, after known words for the years before school, or with an open end on either side; None of other words."""
+    """Consecutive whole numbers, after known words for the years before school, or with open ends; None for other words."""
     numbers = {word: int(word) for word in words if _WHOLE.fullmatch(word) is not None}
     years = {word: year for word in words if (year := _BEFORE_SCHOOL.get(word.lower())) is not None}
     ends = {word: _place(word) for word in words if word not in numbers and word not in years}
@@ -368,7 +368,7 @@ def _in_a_row(words: Sequence[str]) -> list[str] | None:
 
 
 def _place(word: str) -> tuple[float, int] | None:
-    """Where a band begins, and whether it lies below (-1), at (0) or above (1) that number."""
+    """The start of a band, and whether the band lies below (-1), at (0) or above (1) that number."""
     text = word.strip()
     if (between := _BETWEEN.fullmatch(text)) is not None:
         low, high = _number(between[1]), _number(between[2])

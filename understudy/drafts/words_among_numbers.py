@@ -1,4 +1,4 @@
-"""Words beside numbers in one column: whether they mean "missing", or are levels, codes or dates like the numbers."""
+"""Words beside numbers in one column: missing values, or levels, codes or dates like the numbers."""
 
 import json
 from collections import Counter
@@ -12,15 +12,15 @@ from understudy.drafts.words import names_contact, ordered
 from understudy.plain_text import plain_number
 
 _FEWEST_MEASURED: Final = 3
-"""Different numbers from which they may measure something."""
+"""Minimum distinct numbers of a measurement."""
 
 
 def has_words_like_numbers(name: str, fact: Facts) -> bool:
-    """Whether words beside numbers are levels, codes, dates or telephone numbers like these, and do not mean "missing".
+    """Whether words beside numbers are levels, codes, dates or telephone numbers like these, not missing values.
 
     Args:
-        name: Of the column.
-        fact: What its rows hold.
+        name: Name of the column.
+        fact: Facts of the column.
     """
     if not fact.numeric or not fact.odd:
         return False
@@ -35,17 +35,17 @@ def has_words_like_numbers(name: str, fact: Facts) -> bool:
 
 
 def _is_code(word: str) -> bool:
-    """Whether a word among numbers has digits and no open end, as V57 beside 428 has; in few rows it is a typing error."""
+    """Whether a word among numbers has digits and no open end, such as V57 beside 428; rare ones are typing errors."""
     return not is_open_ended(word) and any(sign.isdigit() for sign in word)
 
 
 def _fewest(fact: Facts) -> int:
-    """Rows that a word needs to be drafted."""
+    """Minimum rows of a drafted word."""
     return max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
 
 
 def missing_words(facts: Mapping[str, Facts]) -> set[str]:
-    """Words that mean "missing" among numbers and that no column of words holds: public ones, and those of enough rows to be drafted."""
+    """Words that mean "missing" among numbers and occur in no column of words: publicly known ones, and frequent ones."""
     found = set[str]()
     for fact in facts.values():
         if fact.numeric:
@@ -56,11 +56,11 @@ def missing_words(facts: Mapping[str, Facts]) -> set[str]:
 
 
 def may_be_measured(name: str, fact: Facts) -> bool:
-    """Whether numbers that were drafted as words beside a few words may measure something.
+    """Whether numbers drafted as words, beside a few other words, may measure something.
 
     Args:
-        name: Of the column.
-        fact: What its rows hold.
+        name: Name of the column.
+        fact: Facts of the column.
     """
     if not fact.odd or fact.numeric or 2 * fact.numbers < fact.present:
         return False
@@ -73,7 +73,7 @@ def may_be_measured(name: str, fact: Facts) -> bool:
 
 
 def or_measured(fact: Facts) -> str:
-    """How a person models such numbers."""
+    """The note on modelling such numbers."""
     listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in sorted(fact.odd or ()))
     return (
         f"Most values are numbers: give its kind as 'numeric' to model these, and count {listed} as missing."
@@ -81,22 +81,22 @@ def or_measured(fact: Facts) -> str:
 
 
 def words_note(fact: Facts) -> str:
-    """What becomes of values below or above a detection limit, and of other words among numbers; empty where there are none."""
+    """The note on values outside a limit of measurement and on other words among numbers; empty if there are none."""
     notes = []
     if censored := fact.censored:
         notes.append(
-            f"{_shared(censored, fact)} count as missing: to keep that they lie beyond what was measured, write a number for them beforehand, such as half"
+            f"{_shared(censored, fact)} count as missing: to keep them as values outside the limits of measurement, replace them by a number beforehand, such as half"
             " the limit."
         )
     if others := fact.unknown - censored:
         notes.append(
-            f"{_shared(others, fact)} count as missing, because the other values are numbers: if such a word stands for a number, write that number"
+            f"{_shared(others, fact)} count as missing, because the other values are numbers: if such a word means a number, write that number"
             " beforehand."
         )
     return " ".join(notes)
 
 
 def _shared(words: Mapping[str, int], fact: Facts) -> str:
-    """Words, and the share of the values that they are."""
+    """Words, and their share of the values."""
     listed = ", ".join(json.dumps(word, ensure_ascii=False)[1:-1] for word in sorted(words))
     return f"{listed} ({plain_number(100 * sum(words.values()) / fact.present, 2)} % of the values)"

@@ -1,9 +1,9 @@
-"""Numbers and times that a file writes as text: "$1,234.50", "12.5 %", "1.234,50", "17:45".
+"""Numbers and times written as text: "$1,234.50", "12.5 %", "1.234,50", "17:45".
 
-A draft declares how they are written, as the `number_format` of their column, and reads them so itself. Where all of a column could
-be read in two ways, as 1,234 can, only a person knows: the draft leaves the column out and says how to write it plainly.
+A draft declares the format as `number_format` of the column, and reads the numbers by it. If all numbers of a column could be read in two
+ways, like 1,234, only a person knows the right one: the draft leaves the column out and explains how to write it plainly.
 
-Spreadsheets in much of Europe write all numbers of a file with a decimal comma: then that is the mark of the file.
+Spreadsheets in much of Europe write all numbers of a file with a decimal comma, which then is the decimal mark of the file.
 """
 
 import re
@@ -24,25 +24,25 @@ _SIGN: Final = r"(?:R\$|[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|
 _OTHER_MARK: Final = {".": ",", ",": "."}
 _GROUPING: Final = "'’\u00a0\u202f"
 _DECLARED: Final = {"’": "'", "\u00a0": " ", "\u202f": " "}
-"""The sign that a domain declares for one that is written."""
+"""The declared sign for each written one."""
 _SHARE: Final = 0.95
 _FEWEST_WITH_SIGNS: Final = 12
-"""Different values from which numbers with a sign such as % are amounts and no words."""
+"""Minimum distinct values of amounts with a sign such as %; fewer are words."""
 _CLOCK: Final = re.compile(
     r"(?P<large>[0-9]{1,4}):(?P<small>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s?(?P<half>[AaPp])[Mm])?"
 )
 _WITH_COMMA: Final = re.compile(r"[+-]?[0-9]+(?:,[0-9]+)?")
 _WITH_GROUPS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
-"""A whole number with groups of thousands to one reader, and a fraction to another."""
+"""A number that is whole with groups of thousands to one reader, and a fraction to another."""
 _HALF_DAY: Final = 12
 _DAY_MINUTES: Final = 1440
 _HALF_DAY_MINUTES: Final = 720
 
 
 def _form(mark: str) -> re.Pattern[str]:
-    """The form of numbers whose decimals begin with a mark."""
+    """The form of numbers with a given decimal mark."""
     other = _OTHER_MARK[mark]
-    # A first group of thousands is never 0: "0,577" has a decimal comma.
+    # The first group of thousands is never 0: "0,577" has a decimal comma.
     number = rf"(?:[1-9][0-9]{{0,2}}(?:[{other}{_GROUPING}][0-9]{{3}})+|[0-9]+)(?:\{mark}[0-9]+)?"
     return re.compile(
         rf"(?P<minus>[-+]?)\s?(?P<before>{_SIGN}?)\s?[-+]?(?P<number>{number})\s?(?P<after>{_SIGN}|%|)"
@@ -54,13 +54,13 @@ _FORMS: Final = {mark: _form(mark) for mark in ".,"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """How the numbers of a column are written; the attributes are those of `number_format` in docs/domain.md.
+    """The format of a column's numbers; the attributes are those of `number_format` in docs/domain.md.
 
     Attributes:
-        thousands: The sign between groups of three digits, or None.
+        thousands: The separator of thousands, or None.
         decimal_mark: The point or comma before decimals.
-        affixes: What stands before or after numbers.
-        clock: Whether they have a colon.
+        affixes: Texts before or after numbers.
+        clock: Whether the numbers have a colon.
     """
 
     thousands: str | None = None
@@ -72,7 +72,7 @@ class Writing:
         """The declaration.
 
         Args:
-            decimal_mark: Of the file.
+            decimal_mark: Decimal mark of the file.
         """
         if self.clock:
             return {"clock": True}
@@ -81,11 +81,11 @@ class Writing:
         return {key: value for key, value in found.items() if value}
 
     def plain(self, values: Any) -> Any:  # noqa: ANN401 - an Arrow array of text
-        """Numbers as plain text; what is none of this form stays as it is."""
+        """Numbers as plain text; other texts stay unchanged."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        # Times of the day of a frame are no text.
+        # Times of day in a frame are no text.
         texts = values.cast(pa.string())
         if self == Writing(decimal_mark=","):
             return pc.replace_substring(texts, ",", ".")
@@ -108,7 +108,7 @@ class Writing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ambiguous:
-    """Numbers such as 1,234 that are whole ones with groups of thousands to one reader and fractions to another.
+    """Numbers such as 1,234 that are whole with groups of thousands to one reader, and fractions to another.
 
     Attributes:
         mark: The comma or point.
@@ -117,11 +117,11 @@ class Ambiguous:
     mark: str
 
     def advice(self, name: str, words: FrameWords = PANDAS) -> str:
-        """What a person does before the draft, in one sentence."""
+        """Advice before the draft, in one sentence."""
         whole, fraction = (words.changed(name, form) for form in self._forms(words))
         return (
-            f"write them plainly, and draft it again; only you know what 1{self.mark}234 means (in {words.library},"
-            f" {whole} if it is 1234, and {fraction} if it is 1.234; of a CSV file `--decimal-mark` says it)"
+            f"write them plainly, and draft again; only you know what 1{self.mark}234 means (in {words.library},"
+            f" {whole} if it is 1234, and {fraction} if it is 1.234; for a CSV file, `--decimal-mark` decides)"
         )
 
     def _forms(self, words: FrameWords) -> tuple[str, str]:
@@ -130,7 +130,7 @@ class Ambiguous:
 
 
 def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
-    """Find how the numbers of a column are written that holds hardly anything else; None where they are plain, or none.
+    """Find the format of a column that holds hardly anything but written numbers; None for plain numbers and for other columns.
 
     Args:
         texts: The distinct values.
@@ -154,11 +154,11 @@ def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
 
 
 def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> dict[str, Writing]:
-    """The columns whose numbers a draft reads as they are written. Few different values are words.
+    """The columns with written numbers. Columns with few distinct values are words.
 
     Args:
-        facts: Of all columns, read as plain text.
-        decimal_mark: Of the file, if it is known: then no number can be read in two ways.
+        facts: Facts of all columns, read as plain text.
+        decimal_mark: Decimal mark of the file, if known: then no number is ambiguous.
     """
     columns = {
         name: fact.values
@@ -166,7 +166,7 @@ def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> 
         if fact.readable and not fact.numeric and fact.distinct > _FEWEST_WITH_SIGNS
     }
     found = {name: writing_of(texts) for name, texts in columns.items()}
-    # Fewer are words, unless a sign such as % says that they are amounts.
+    # Fewer distinct values are words, unless a sign such as % shows amounts.
     found = {
         name: writing
         for name, writing in found.items()
@@ -182,7 +182,7 @@ def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> 
 
 
 def minutes_of(text: str) -> int | None:
-    """The sixtieths of a text such as 17:45 or 5:45 PM; None of any other."""
+    """The number of sixtieths of a text such as 17:45 or 5:45 PM; None for other texts."""
     found = _CLOCK.fullmatch(text)
     if found is None:
         return None
@@ -208,22 +208,22 @@ def _writing(mark: str, texts: Collection[str]) -> Writing:
 
 
 def _are_amounts_in_thousands(mark: str, texts: Collection[str]) -> bool:
-    """Whether all numbers with a mark are amounts of money, and most have two digits or more before it: money in tens has no three decimals."""
+    """Whether all marked numbers are amounts of money, mostly with at least two digits before the mark: such amounts have no three decimals."""
     marked = [text for text in texts if mark in text]
     tens = sum(re.search(rf"[1-9][0-9]+\{mark}[0-9]{{3}}(?![0-9])", text) is not None for text in marked)
     return 2 * tens > len(marked) and all(re.search(_SIGN, text) is not None for text in marked)
 
 
 def _is_marked(text: str) -> bool:
-    """Whether something stands in a text that no plain number has."""
+    """Whether a text has a sign that no plain number has."""
     return re.search(rf"[,:%{_GROUPING}]|{_SIGN}", text) is not None
 
 
 def columns_with_commas(facts: Mapping[str, Facts]) -> list[str]:
-    """The columns that are numbers if commas come before decimals.
+    """The columns that are numbers with decimal commas.
 
     Args:
-        facts: Of all columns, whose commas were read as they are.
+        facts: Facts of all columns, with commas unchanged.
     """
     return [
         name
@@ -233,9 +233,9 @@ def columns_with_commas(facts: Mapping[str, Facts]) -> list[str]:
 
 
 def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
-    """Whether a file's numbers have a decimal comma: some do, none has a point, and fields are not separated by commas.
+    """Guess the decimal mark of a file: a comma if some numbers need it, none has a point, and commas do not separate the fields.
 
-    A field such as "1,2" of a file of commas may be two answers. Numbers that could all have groups of thousands say nothing.
+    A field such as "1,2" in a comma-separated file may be two answers. Numbers that could all have groups of thousands decide nothing.
     """
     has_points = any(fact.numeric and fact.decimals > 0 for fact in facts.values())
     if delimiter == "," or has_points:
@@ -249,7 +249,7 @@ def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
 
 
 def _are_numbers(texts: Mapping[str, int]) -> bool:
-    """Whether texts are numbers, some with a comma, but for words that mean "missing" among numbers, or a few others beside many numbers.
+    """Whether texts are numbers, some with a comma, apart from words for "missing" and a few other words beside many numbers.
 
     Args:
         texts: Counts of the distinct values.
@@ -265,11 +265,11 @@ def _are_numbers(texts: Mapping[str, int]) -> bool:
 
 
 def plain_batch(batch: Any, written: Mapping[str, Writing]) -> Any:  # noqa: ANN401 - an Arrow batch
-    """A batch whose written numbers are plain text.
+    """A batch with written numbers as plain text.
 
     Args:
         batch: The rows.
-        written: How the numbers of some columns are written.
+        written: Formats of some columns.
     """
     import pyarrow as pa
 
@@ -286,28 +286,28 @@ def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str)
     """Draft a column of written numbers.
 
     Args:
-        name: Of the column.
-        fact: What its rows hold, read as they are written.
-        writing: How.
-        decimal_mark: Of the file.
+        name: Name of the column.
+        fact: Facts of the column, read in its format.
+        writing: The format.
+        decimal_mark: Decimal mark of the file.
 
     Returns:
         Kind, format, bounds and bins, and a note.
     """
     if not fact.numeric:
-        note = f"{NUMBERS_LEFT_OUT}: beside numbers there are several words. Leave those fields empty, or write numbers there, and draft it again."
+        note = f"{NUMBERS_LEFT_OUT}: several words stand beside the numbers. Empty those fields, or write numbers there, and draft again."
         return {"kind": "ignored", NOTE: note}
     spans_a_day = (
         fact.upper - fact.lower >= _HALF_DAY_MINUTES and fact.lower >= 0 and fact.upper < _DAY_MINUTES
     )
     if writing.clock and spans_a_day:
         found: dict[str, Any] = {"kind": "numeric", "type": "integer", "lower": 0, "upper": _DAY_MINUTES - 1}
-        found |= {"bins": 24, NOTE: "A bin for each hour."}
+        found |= {"bins": 24, NOTE: "One bin per hour."}
     else:
         found = numbers(name, fact)
     how = f"Written with {_signs(writing)}; synthetic rows have plain numbers."
     if writing.clock:
-        how = "Hours and minutes are read as minutes, minutes and seconds as seconds: 17:45 is 1065, and synthetic rows have such numbers."
+        how = "Hours and minutes are read as minutes, minutes and seconds as seconds: 17:45 is 1065, and synthetic rows have these numbers."
     return {
         **found,
         "number_format": writing.number_format(decimal_mark=decimal_mark),
@@ -316,7 +316,7 @@ def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str)
 
 
 def _signs(writing: Writing) -> str:
-    """What a person sees in the numbers that no plain number has."""
+    """The signs in the numbers that plain numbers do not have."""
     parts = [f"“{affix}”" for affix in writing.affixes]
     if writing.thousands is not None:
         parts.append(f"“{writing.thousands}” between thousands")

@@ -36,7 +36,7 @@ def test_a_few_frequent_values_of_many_are_special_and_the_note_says_that_they_b
     found = _drafted(paid)
     assert found["specials"] == list(tags)
     assert "specials" in found[MARK]
-    assert "4 values that 60 % of the rows have would be lost in bins" in found[NOTE]
+    assert "4 values of 60 % of the rows would be lost in bins" in found[NOTE]
     assert "become public" in found[NOTE]
 
 
@@ -49,8 +49,8 @@ def test_a_few_typing_errors_set_no_bound(errors: list[int]) -> None:
     assert 60 <= found["lower"] <= 100
     assert 170 <= found["upper"] <= 250
     assert "bins" not in found
-    assert "Bounds hold all but 0." in found[NOTE]
-    assert "far beyond the rest, as typing errors do" in found[NOTE]
+    assert "Bounds cover all but 0." in found[NOTE]
+    assert "far beyond the rest, like typing errors" in found[NOTE]
 
 
 def test_a_long_tail_is_no_error() -> None:
@@ -174,7 +174,7 @@ def test_bins_of_amounts_far_above_one_have_equal_ratio() -> None:
     assert "spacing" not in found
     ratios = np.array(edges[1:]) / edges[:-1]
     assert ratios.max() / ratios.min() < 1.02
-    assert f"each is {100 * (ratios.mean() - 1):.0f} % larger than the one before" in found[NOTE]
+    assert f"each edge is {100 * (ratios.mean() - 1):.0f} % above the one before" in found[NOTE]
     held = np.histogram(_income(), edges)[0]
     assert (held > 0).sum() >= 20, "of 32 from the lower bound on, 18 would have no row"
 
@@ -205,5 +205,5 @@ def test_numbers_keep_their_sign() -> None:
     balance = np.where(rng.random(ROWS) < 0.12, rng.uniform(0, 400, ROWS), rng.uniform(-8000, 22000, ROWS))
     found = _drafted(np.round(balance, 2))
     assert found["bins"] == "learn"
-    assert "7 % of the rows would come to another side of 0" in found[NOTE]
+    assert "flip the sign of 7 % of the rows" in found[NOTE]
     assert "bins" not in _drafted(np.round(rng.uniform(-8000, 22000, ROWS), 2))

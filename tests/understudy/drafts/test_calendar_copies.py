@@ -64,7 +64,7 @@ def test_it_is_read_from_a_file_of_any_format_and_the_pattern_of_the_date_keeps_
     lines = [f"{moment:%d/%m/%Y},{DAYS[moment.weekday()]}\n" for moment in MOMENTS]
     path.write_text("seen,Wochentag\n" + "".join(lines))
     draft = draft_domain(path)
-    assert "Its pattern 'weekday' keeps how often each occurs" in column(draft, "Wochentag")[NOTE]
+    assert "Its pattern 'weekday' keeps the frequencies" in column(draft, "Wochentag")[NOTE]
     assert "weekday" in column(draft, "seen")["patterns"]
     assert accepted(path, draft) == (900, 0)
 

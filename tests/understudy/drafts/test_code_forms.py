@@ -157,7 +157,7 @@ def test_places_that_were_read_as_numbers_are_codes_as_their_texts_are(
     for values in (codes, [float(code) for code in codes], [f"{code}.0" for code in codes], [*codes, None]):
         found = column(draft({name: values, "x": ["a", "b"]}), name)
         assert (found["kind"], found["categories"]) == ("categorical", "learn"), "not numbers to add up"
-        assert f"codes such as {example} have lost their leading zeros" in found[NOTE]
+        assert f"such as {example} were read as numbers and lost their leading zeros" in found[NOTE]
         assert f"dtype={{'{name}': str}}" in found[NOTE], "what to do about it"
 
 
@@ -172,7 +172,7 @@ def test_states_that_were_read_as_numbers_get_their_book_as_numbers() -> None:
     assert found["categories"][:4] == ["1", "2", "4", "5"]
     assert (len(found["categories"]), found["other"]) == (56, False)
     assert "a public book" in found[NOTE]
-    assert "such as 01 have lost" in found[NOTE]
+    assert "such as 01 were read as numbers and lost" in found[NOTE]
     zips = column(draft({"zip3": [5 + 4 * n for n in range(240)], "x": ["a", "b"]}), "zip3")
     assert zips[BOOK] in BOOKS, "the answer 'all' finds it"
 
@@ -221,7 +221,7 @@ def test_the_answer_all_lists_a_large_book_of_shortened_codes() -> None:
         (zips, "three leading digits of ZIP codes"),
     ):
         assert (found["categories"], found[BOOK]) == ("learn", label)
-        assert "the answer 'all' of `understudy domain confirm` lists all" in found[NOTE]
+        assert "answer 'all' in `understudy domain confirm` to list all" in found[NOTE]
         mark = next(mark for mark in marks_of(drafted) if mark.holder is found and mark.key == "categories")
         change(drafted, mark, "all")
         assert found["categories"] == list(BOOKS[label].words)

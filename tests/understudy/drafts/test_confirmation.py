@@ -89,7 +89,7 @@ def test_values_are_edited_explained_and_dropped(draft: Path) -> None:
     accepted = [word for kind in KINDS if kind not in {"bounds", "words"} for word in ("--accept", kind)]
     status, said = confirm(draft, *accepted, answers="?\ne\n18\n90\n\ne\n-C\n\ni\n\n")
     assert status == 0, said
-    assert "what is possible, not what occurs" in said
+    assert "the possible range, not the range of the rows" in said
     assert "a median may be off" in said
     age, ward, died = json.loads(draft.read_text())["columns"][1:]
     assert (age["lower"], age["upper"]) == (18, 90)

@@ -114,7 +114,7 @@ def test_a_numeric_determinant_has_the_bounds_of_its_pairs() -> None:
     years = [one for one, _ in rule["pairs"]]
     by = column(draft, "birth_year")
     assert (by["lower"], by["upper"]) == (min(years), max(years)) == (1941, 2007)
-    assert "those of the values that determine age" in by[NOTE]
+    assert "span the values that determine age" in by[NOTE]
     assert {"lower", "upper"} <= set(by[MARK])
     assert TableDomain.from_json(confirmed(draft)).kept
 
@@ -194,7 +194,7 @@ def test_a_column_determined_by_learnt_words_gets_a_line_and_no_rule() -> None:
     draft = drafted(columns)
     assert column(draft, "sort")["categories"] == "learn"
     assert rules(draft) == {}
-    assert "A rule cannot say so" in column(draft, "area")[NOTE]
+    assert "No rule can declare this" in column(draft, "area")[NOTE]
     TableDomain.from_json(confirmed(draft))
 
 
@@ -268,7 +268,7 @@ def test_a_copy_is_kept_if_the_person_says_so() -> None:
 def test_the_command_says_it_in_lines(tmp_path: Path) -> None:
     rows = written(tmp_path, census())
     said = CliRunner().invoke(app, ["domain", "draft", str(rows), "--out", str(tmp_path / "d.json")]).output
-    assert "Drafted rules, which every synthetic row keeps: education determines education_num." in said
+    assert "Drafted rules, which hold in every synthetic row: education determines education_num." in said
     assert "wage_eur: ignored. Equal to wage in every row" in said
 
 

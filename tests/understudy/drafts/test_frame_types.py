@@ -41,9 +41,9 @@ def patients() -> pd.DataFrame:
     ("name", "kind", "said"),
     [
         ("risk", "ordinal", "Levels in the order of the column's type"),
-        ("born", "date", "Bounds hold all but 0.2 % of the rows"),
-        ("seen", "datetime", "have the zone Europe/Paris: they are declared as its clocks show them"),
-        ("opens", "ordinal", "Levels in their order"),
+        ("born", "date", "Bounds cover all but 0.2 % of the rows"),
+        ("seen", "datetime", "have the zone Europe/Paris: they are declared as local times"),
+        ("opens", "ordinal", "Levels in order"),
         ("ratio", "numeric", "Some values are not a finite number (inf): they count as missing"),
     ],
 )

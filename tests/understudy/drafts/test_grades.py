@@ -62,4 +62,4 @@ def test_an_order_that_is_not_certain_is_none(tmp_path: Path, words: list[str]) 
 def test_an_open_end_beside_many_numbers_is_missing_and_the_note_says_what_to_do(tmp_path: Path) -> None:
     found = _drafted(tmp_path, [*map(str, range(90)), "90+"])
     assert found["kind"] == "numeric"
-    assert "write a number for them beforehand" in found["_note"]
+    assert "replace them by a number beforehand" in found["_note"]

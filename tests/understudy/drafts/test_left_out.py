@@ -63,7 +63,7 @@ def test_sentences_of_a_column_called_like_free_text_are_left_out(name: str, tmp
     path, draft = drafted(tmp_path, **{name: SENTENCES * (ROWS // 4)})
     found = column(draft, name)
     assert found["kind"] == "ignored"
-    assert found[NOTE].startswith("Called like free text")
+    assert found[NOTE].startswith("The name and the length suggest free text")
     keep(draft, name)
     assert column(draft, name)["categories"] == sorted(SENTENCES)
     assert accepted(path, draft) == (ROWS, 0)

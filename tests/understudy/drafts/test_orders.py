@@ -36,7 +36,7 @@ def test_a_number_that_is_never_below_another_one_says_so_and_has_a_rule() -> No
     found = note(paid=PAID, bought=BOUGHT)
     assert "Never below paid in any row that was compared" in found
     assert (
-        "A rule is drafted, so that synthetic rows keep the order. A real row that breaks it counts as it is"
+        "A rule is drafted, so that synthetic rows keep the order. A real row that breaks it is counted unchanged"
         in found
     )
     assert "Never below" not in note("paid", paid=PAID, bought=BOUGHT)

@@ -73,7 +73,7 @@ def test_of_a_number_whose_bins_are_learnt_the_note_alone_tells() -> None:
     draft = drafted(amount=skewed, refund=skewed < 0)
     assert column(draft, "amount")["bins"] == "learn"
     assert "rules" not in draft
-    assert "No rule can say so while bins of amount are learnt" in column(draft, "refund")[NOTE]
+    assert "No rule can declare this while bins of amount are learnt" in column(draft, "refund")[NOTE]
 
 
 def test_no_rule_computes_the_target() -> None:

@@ -138,7 +138,7 @@ def test_what_a_rule_computes_follows_its_new_name() -> None:
     require_possible(draft)
     assert draft["rules"][0]["computed"] == "attended"
     draft["rules"][0]["computed"] = "nobody"
-    with pytest.raises(InputUnusable, match="one may be computed"):
+    with pytest.raises(InputUnusable, match="one of which may be computed"):
         require_possible(draft)
 
 

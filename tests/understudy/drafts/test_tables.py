@@ -134,7 +134,7 @@ def test_kinds_are_found(tmp_path: Path):
     assert column(draft, "paid")["specials"] == [0]
     assert column(draft, "score") == {
         "name": "score", "kind": "numeric", "type": "real", "lower": 0, "upper": 7.5, "decimals": 3, "multiple_of": 0.125,
-        NOTE: "Bounds hold all rows, rounded; even bins keep the quartiles. Synthetic values are multiples of 0.125, as nearly all values are.",
+        NOTE: "Bounds are rounded and cover all rows; even bins keep the quartiles. Synthetic values are multiples of 0.125, like nearly all values.",
         MARK: ["name", "kind", "type", "lower", "upper", "decimals", "multiple_of"],
     }  # fmt: skip
     assert column(draft, "seen")["resolution"] == "second"
@@ -448,7 +448,7 @@ def test_few_countries_too_are_told_to_be_of_a_public_book(words: list[str], boo
     rows = pa.table({"country": words * 50, "x": [n % 9 + 0.5 for n in range(50 * len(words))]})
     found = column(draft_frame(rows), "country")
     assert found["categories"] == sorted(words)
-    assert f"If these are {book}, list all of it" in found[NOTE]
+    assert f"If these are {book}, list the whole book" in found[NOTE]
 
 
 def test_many_codes_are_learnt_and_free_text_is_dropped(tmp_path: Path):
@@ -483,5 +483,5 @@ def test_a_table_in_memory_is_drafted_like_its_file(tmp_path: Path):
 
 def test_rows_with_a_wrong_number_of_fields_are_pointed_at(tmp_path: Path):
     draft = draft_domain(write(tmp_path, b"a,b\n" + b"1,x\n2,y\n" * 5 + b"3,z,canary\n4\n"))
-    assert "2 rows have more or fewer fields than there are columns, the first is row 12 of" in draft[NOTE]
+    assert "2 rows have more or fewer fields than columns, first row 12 of" in draft[NOTE]
     assert "canary" not in render_draft(draft)

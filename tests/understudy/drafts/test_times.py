@@ -61,7 +61,7 @@ def test_births_that_would_be_in_the_future_are_left_out_with_what_to_do(
     path.write_text("born,x\n" + "".join(f"{day.strftime(written)},{n % 2}\n" for n, day in enumerate(days)))
     found = column(draft_domain(path), "born")
     assert found["kind"] == "ignored"
-    assert "write four digits, and draft it again" in found[NOTE]
+    assert "write four digits, and draft again" in found[NOTE]
 
 
 @pytest.mark.parametrize("form", ["{0}-{1:02}", "{0}/{1:02}", "{2}/{3}"])
@@ -89,7 +89,7 @@ def test_the_resolution_is_the_unit_that_all_values_begin(
     draft = draft_domain(path)
     found = column(draft, "due")
     assert found["resolution"] == unit
-    assert f"All lie on the first day of a {unit}." in found[NOTE]
+    assert f"All dates are the first day of a {unit}." in found[NOTE]
     assert "weekday" not in found.get("patterns", ())
     assert accepted(path, draft) == (400, 0)
     frame = draft_frame(pa.table({"due": _firsts(step)}))
@@ -138,7 +138,7 @@ def test_a_date_that_stands_for_something_else_sets_no_bound_and_counts_as_missi
     assert (found["outside"], found["null"]) == ("null", "category")
     assert {"outside", "null"} <= set(found[MARK])
     assert f"{sentinel} (" in found[NOTE]
-    assert "counts as missing" in found[NOTE]
+    assert "count as missing" in found[NOTE]
     assert changes(path, draft) == {"until": {"mapped-to-null": rows}}
 
 
@@ -162,7 +162,7 @@ def test_a_few_mistyped_years_set_no_bound_and_no_note_speaks_of_bins_of_equal_r
     found = column(draft_frame(pa.table({"seen": [*days, *[wrong] * 9]})), "seen")
     assert (found["lower"], found["upper"]) == ("2022-01-01", "2024-12-31")
     assert "outside" not in found
-    assert "far beyond the rest, as typing errors do" in found[NOTE]
+    assert "far beyond the rest, like typing errors" in found[NOTE]
     lopsided = [date(1950, 1, 1) + timedelta(days=int(1.01**n)) for n in range(1000)] * 2
     assert "equal ratio" not in column(draft_frame(pa.table({"seen": lopsided})), "seen")[NOTE]
 
@@ -218,7 +218,7 @@ def test_the_resolution_is_the_unit_that_all_values_end(step: int, unit: str) ->
     table = pa.table({"until": [*map(str, ends), "9999-12-31"]})
     found = column(draft_frame(table), "until")
     assert found["resolution"] == f"{unit}_end"
-    assert f"All lie on the last day of a {unit}." in found[NOTE]
+    assert f"All dates are the last day of a {unit}." in found[NOTE]
     assert found.get("patterns", []) == (["month"] if unit == "month" else [])
     TableDomain.from_json(confirmed(draft_frame(table)))
     later = column(draft_frame(pa.table({"until": [*ends, date(2020, 3, 4)]})), "until")
@@ -230,7 +230,7 @@ def test_dates_of_one_weekday_are_weeks_from_that_day_on() -> None:
     mondays = [date(2020, 1, 6) + timedelta(weeks=n * n % 200) for n in range(400)]
     found = column(draft_frame(pa.table({"week": mondays})), "week")
     assert (found["resolution"], found["lower"]) == ("week", "2019-12-30")
-    assert "All are Mondays." in found[NOTE]
+    assert "All dates are Mondays." in found[NOTE]
     assert "weekday" not in found.get("patterns", ())
     few = column(draft_frame(pa.table({"week": [*mondays[:5]] * 30})), "week")
     assert few["resolution"] == "day", "five days may fall on one weekday by chance"
@@ -242,11 +242,11 @@ def test_the_note_of_dates_counts_what_lies_beyond_whole_years() -> None:
     days = [date(2015, 3, 1) + timedelta(days=n) for n in range(1200)]
     born = column(draft_frame(pa.table({"born": days})), "born")
     assert (born["lower"], born["upper"]) == ("2015-03-01", "2018-12-31")
-    assert "Bounds hold all rows" in born[NOTE]
+    assert "cover all rows" in born[NOTE]
     days[0] = date(1915, 1, 1)
     born = column(draft_frame(pa.table({"born": days})), "born")
     assert born["lower"] == "2015-03-01", "one row sets no bound"
-    assert "Bounds hold all but 0.08 %" in born[NOTE]
+    assert "Bounds cover all but 0.08 %" in born[NOTE]
 
 
 def test_one_row_sets_no_bound_of_a_column_that_few_rows_have() -> None:
@@ -323,7 +323,9 @@ def test_the_format_of_a_file_is_drafted_and_synthetic_files_have_it(
     assert found["kind"] == ("datetime" if ":" in moments[0].strftime(written) else "date")
     assert (found["lower"][:10], found["upper"][:10]) == ("2019-03-01", "2024-12-31")
     last = date(2024, 12, 31)
-    assert f"CSV files of synthetic rows write it alike: {last} is {last.strftime(written)}." in found[NOTE]
+    assert (
+        f"CSV files of synthetic rows use the same format: {last} is {last.strftime(written)}." in found[NOTE]
+    )
     assert "comes first" not in found[NOTE]
     assert accepted(path, draft) == (400, 0)
 
