@@ -52,8 +52,8 @@ def table_lines(document: Mapping[str, Any], *, unit: str) -> list[str]:
     counted = "rows" if document.get("privacy_unit") is None else "privacy units"
     many = "column" if len(columns) == 1 else "columns"
     public = (
-        f"Draft of {len(columns)} {many}, to be accepted. Everything below comes from the rows, and what is accepted becomes public:"
-        " whoever sees a release may see it."
+        f"Draft of {len(columns)} {many}, to be accepted. Everything below comes from the rows, and accepted values become public:"
+        " whoever sees a release may see them."
     )
     counted_as = f"Declared size: {size}, the number of {counted} that formulas use, to two digits."
     return [public, target_line(document), unit, counted_as, *_missing(document)]

@@ -7,24 +7,24 @@
     fitted.sample(1000)
     fitted.save("bundle.zip")
 
-Each name is imported when it is asked for: sampling a bundle needs the extra ``offline``, training
-``workers``, and ``all`` has everything.
+Names are imported on first use: sampling a bundle needs the extra ``offline``, training ``workers``, and ``all`` has
+everything.
 
-In reading order, each after those that it imports; a folder is read as its own map says:
+In reading order, each after those that it imports; each folder has its own map:
 
-* `paths`: paths as callers give them.
+* `paths`: paths given by callers.
 * `warned`: warnings that point at the caller's line.
-* `html_tables`: tables that a notebook shows.
-* `rows`: the caller's rows and images, taken in and given back.
-* `ledger`: the budget, kept in a file.
-* `sampling`: drawing from a bundle, asking its counts and predicting.
+* `html_tables`: tables for notebooks.
+* `rows`: input rows and images, and synthetic rows in the caller's types.
+* `ledger`: the budget, in a file.
+* `sampling`: draws, questions and predictions from a bundle.
 * `reporting`: owner reports.
-* `plots`: pictures of synthetic rows, or of real ones beside them.
-* `generator`: a generator, from a training or a bundle file.
+* `plots`: plots of synthetic rows, alone or beside real ones.
+* `generator`: a generator from a training or a bundle file.
 * `fitted`: the result of a training.
-* `training`: a plan, its quote, and trainings in this process.
+* `training`: plans, quotes and trainings in this process.
 * `drafted`: a draft of a frame's domain.
-* `synthesizer`: all of it with the manners of scikit-learn.
+* `synthesizer`: all of these with the interface of scikit-learn.
 """
 
 from importlib import import_module
@@ -72,7 +72,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is asked for.
+    """Import a name on first use.
 
     Raises:
         AttributeError: there is no such name.

@@ -1,4 +1,4 @@
-"""A draft of a frame's domain, and what its owner changes of it before accepting it."""
+"""A draft of a frame's domain, and its owner's changes before acceptance."""
 
 import copy
 from collections.abc import Mapping
@@ -19,27 +19,27 @@ from understudy.table_files import DECLARED_SIZE, MARK, without_notes
 
 _NULL_VALUES: Final = "null_values"
 _NONE: Final = "none"
-"""Answers that a column is modelled by its own values, as the note of a drafted difference says."""
+"""Answers that model a column by its own values, as in the note of a drafted difference."""
 _COLUMNS: Final = "columns"
 _OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE, _NULL_VALUES)
-"""What `accept_draft` changes of the whole table; columns of these names are changed under `columns`."""
+"""Changes of `accept_draft` that concern the whole table; columns with these names are changed under `columns`."""
 
 Changes = Mapping[tuple[str, bool], object]
-"""What to change by name, and whether that is a column's."""
+"""Changes by name, and whether the name is that of a column."""
 
 
 class Draft:
-    """A draft of a frame's domain: it quotes values of the rows, so it is for their owner alone until it is accepted.
+    """A draft of a frame's domain. It quotes values of the rows, so it is for the owner alone until accepted.
 
     Attributes:
-        document: the domain document with its marks; it may be edited before it is accepted.
+        document: the domain document with its marks; it may be edited before acceptance.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
 
     def __repr__(self) -> str:
-        """All that becomes public: of the table, then what each column was taken for, what it declares, and why."""
+        """Everything that becomes public: for the table, then the kind, declared values and reasons of each column."""
         return text_of(column_rows(self.document), before=self._above(), after=self._below())
 
     def _repr_html_(self) -> str:
@@ -48,7 +48,7 @@ class Draft:
         return above + html_table(("column", "kind", "declared", "why"), column_rows(self.document)) + below
 
     def _above(self) -> list[str]:
-        # Why the privacy unit is what it is: the last sentences of the document's note.
+        # The reason for the privacy unit: the last sentences of the document's note.
         unit = str(self.document.get(NOTE, "")).partition(". ")[2]
         return [*warnings_of(self.document), *table_lines(self.document, unit=unit)]
 
@@ -61,46 +61,46 @@ class Draft:
         ]
 
     def accepted(self, changes: Changes) -> Json:
-        """The domain document of a draft that is accepted with changes; the draft itself stays.
+        """The domain document of a draft accepted with changes; the draft itself stays unchanged.
 
         Args:
             changes: see `changes_of`.
 
         Raises:
-            InputUnusable: a change cannot be made; the message names the column.
+            InputUnusable: a change is impossible; the message names the column.
         """
         document = copy.deepcopy(self.document)
         for (name, of_column), wanted in changes.items():
-            # Accepting takes marks off, and what was given may be a part of the draft.
+            # Accepting removes marks, and a given value may be a part of the draft.
             (_change_column if of_column else _change_table)(document, name, copy.deepcopy(wanted))
         accept_kinds(document, ["all"])
         return without_notes(document)
 
 
 def changes_of(given: Mapping[str, object]) -> Changes:
-    """The changes that the keywords of `Synthesizer.accept_draft` say.
+    """The changes in the keywords of `Synthesizer.accept_draft`.
 
-    A word that changes the whole table always does, also where a column has that name: else what a line of code means would depend on the rows.
+    A keyword for the whole table always means the table, even if a column has that name: otherwise the meaning of code would depend on the rows.
 
     Raises:
-        InputUnusable: `columns` does not hold changes by name of a column.
+        InputUnusable: `columns` holds no changes by column name.
     """
     of_columns = given.get(_COLUMNS, {})
     if not isinstance(of_columns, Mapping):
-        message = f"{_COLUMNS} takes what to change of each column, such as columns={{'note': 'ignored'}}"
+        message = f"{_COLUMNS} takes the changes of each column, such as columns={{'note': 'ignored'}}"
         raise InputUnusable(message)
     found = {(name, name not in _OF_THE_TABLE): wanted for name, wanted in given.items() if name != _COLUMNS}
     return found | {(str(name), True): wanted for name, wanted in of_columns.items()}
 
 
 def combined(earlier: Changes, later: Changes) -> Changes:
-    """Changes of a draft and further ones of the same draft, in the order in which they are made.
+    """Earlier and later changes of the same draft, in order.
 
-    Keys of a column are added to those that were changed before; any other change takes the place of the one before.
+    Keys of a column add to earlier ones; any other change replaces the earlier one.
 
     Args:
-        earlier: what was changed.
-        later: what is changed now.
+        earlier: the earlier changes.
+        later: the later changes.
     """
     found = {name: wanted for name, wanted in earlier.items() if name not in later}
     for name, wanted in later.items():
@@ -113,7 +113,7 @@ def combined(earlier: Changes, later: Changes) -> Changes:
 
 
 def _change_table(document: dict[str, Any], name: str, wanted: object) -> None:
-    """Change what a draft declares of the whole table."""
+    """Change a declaration of the whole table."""
     try:
         _require_form(name, wanted)
         if name in {"rules", DECLARED_SIZE}:
@@ -130,10 +130,10 @@ def _change_table(document: dict[str, Any], name: str, wanted: object) -> None:
 
 
 def _require_form(name: str, wanted: object) -> None:
-    """Refuse what cannot be a change of the whole table, whatever its columns are.
+    """Refuse an impossible change of the whole table, whatever its columns.
 
     Raises:
-        InputUnusable: It cannot be one.
+        InputUnusable: the change is impossible.
     """
     if name == DECLARED_SIZE:
         is_fit = isinstance(wanted, int) and not isinstance(wanted, bool) and wanted >= 1
@@ -150,7 +150,7 @@ def _require_form(name: str, wanted: object) -> None:
 
 
 def _change_column(document: dict[str, Any], name: str, wanted: object) -> None:
-    """Change what a draft declares of a column."""
+    """Change the declaration of a column."""
     columns = {str(column["name"]): column for column in document["columns"]}
     if name not in columns:
         message = f"there is no column {name!r}{suggestion(name, [*columns, *_OF_THE_TABLE])}"
@@ -168,7 +168,7 @@ def _change_column(document: dict[str, Any], name: str, wanted: object) -> None:
 
 
 def _change_keys(column: dict[str, Any], name: str, wanted: Mapping[str, Any]) -> None:
-    """Give some keys of a column other values, or all of them where its kind is among them."""
+    """Change some keys of a column, or all of them if the kind is among them."""
     kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
     column.clear()
     column |= {"name": name} | kept | dict(wanted)
@@ -176,7 +176,7 @@ def _change_keys(column: dict[str, Any], name: str, wanted: Mapping[str, Any]) -
         del column[DIFFERENCE]
     if "edges" not in kept or "edges" in wanted:
         return
-    # Edges are those of the bounds, and bins of another rule take their place.
+    # Edges must fit the bounds, and bins of another rule replace them.
     if not {"bins", "spacing"}.isdisjoint(wanted):
         del column["edges"]
     elif not {"lower", "upper"}.isdisjoint(wanted):

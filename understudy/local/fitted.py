@@ -1,4 +1,4 @@
-"""The result of a training on this machine: a generator, and what its owner alone may know of the rows."""
+"""The result of a training on this machine: a generator, and facts about the rows for the owner alone."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -13,11 +13,11 @@ class Fitted(Generator):
     """A trained generator. Drawing from it, saving it and sharing the bundle cost no more budget.
 
     Attributes:
-        bundle: the generator with its certificate, as a service's bundle; the only part to pass on.
-        certificate: what was spent, by which mechanism; unsigned.
-        rows_refused: rows that the declared rules refused. For the owner only: not differentially private.
-        refusals: why, with counts. For the owner only.
-        expected_error: what a quote expects of the errors of columns, pairs and triples, as shares; None where it is not known in advance.
+        bundle: the generator with its certificate, like a service's bundle; the only part to share.
+        certificate: the budget spent and the mechanism; unsigned.
+        rows_refused: rows refused by the declared rules. For the owner only: not differentially private.
+        refusals: the reasons, with counts. For the owner only.
+        expected_error: the quote's expected errors of columns, pairs and triples, as shares; None if unknown in advance.
     """
 
     rows_refused: int
@@ -25,11 +25,11 @@ class Fitted(Generator):
     expected_error: Json | None = None
 
     def __getstate__(self) -> NoReturn:
-        """Refuse to be pickled: the pickle would hold the refused rows' report, which is private.
+        """Refuse to be pickled: a pickle would hold the private report on refused rows.
 
         Raises:
             InputUnusable: always.
         """
         raise InputUnusable(
-            "save() writes the bundle, which may be passed on; this object also holds what its owner alone may know"
+            "save() writes the bundle, which may be shared; this object also holds facts for the owner alone"
         )

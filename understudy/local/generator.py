@@ -1,4 +1,4 @@
-"""A generator with its certificate: to draw from, ask, plot, save and share."""
+"""A generator with its certificate: drawing, questions, plots, saving and sharing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,8 +46,8 @@ class Generator:
     """A generator of synthetic rows or images. Drawing from it, asking it and sharing the bundle cost no budget.
 
     Attributes:
-        bundle: the generator with its certificate; it may be passed on.
-        certificate: what was spent, by which mechanism.
+        bundle: the generator with its certificate; it may be shared.
+        certificate: the budget spent and the mechanism.
     """
 
     bundle: bytes
@@ -73,23 +73,23 @@ class Generator:
         """Draw synthetic rows or images.
 
         Args:
-            rows: how many.
-            form: "pandas" or "polars" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images. None for
-                pandas or numpy, whichever it is.
-            where: conditions by column: a value, a set of values, or a pair (low, high) of bounds that both belong to the
-                range, None for an open end. Of images only a value of the label.
+            rows: number of rows or images.
+            form: "pandas" or "polars" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images. None for pandas, or for numpy if
+                images are generated.
+            where: conditions by column: a value, a set of values, or a pair (low, high) with both ends included and None for an open end. For images
+                only a value of the label.
 
         Warns:
-            HiddenByNoise: the noise of the counts hides the rows that meet the condition, so they are drawn from noise.
+            HiddenByNoise: the noise of the counts hides the rows that satisfy the condition, so they are drawn from noise.
 
         Returns:
-            A DataFrame; an Arrow table; or arrays by name: `images` uint8 (rows, height, width, channels), `labels` their
-            places in the declared list, `label_names` that list.
+            A DataFrame; an Arrow table; or arrays by name: `images` uint8 (rows, height, width, channels), `labels` their indices in the declared
+                list, `label_names` that list.
 
         Raises:
             InvalidInput: there is no such column or value.
-            Conflict: too few rows meet the condition, or what is generated has no such form.
-            NotInstalled: pandas is asked for and not installed.
+            Conflict: too few rows satisfy the condition, or the generator has no such form.
+            NotInstalled: pandas is requested and not installed.
             InputUnusable: the form is unknown, or the number of rows is no whole number of at least one.
         """
         rows = _whole(rows)
@@ -110,7 +110,7 @@ class Generator:
             return drawn(b"".join(samples.write(rows, file_format, wanted)), form=form)
 
     def __repr__(self) -> str:
-        """The guarantee, the privacy unit, and what is generated."""
+        """The guarantee, the privacy unit and the output."""
         return f"{type(self).__name__}({', '.join(f'{name}: {value}' for name, value in self._facts())})"
 
     def _repr_html_(self) -> str:
@@ -132,7 +132,7 @@ class Generator:
 
     @cached_property
     def _counts(self) -> OpenedCounts | None:
-        """The noisy counts; None where there are none."""
+        """The noisy counts; None if the bundle has none."""
         try:
             return OpenedCounts.open(self.bundle)
         except NoCounts:
@@ -140,14 +140,14 @@ class Generator:
 
     @cached_property
     def noise_notes(self) -> tuple[str, ...]:
-        """What the noise of the counts hides: the smallest class of the target, most words of a column. Public, like the counts."""
+        """Notes on what the noise of the counts hides: the smallest class of the target, most words of a column. Public, like the counts."""
         if self._counts is None:
             return ()
         return noise_notes(self._counts.domain, self._counts.estimates, learnt=learnt_words(self.certificate))
 
     @cached_property
     def domain(self) -> Json:
-        """The domain document of what is generated, with everything that was learnt."""
+        """The domain document of the output, with all learnt parts."""
         return unpack(self.bundle).domain
 
     @cached_property
@@ -169,7 +169,7 @@ class Generator:
 
     @property
     def of_images(self) -> bool:
-        """Whether images are generated, and no rows."""
+        """Whether the generator makes images."""
         return isinstance(self._samples, ImageSamples)
 
     def report(
@@ -181,19 +181,19 @@ class Generator:
         labels: object | None = None,
         units: object | None = None,
     ) -> Path:
-        """Compare the generator with the rows or images, for their owner alone: NOT differentially private, do not share it.
+        """Compare the generator with the rows or images, for the owner alone: NOT differentially private, do not share it.
 
         Args:
-            frame: the rows or images that it was trained on.
+            frame: the training rows or images.
             target_file: the HTML file; only this user can read it.
-            target: of tables, the column to predict from the others; else the domain's target, or the last of those with the fewest
+            target: for tables, the column to predict from the others; default: the domain's target, else the last column among those with the fewest
                 declared values.
-            labels: of images whose domain declares labels, as for `understudy.local.fit`.
-            units: of images whose domain declares a privacy unit.
+            labels: labels of images if declared, as in `understudy.local.fit`.
+            units: privacy units of images, if declared.
 
         Raises:
-            InvalidInput: no modelled column is called so.
-            InputUnusable: rows or images cannot be used, or an argument is for the other kind.
+            InvalidInput: there is no such modelled column.
+            InputUnusable: rows or images are unusable, or an argument is for the other kind.
         """
         from understudy.local.reporting import write_report
 
@@ -204,34 +204,34 @@ class Generator:
     def plot_marginals(
         self, columns: Sequence[str] | str | None = None, *, real: object | None = None
     ) -> "Plot":
-        """Plot the share of each bin or word of synthetic rows, one panel for a column.
+        """Plot the share of each bin or word of synthetic rows, with one panel per column.
 
         Args:
-            columns: which ones, or the name of one; None for the first 24.
-            real: the rows that it was trained on, to show beside: NOT differentially private, for their owner alone.
+            columns: names of columns, or one name; None for the first 24.
+            real: the training rows, to show beside: NOT differentially private, for the owner alone.
 
         Returns:
-            A figure of matplotlib; a notebook shows it, `savefig("marginals.png")` writes it.
+            A figure of matplotlib; a notebook displays it, `savefig("marginals.png")` writes it.
 
         Raises:
-            InputUnusable: no modelled column is called so, or the frame cannot be used.
-            InvalidInput: the generator is one of images.
+            InputUnusable: there is no such modelled column, or the frame is unusable.
+            InvalidInput: the generator makes images.
             NotInstalled: matplotlib is not installed.
         """
         return self._plots(real).marginals([columns] if isinstance(columns, str) else columns)
 
     def plot_pair(self, first: str, second: str, *, real: object | None = None) -> "Plot":
-        """Plot the joint shares of two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`."""
+        """Plot the joint shares of two columns of synthetic rows as a heat map; for `real` and errors see `plot_marginals`."""
         return self._plots(real).pair(first, second)
 
     def plot_associations(
         self, columns: Sequence[str] | None = None, *, real: object | None = None
     ) -> "Plot":
-        """Plot Cramér's V of every two columns of synthetic rows as a heat map; `real` and errors as of `plot_marginals`.
+        """Plot Cramér's V of every two columns of synthetic rows as a heat map; for errors see `plot_marginals`.
 
         Args:
-            columns: which ones, 2 to 40; None for the first 40.
-            real: as of `plot_marginals`.
+            columns: names of 2 to 40 columns; None for the first 40.
+            real: see `plot_marginals`.
         """
         return self._plots(real).associations(columns)
 
@@ -249,7 +249,7 @@ class Generator:
             target: the file.
 
         Raises:
-            InputUnusable: there is no folder to write it to.
+            InputUnusable: the target folder does not exist.
         """
         return write_bundle(self.bundle, target)
 
@@ -267,7 +267,7 @@ def _no_such_form(form: str, *, of_images: bool) -> Conflict:
 
 
 def _whole(rows: object) -> int:
-    """A number of rows, of Python or numpy."""
+    """A number of rows from Python or numpy."""
     if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
         return int(rows)
     raise InputUnusable(

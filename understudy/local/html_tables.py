@@ -1,4 +1,4 @@
-"""Tables that a notebook shows."""
+"""Tables for notebooks."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -8,9 +8,9 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, note: str 
     """Return a table for a notebook, with a note above it.
 
     Args:
-        head: titles of the columns.
+        head: column titles.
         rows: cells, as plain text.
-        note: a sentence; none where it is empty.
+        note: a sentence; empty for no note.
     """
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)

@@ -1,4 +1,4 @@
-"""Paths as callers give them, and bundles written to them."""
+"""Paths given by callers, and bundles written to them."""
 
 import os
 from pathlib import Path
@@ -10,10 +10,10 @@ AnyPath = str | os.PathLike[str]
 
 
 def write_bundle(bundle: bytes, target: AnyPath) -> Path:
-    """Write a bundle to a file, whole or not at all.
+    """Write a bundle to a file, completely or not at all.
 
     Raises:
-        InputUnusable: there is no folder to write it to.
+        InputUnusable: the target folder does not exist.
     """
     file = Path(target)
     with whole_file(file) as written:
@@ -22,14 +22,14 @@ def write_bundle(bundle: bytes, target: AnyPath) -> Path:
 
 
 def path_of(given: AnyPath, name: str) -> Path:
-    """Return a path.
+    """Return a path given by a caller.
 
     Args:
-        given: what was given.
-        name: of the argument.
+        given: the caller's value.
+        name: name of the argument.
 
     Raises:
-        InputUnusable: it is no path.
+        InputUnusable: the value is no path.
     """
     try:
         return Path(given)

@@ -1,7 +1,7 @@
-"""Plots of a generator's own draws, or of the owner's real rows beside them.
+"""Plots of a generator's draws, alone or beside the owner's real rows.
 
-A plot of draws is post-processing and costs nothing. One with real rows shows them without noise: like the owner report it is for their
-owner alone, and is marked so. Shares are those of bins and words as the domain declares them (`core.plan.domain.codec`).
+A plot of draws is post-processing and free. A plot with real rows shows them without noise: like an owner report it is for the owner
+alone, and is marked as such. Shares are those of the declared bins and words (`core.plan.domain.codec`).
 """
 
 import io
@@ -33,25 +33,25 @@ from understudy.local.reporting import owner_rows
 from understudy.near_names import suggestion
 
 MOST_PANELS: Final = 24
-"""Columns in a plot of marginals where none are named."""
+"""Default number of columns in a plot of marginals."""
 _MOST_BINS: Final = 40
 _MOST_SHARES: Final = 4
-"""Steps of the axis of shares beside lying bars: labels of more would overlap."""
+"""Number of steps on the axis of horizontal bars: labels of more steps would overlap."""
 _MOST_NUMBERS: Final = 12
-"""Columns up to which a map of associations states its numbers."""
+"""Maximum columns of an association map with numbers in its cells."""
 _LONGEST_WORD: Final = 22
 _ACROSS: Final = 3
-_SYNTHETIC, _REAL, _WARNING = "#c2560c", "#2f6db3", "#c53030"  # those of owner's reports
+_SYNTHETIC, _REAL, _WARNING = "#c2560c", "#2f6db3", "#c53030"  # as in owner reports
 _COLOURS: Final = {"synthetic": _SYNTHETIC, "real": _REAL}
 _GAP, _SPECIAL = 0.06, 0.045
-"""Between a scale and its special values, and the width of one, as parts of the scale."""
+"""Gap between a scale and its special values, and the width of a special value, as parts of the scale."""
 _TIMES: Final = ("date", "time")
 _EQUAL: Final = 0.5
-"""Bins whose widths differ by less than this part of their mean, as by rounding to whole numbers, count as equal."""
+"""Bins count as equally wide if their widths differ by less than this part of the mean, such as by rounding to whole numbers."""
 
 
 class Plot(Figure):
-    """A figure of matplotlib that a notebook shows as it is; `savefig` writes it."""
+    """A figure of matplotlib that a notebook displays; `savefig` writes it."""
 
     def _repr_png_(self) -> bytes:
         written = io.BytesIO()
@@ -61,11 +61,11 @@ class Plot(Figure):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plots:
-    """Rows to be plotted, one plot a method.
+    """Rows to plot, with one method for each plot.
 
     Attributes:
         columns: the modelled columns.
-        tables: (rows, columns) codes by name: "real" where the owner gave rows, and "synthetic".
+        tables: (rows, columns) codes by name: "synthetic", and "real" if the owner gave rows.
     """
 
     columns: tuple[ReportColumn, ...]
@@ -75,24 +75,24 @@ class Plots:
         """Return a column's position.
 
         Raises:
-            InputUnusable: no modelled column is called so.
+            InputUnusable: there is no such modelled column.
         """
         names = [column.name for column in self.columns]
         if name not in names and f"{name}.{DIFFERENCE}" in names:
-            name = f"{name}.{DIFFERENCE}"  # it is modelled as its distance from another column
+            name = f"{name}.{DIFFERENCE}"  # the column is modelled as its distance from another one
         if name not in names:
             message = f"there is no modelled column {name!r}{suggestion(name, names)}"
             raise InputUnusable(message)
         return names.index(name)
 
     def marginals(self, names: Sequence[str] | None) -> Plot:
-        """Plot the share of each bin or word, one panel for a column.
+        """Plot the share of each bin or word, with one panel per column.
 
         Args:
             names: the columns; None for the first `MOST_PANELS`.
 
         Raises:
-            InputUnusable: no modelled column is called so.
+            InputUnusable: there is no such modelled column.
         """
         chosen = [*range(len(self.columns))][:MOST_PANELS] if names is None else [*map(self.position, names)]
         if not chosen:
@@ -118,7 +118,7 @@ class Plots:
             second: the column of the vertical axis.
 
         Raises:
-            InputUnusable: no modelled column is called so.
+            InputUnusable: there is no such modelled column.
         """
         positions = [self.position(name) for name in (first, second)]
         across, up = (_groups(self, position) for position in positions)
@@ -143,13 +143,13 @@ class Plots:
         return figure
 
     def associations(self, names: Sequence[str] | None = None) -> Plot:
-        """Plot how strongly every two columns go together: Cramér's V, from 0 (independent) to 1 (one determines the other).
+        """Plot the association of every two columns: Cramér's V, from 0 (independent) to 1 (one determines the other).
 
         Args:
             names: the columns; None for the first `MAPPED`.
 
         Raises:
-            InputUnusable: no modelled column is called so, or fewer than two or more than `MAPPED` are named.
+            InputUnusable: there is no such modelled column, or fewer than two or more than `MAPPED` are named.
         """
         chosen = [*range(len(self.columns))][:MAPPED] if names is None else [*map(self.position, names)]
         if names is not None and not 1 < len(set(chosen)) == len(chosen) <= MAPPED:
@@ -171,7 +171,7 @@ class Plots:
         return figure
 
     def _say_first(self, figure: Plot, shown: int, *, named: bool) -> None:
-        """Say in a figure that only the first columns are shown, and how to choose others."""
+        """Note in a figure that it shows the first columns only, and how to choose others."""
         if not named and shown < len(self.columns):
             said = f"The first {shown} of {len(self.columns)} columns; columns=[...] chooses others"
             figure.supxlabel(said, fontsize=8)
@@ -185,8 +185,8 @@ def plots_of(bundle: bytes, real: object | None) -> Plots:
         real: the owner's frame, or None.
 
     Raises:
-        InvalidInput: the generator is one of images.
-        InputUnusable: the frame cannot be used.
+        InvalidInput: the generator makes images.
+        InputUnusable: the frame is unusable.
     """
     opened = unpack(bundle)
     with answered():
@@ -203,15 +203,15 @@ def plots_of(bundle: bytes, real: object | None) -> Plots:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Groups:
-    """Codes of one column, grouped to as many as can be read.
+    """The codes of one column, in few enough groups to be readable.
 
     Attributes:
-        labels: of the groups.
+        labels: labels of the groups.
         group: (codes,) the group of each code.
-        ticks: groups whose labels are written.
+        ticks: groups with a label on the axis.
         upright: whether the groups are bins of a scale.
-        spans: (groups, 2) where each lies on the axis of its scale; special values lie apart behind it.
-        end: label of the upper end of the scale, in the place of the last tick's; empty where that stays.
+        spans: (groups, 2) start and end of each group on the scale's axis; special values are set apart behind the scale.
+        end: label of the scale's upper end, which replaces the last tick's label; empty if that label stays.
     """
 
     labels: list[str]
@@ -223,7 +223,7 @@ class _Groups:
 
 
 def _groups(plots: Plots, position: int) -> _Groups:
-    """Neighbouring bins of a scale are joined, special values stay; of words the most frequent synthetic ones stay."""
+    """Join neighbouring bins of a scale and keep special values; keep the most frequent synthetic words."""
     column = plots.columns[position]
     group = np.zeros(column.codes, dtype=np.int64)
     placed = np.flatnonzero(np.isfinite(column.places))
@@ -259,9 +259,9 @@ def _groups(plots: Plots, position: int) -> _Groups:
 
 
 def _spans(column: ReportColumn, joined: int, others: int) -> NDArray[np.float64]:
-    """Where groups of so many neighbouring bins lie on the axis, and the special values behind it, after a gap."""
+    """Start and end of groups of neighbouring bins on the axis, with the special values after a gap."""
     spans = column.spans
-    if spans is None:  # levels are equally wide
+    if spans is None:  # levels have equal widths
         edges = np.linspace(0, 1, int(np.isfinite(column.places).sum()) + 1)
         spans = np.stack([edges[:-1], edges[1:]], axis=1)
     last = np.minimum(np.arange(joined - 1, len(spans) + joined - 1, joined), len(spans) - 1)
@@ -278,7 +278,7 @@ def _draw_marginal(axes: Any, plots: Plots, position: int) -> None:  # noqa: ANN
         _draw_scale(axes, plots, position, groups)
         spans = groups.spans[groups.ticks]
         bins = spans[:, 1] <= 1 + _GAP / 2
-        # The label of a bin is its lower edge; that of a special value stands below its bar.
+        # A bin is labelled at its lower edge, a special value below its bar.
         at = np.where(bins, spans[:, 0], spans.mean(axis=1))
         if groups.end:
             at[-1], labels[-1] = 1.0, groups.end
@@ -301,7 +301,7 @@ def _draw_marginal(axes: Any, plots: Plots, position: int) -> None:  # noqa: ANN
 
 
 def _draw_scale(axes: Any, plots: Plots, position: int, groups: _Groups) -> None:  # noqa: ANN401 - matplotlib has no types here
-    """Bars as wide as their bins, whose areas are the shares; real rows filled, synthetic ones before them as an outline."""
+    """Bars with the widths of their bins and the shares as areas: real rows filled, synthetic rows as an outline in front."""
     column, spans = plots.columns[position], groups.spans
     bins = spans[:, 0] < 1
     widths = spans[:, 1] - spans[:, 0]
@@ -335,7 +335,7 @@ def _figure(plots: Plots, width: float, height: float) -> Plot:
 def _maps(
     plots: Plots, maps: dict[str, Matrix], width: float, height: float, *, largest: float
 ) -> tuple[Plot, list[Any]]:
-    """One heat map a table, on one scale of colours."""
+    """One heat map per table, with one colour scale."""
     figure = _figure(plots, width * len(maps), height)
     panels = [*figure.subplots(1, len(maps), squeeze=False)[0]]
     for axes, (name, found) in zip(panels, maps.items(), strict=True):

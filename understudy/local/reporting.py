@@ -1,4 +1,4 @@
-"""An owner report of a training on this machine: what the service makes for owners, from the rows or images that they hold."""
+"""Owner reports of trainings on this machine, as the service makes them, from the owner's rows or images."""
 
 import os
 from collections.abc import Iterable
@@ -27,21 +27,21 @@ from understudy.local.rows.frames import clean_frame
 from understudy.local.rows.images import clean_images
 from understudy.local.rows.intake import taken_in
 
-_WHY_FREE: Final = "nothing of it is released: it is a file that only your user can read, and nothing seals it once you pass it on"
+_WHY_FREE: Final = "no part of it is released: it is a file that only your user can read, and it is not protected once you share it"
 
 
 def owner_rows(frame: object, domain: TableDomain) -> tuple[Codes, NDArray[np.int64], MadeColumns]:
-    """Code all of the owner's rows, also those of a unit that did not count in the training, for a comparison that the owner alone sees.
+    """Code all of the owner's rows, including rows left out of the training by a unit's bound, for a comparison that only the owner sees.
 
     Args:
         frame: the rows; see `understudy.local.fit`.
-        domain: of the generator.
+        domain: domain of the generator.
 
     Returns:
-        (rows, columns) codes, (rows,) the unit of every row, and the values of columns that are coded as differences.
+        (rows, columns) codes, (rows,) the unit of every row, and the values of columns coded as differences.
 
     Raises:
-        InputUnusable: the frame cannot be used.
+        InputUnusable: the frame is unusable.
     """
     intake = taken_in([clean_frame(frame, domain)], domain, declared_size=None)
     return coded_rows(intake.batches, domain)
@@ -56,20 +56,20 @@ def write_report(
     labels: object | None = None,
     units: object | None = None,
 ) -> None:
-    """Compare a generator with rows or images, and write the report where only this user reads it.
+    """Compare a generator with rows or images, and write a report that only this user can read.
 
     Args:
         bundle: the generator.
         frame: the rows or images; see `understudy.local.fit`.
         file: the HTML file.
-        target: of tables, the column to predict from the others; None for the domain's target, else the last of those with the fewest
+        target: for tables, the column to predict from the others; None for the domain's target, else the last column among those with the fewest
             declared values.
-        labels: of images whose domain declares labels.
-        units: of images whose domain declares a privacy unit.
+        labels: the labels of images, if declared.
+        units: the privacy units of images, if declared.
 
     Raises:
-        InvalidInput: no modelled column is called so.
-        InputUnusable: rows or images cannot be used, or an argument is for the other kind.
+        InvalidInput: there is no such modelled column.
+        InputUnusable: rows or images are unusable, or an argument is for the other kind.
     """
     opened = unpack(bundle)
     domain = domain_from_json(opened.domain)
@@ -82,7 +82,7 @@ def write_report(
     else:
         html = _of_rows(opened, frame, domain, target)
     partial = file.with_name(f"{file.name}.part")
-    # A file or link that lies there already would keep its owner and rights.
+    # An existing file or link would keep its owner and permissions.
     partial.unlink(missing_ok=True)
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:

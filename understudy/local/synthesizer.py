@@ -1,11 +1,11 @@
-"""A synthesizer with the manners of scikit-learn: parameters in the constructor, `fit`, `sample`.
+"""A synthesizer with the interface of scikit-learn: parameters in the constructor, `fit`, `sample`.
 
     synthesizer = Synthesizer(epsilon=1.0, dataset="admissions", cap=(4.0, 1e-5))
-    print(synthesizer.draft(frame))         # everything that accepting it makes public, and why
-    synthesizer.accept_draft()              # says that all of it may be public
-    synthesizer.fit(frame).sample(1000)     # rows of the frame's own kind
+    print(synthesizer.draft(frame))         # what accepting makes public, and why
+    synthesizer.accept_draft()              # declares that it may be public
+    synthesizer.fit(frame).sample(1000)     # rows in the frame's library
 
-It adds nothing to `understudy.local.fit`, which plans, pays, trains and certifies.
+Planning, paying, training and certifying are those of `understudy.local.fit`.
 """
 
 import inspect
@@ -57,25 +57,25 @@ class Synthesizer:
     """Trains a generator of synthetic rows on this machine and draws from it.
 
     Args:
-        epsilon: of one training. docs/choosing-epsilon.md says what it bounds.
-        delta: of one training: far below one in the number of people.
-        dataset: name of the people whose rows these are. One name has one budget, kept in a file; the same people must
-            always have the same name.
-        cap: epsilon and delta that bind everything ever released about the dataset; set once, at the first training.
-            A cap of its epsilon and twice its delta is enough for one training.
-        domain: the declared domain, its document or its file; or "draft", to draft it from the rows and accept it.
-        declared_size: the public number of people or rows; else the domain's own.
+        epsilon: epsilon of one training (docs/choosing-epsilon.md).
+        delta: delta of one training: far below one over the number of people.
+        dataset: name of the people in the rows. One name has one budget, kept in a file; the same people must always have the
+            same name.
+        cap: epsilon and delta that bound everything ever released about the dataset; set once, at the first training. A cap with the training's
+            epsilon and twice its delta suffices for one training.
+        domain: the declared domain, as a document or a file; or "draft", to draft it from the rows and accept it.
+        declared_size: the public number of people or rows; default: the domain's.
         synthesizer: "idpgan"; or "aim" or "mst", which need the extra `graphical`.
-        options: what to choose instead of the public rules.
+        options: options that replace the public rules.
         max_refused: the largest share of rows that the domain may refuse.
-        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
-        progress: whether a terminal or a notebook shows a bar.
+        ledgers: folder of the ledgers, text or a path; default: one folder for all programs of this user.
+        progress: whether a terminal or a notebook shows a progress bar.
 
     Attributes:
-        draft_: the draft, once there is one.
+        draft_: the draft, after `draft`.
         domain_: the accepted domain document.
         fitted_: the trained generator (`understudy.local.Fitted`).
-        account_: the state of the dataset's ledger after the training, and what it has left for another one like it.
+        account_: the state of the dataset's ledger after the training, and what remains for another one like it.
 
     Example:
         >>> domain = {
@@ -84,7 +84,7 @@ class Synthesizer:
         ...     "declared_size": 5000,
         ... }
         >>> synthesizer = Synthesizer(epsilon=1.0, dataset="wards", cap=(4.0, 1e-5), domain=domain)
-        >>> synthesizer.quote().fits  # print(synthesizer.quote()) says what is measured, how well, and at what price
+        >>> synthesizer.quote().fits  # print(synthesizer.quote()) shows measurements, precision and price
         True
     """
 
@@ -116,7 +116,7 @@ class Synthesizer:
         self.progress = progress
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
-        """Return the constructor's parameters; what was fitted is none."""
+        """Return the constructor's parameters, without fitted state."""
         return {name: getattr(self, name) for name in _parameters()}
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401 - of any type
@@ -133,7 +133,7 @@ class Synthesizer:
         return self
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn has no types
-        """What scikit-learn's own tools ask of an estimator. They call it, so it is installed, and nothing else here needs it."""
+        """The tags that scikit-learn's tools ask for. Only scikit-learn calls this method, so it may import it."""
         tags = import_module("sklearn.utils")
         return tags.Tags(
             estimator_type=None,
@@ -145,40 +145,40 @@ class Synthesizer:
     def draft(self, frame: object) -> Draft:
         """Draft the domain from rows, on this machine. Nothing is charged and nothing is released.
 
-        A draft that was accepted before is accepted no longer.
+        A new draft withdraws the earlier acceptance.
 
         Args:
             frame: a DataFrame of pandas or polars, or an Arrow table.
 
         Raises:
-            InputUnusable: it is no frame, or has no rows, or epsilon, delta or the cap are no numbers.
-            InvalidInput: epsilon or delta is not one that a training may have.
+            InputUnusable: the input is no frame or has no rows, or epsilon, delta or the cap is no number.
+            InvalidInput: epsilon or delta is out of range.
         """
         self._require_guarantee()
         self.draft_ = Draft(draft_frame(arrow_of(frame), words_of(frame)))
-        # What was accepted was another draft, perhaps of other rows.
+        # The earlier acceptance was of another draft, perhaps of other rows.
         self.__dict__.pop("domain_", None)
         self._changes: Changes = {}
         return self.draft_
 
     def accept_draft(self, /, **changes: object) -> Self:
-        """Say that the draft's values may be public, with changes.
+        """Declare that the draft's values may be public, with changes.
 
-        Changes of earlier calls stay until there is a newer draft; what is changed again has its latest change.
+        Changes of earlier calls stay until there is a new draft; a repeated change replaces the earlier one.
 
         Args:
-            changes: `target`, `privacy_unit`, `declared_size`, `rules` and `null_values`; and by name of a column what to change of it, as keys of the
-                domain: `age={"lower": 0, "upper": 110}`, `note="ignored"`; `discharged="none"` drops a difference. A column that is called like
-                one of these five, or `columns`, is changed under `columns`: `columns={"target": "ignored"}`, as any column may be.
+            changes: `target`, `privacy_unit`, `declared_size`, `rules` and `null_values`; and for each column to change, its keys in the domain:
+                `age={"lower": 0, "upper": 110}`, `note="ignored"`; `discharged="none"` drops a difference. A column with one of these five names, or
+                named `columns`, is changed under `columns`: `columns={"target": "ignored"}`; any other column may be changed there too.
 
         Raises:
-            InputUnusable: there is no draft, or a change cannot be made; the message names the column.
-            InvalidInput: with the changes it breaks a rule of domains.
+            InputUnusable: there is no draft, or a change is impossible; the message names the column.
+            InvalidInput: the changed domain breaks a rule.
         """
         if (drafted := getattr(self, "draft_", None)) is None:
             message = "there is no draft to accept: call draft(frame) first, and read it"
             raise InputUnusable(message)
-        # A column that an earlier call hid must not come back because a later one does not name it.
+        # A column hidden by an earlier call must not return because a later call omits it.
         together = combined(getattr(self, "_changes", {}), changes_of(changes))
         accepted = drafted.accepted(together)
         with answered():
@@ -188,19 +188,19 @@ class Synthesizer:
         return self
 
     def quote(self) -> TrainingQuote:
-        """Say what `fit` would measure, how far off counts of its rows would be, and what it would cost; no row is read, nothing is charged.
+        """Return what `fit` would measure, the expected error of its counts, and the price; no row is read, nothing is charged.
 
-        It is for the domain given, or for the draft that was accepted, and for the parameters as they are.
+        The quote is for the given domain, or for the accepted draft, and for the current parameters.
 
         Returns:
             The quote: `print` it, or let a notebook show it.
 
         Warns:
-            LargeExpectedError: counts of the rows are expected to be so far off that they would say little.
+            LargeExpectedError: the expected error is so large that counts of the rows would be of little use.
 
         Raises:
-            DraftNotAccepted: the domain is to be drafted, and no draft was accepted.
-            InvalidInput: the domain, the guarantee or an option breaks a rule, or what the synthesizer needs is not installed.
+            DraftNotAccepted: the domain is drafted, and no draft was accepted.
+            InvalidInput: the domain, the guarantee or an option breaks a rule, or a requirement of the synthesizer is not installed.
             InputUnusable: there is no declared size.
         """
         if self.domain == DRAFT and not hasattr(self, "domain_"):
@@ -219,16 +219,16 @@ class Synthesizer:
 
         Args:
             frame: a DataFrame of pandas or polars, an Arrow table, or an array of images.
-            y: None, as scikit-learn's Pipeline gives it: the target is a column of the frame.
-            labels: of images, see `understudy.local.fit`.
-            units: of images, see `understudy.local.fit`.
+            y: None, for scikit-learn's Pipeline: the target is a column of the frame.
+            labels: labels of images, see `understudy.local.fit`.
+            units: privacy units of images, see `understudy.local.fit`.
 
         Raises:
-            DraftNotAccepted: the domain is to be drafted, and no draft was accepted; nothing was charged.
-            BudgetRefused: the ledger does not admit it; nothing was spent.
+            DraftNotAccepted: the domain is drafted, and no draft was accepted; nothing was charged.
+            BudgetRefused: the ledger does not admit the training; nothing was spent.
             Conflict: no cap is set, or another one.
             InvalidInput: the domain, the guarantee or an option breaks a rule.
-            InputUnusable: the rows cannot be used, or the dataset has no name.
+            InputUnusable: the rows are unusable, or the dataset has no name.
         """
         if y is not None:
             raise InputUnusable(
@@ -236,13 +236,13 @@ class Synthesizer:
             )
         if self.dataset is None:
             message = (
-                "name the people whose rows these are: Synthesizer(dataset='admissions'). One name has one budget, and the same "
+                "name the dataset: Synthesizer(dataset='admissions'). One name has one budget, and the same "
                 "people must always have the same name"
             )
             raise InputUnusable(message)
         self._require_guarantee()
         domain = self._domain(frame)
-        # Read before anything is paid: a file may be another one when the training is done.
+        # Read before the payment: the file may change during training.
         charge_at = self._order(domain).charge_at
         with progress_bar(wanted=self.progress) as watch:
             self.fitted_ = fit(
@@ -260,10 +260,10 @@ class Synthesizer:
                 ledgers=self.ledgers,
                 watch=watch,
             )
-        # What is shown of a fitted generator stays that of its training when parameters are changed.
+        # A fitted generator is shown with the parameters of its training, even if parameters change later.
         self._fitted_with = self.get_params() | {"domain": domain}
         self._kinds = FrameDtypes.of(frame, _modelled(self.fitted_.domain))
-        # What is left is said for a training like this one: at its delta, of its domain.
+        # The remaining budget is stated for a training like this one: at its delta, for its domain.
         self.account_: Account = read_account(
             self.dataset,
             ledgers=self.ledgers,
@@ -288,17 +288,17 @@ class Synthesizer:
         """Draw synthetic rows; it costs nothing.
 
         Args:
-            rows: how many.
-            form: "pandas", "polars" or "arrow"; None for the kind of frame that was fitted.
-            where: conditions by column: a value, a set of values, or a pair (low, high), None for an open end.
+            rows: number of rows.
+            form: "pandas", "polars" or "arrow"; None for the library of the fitted frame.
+            where: conditions by column: a value, a set of values, or a pair (low, high), with None for an open end.
 
         Returns:
-            A frame in the types of the fitted one, as far as every declared value has them; of images arrays by name.
+            A frame in the types of the fitted frame, if these hold every declared value; for images arrays by name.
 
         Raises:
-            InputUnusable: nothing is fitted, or fewer than one row is asked for.
+            InputUnusable: the synthesizer is not fitted, or fewer than one row is requested.
             InvalidInput: there is no such column or value.
-            Conflict: too few rows meet the condition.
+            Conflict: too few rows satisfy the condition.
         """
         fitted, kinds = self._trained(), self._kinds
         if fitted.of_images or form == "numpy":
@@ -317,7 +317,7 @@ class Synthesizer:
     def predictor(self) -> Predictor:
         """Make a linear classifier of the target from the noisy counts; see `understudy.predictor`.
 
-        Its classes are of the fitted frame's type: whole numbers for words such as "0" and "1".
+        Its classes have the fitted frame's type: whole numbers for words such as "0" and "1".
         """
         fitted = self._trained()
         return predictor_from(fitted.bundle, kind=self._kinds.kind_of(fitted.domain.get("target")))
@@ -339,7 +339,7 @@ class Synthesizer:
     def plot_associations(
         self, columns: Sequence[str] | None = None, *, real: object | None = None
     ) -> "Plot":
-        """Plot how strongly columns of synthetic rows go together; see `Fitted.plot_associations`."""
+        """Plot the associations of columns of synthetic rows; see `Fitted.plot_associations`."""
         return self._trained().plot_associations(columns, real=real)
 
     def report(
@@ -351,28 +351,28 @@ class Synthesizer:
         labels: object = None,
         units: object = None,
     ) -> Path:
-        """Compare the generator with the rows or images, for their owner alone; see `Fitted.report`.
+        """Compare the generator with the rows or images, for the owner alone; see `Fitted.report`.
 
         Args:
-            frame: the rows or images that were fitted.
+            frame: the fitted rows or images.
             target_file: the HTML file.
-            target: of tables, the column to predict from the others.
-            labels: of images, as `fit` had them: no synthesizer keeps what belongs to rows.
-            units: of images, likewise.
+            target: for tables, the column to predict from the others.
+            labels: for images, those passed to `fit`, which are not stored.
+            units: for images, those passed to `fit`, which are not stored.
         """
         return self._trained().report(frame, target_file, target=target, labels=labels, units=units)
 
     def save(self, target: AnyPath) -> Path:
-        """Write the bundle: generator, counts and certificate, which may be passed on."""
+        """Write the bundle: generator, counts and certificate, which may be shared."""
         return self._trained().save(target)
 
     @property
     def certificate(self) -> Json:
-        """What was spent, by which mechanism; unsigned."""
+        """The budget spent and the mechanism; unsigned."""
         return self._trained().certificate
 
     def __repr__(self) -> str:
-        """What matters: the guarantee, columns, what was spent and what is left."""
+        """The guarantee, the columns, the budget spent and the budget left."""
         return f"Synthesizer({', '.join(f'{name}: {value}' for name, value in self._facts())})"
 
     def _repr_html_(self) -> str:
@@ -386,7 +386,7 @@ class Synthesizer:
         ]
 
     def _facts_of_next(self) -> list[tuple[str, ...]]:
-        """What the parameters say, of a synthesizer that is not fitted."""
+        """The parameters of an unfitted synthesizer."""
         domain = getattr(self, "domain_", None if isinstance(self.domain, str | PathLike) else self.domain)
         size = self.declared_size or (domain or {}).get(DECLARED_SIZE)
         return [
@@ -396,7 +396,7 @@ class Synthesizer:
         ]
 
     def _facts_of(self, fitted: Fitted) -> list[tuple[str, ...]]:
-        """What the certificate and the ledger say of a fitted generator, and which parameters were changed since."""
+        """The certificate and the ledger of a fitted generator, and the parameters changed since."""
         given, promised = self._fitted_with, fitted.certificate["privacy_parameters"]
         domain = fitted.domain if isinstance(given["domain"], str | PathLike) else given["domain"]
         facts: list[tuple[str, ...]] = [
@@ -432,7 +432,7 @@ class Synthesizer:
         return "draft not accepted" if waits else "not fitted"
 
     def _require_guarantee(self) -> None:
-        """Refuse a wrong guarantee, cap or name before anybody reads a draft in vain."""
+        """Refuse a wrong guarantee, cap or name before a draft is read."""
         with answered():
             guarantee_of((self.epsilon, self.delta))
         if self.cap is not None:
@@ -470,7 +470,7 @@ class Synthesizer:
 
 
 def _shown(given: object) -> str:
-    """A number in few digits; anything else as it was given, so that a wrong parameter can be shown."""
+    """A number in few digits; other values unchanged, so that a wrong parameter is visible."""
     return f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else repr(given)
 
 
@@ -488,5 +488,5 @@ def _facts_of_table(domain: Json | None, size: object) -> Iterator[tuple[str, st
 
 
 def _modelled(domain: Json) -> list[Json]:
-    """The modelled columns of a table's domain; none of images."""
+    """The modelled columns of a table's domain; none for images."""
     return [column for column in domain.get("columns", ()) if column["kind"] not in {"ignored", "unit"}]

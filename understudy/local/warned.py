@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the caller's own program, however many functions of this package lie between."""
+"""Warnings that point at the line of the caller's own program, through any number of functions of this package."""
 
 import inspect
 import warnings
@@ -8,11 +8,11 @@ _OWN: Final = frozenset({"understudy", "core", "models"})
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, at the nearest line that is not of this package.
+    """Warn at the nearest line outside this package.
 
     Args:
-        message: what to say.
-        category: of the warning.
+        message: the text.
+        category: class of the warning.
     """
     frame, level = inspect.currentframe(), 1
     while (

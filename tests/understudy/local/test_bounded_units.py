@@ -40,7 +40,7 @@ def test_a_bound_on_the_records_of_a_unit_is_kept_stated_and_checked(tmp_path: P
         options=options, ledgers=tmp_path,
     )  # fmt: skip
     trained.report(rows, tmp_path / "report.html")
-    assert "of 300 real rows" in (tmp_path / "report.html").read_text().replace("\n", " "), (
+    assert "300 real rows. A repeated" in (tmp_path / "report.html").read_text().replace("\n", " "), (
         "all, as in the service"
     )
     unit = trained.certificate["privacy_unit"]

@@ -165,7 +165,9 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
         "what is refused counts as missing"
     )
     broken = frame.set_column(4, "well", [["yes", "perhaps", *["no"] * 298]])
-    with pytest.raises(InvalidInput, match="'well' holds in row 1, counted from 0") as refused:
+    with pytest.raises(
+        InvalidInput, match="'well' holds a refused value in row 1, counted from 0"
+    ) as refused:
         fitted.predict(broken)
     assert "perhaps" not in str(refused.value)
     with pytest.raises(InvalidInput, match="missing: ward"):

@@ -50,7 +50,7 @@ def patients() -> Draft:
 def test_everything_that_becomes_public_is_shown(patients: Draft, form: str) -> None:
     shown = forms(patients)[form].replace("&quot;", '"')
     for said in (
-        "what is accepted becomes public",
+        "accepted values become public",
         "Target: readmitted.",
         "Each row is protected by itself",
         "Declared size: 1600, the number of rows that formulas use",
@@ -198,7 +198,7 @@ def test_who_means_the_column_is_told_how_to_change_it(name: str, wanted: object
 
 
 def test_columns_takes_changes_by_name_of_a_column() -> None:
-    with pytest.raises(InputUnusable, match="columns takes what to change of each column"):
+    with pytest.raises(InputUnusable, match="columns takes the changes of each column"):
         colliding().accept_draft(columns="ignored")
     with pytest.raises(InputUnusable, match="there is no column 'prise'; did you mean 'price'"):
         colliding().accept_draft(columns={"prise": "ignored"})
@@ -256,14 +256,14 @@ def test_a_draft_of_few_rows_warns_that_it_shows_them(rows: int) -> None:
         salary=[21000 + 7 * n for n in range(rows)], boss=["no", "yes"] * (rows // 2) + ["no"] * (rows % 2)
     )
     for shown in forms(draft).values():
-        assert f"WARNING: there are {rows} rows. Below 200 a word of a single row is drafted" in shown
+        assert f"WARNING: there are {rows} rows. Below 200 the draft lists words of single rows" in shown
 
 
 def test_the_command_warns_of_few_rows_as_well(tmp_path: Path) -> None:
     rows, out = tmp_path / "rows.csv", tmp_path / "draft.json"
     rows.write_text("salary,boss\n21000,no\n412345,yes\n")
     done = CliRunner().invoke(app, ["domain", "draft", str(rows), "--out", str(out)])
-    assert "WARNING: there are 2 rows. Below 200 a word of a single row is drafted" in done.output
+    assert "WARNING: there are 2 rows. Below 200 the draft lists words of single rows" in done.output
     done = CliRunner().invoke(app, ["domain", "confirm", str(out), "--accept", "all"])
     assert done.exit_code == 0
     assert "WARNING" not in out.read_text(), "a note of the draft, and no part of the domain"

@@ -485,7 +485,7 @@ def products_shortened_by_the_machine() -> Iterator[None]:
 )
 def test_torch_must_be_as_it_starts(tmp_path: Path, around: Callable[[], Any]) -> None:
     capped(tmp_path)
-    with around(), pytest.raises(InputUnusable, match="full precision"):
+    with around(), pytest.raises(InputUnusable, match="full-precision"):
         fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, ledgers=tmp_path)
     assert read_account("wards", ledgers=tmp_path).jobs == {}
 

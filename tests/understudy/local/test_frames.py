@@ -227,9 +227,9 @@ def test_blanks_around_the_names_of_a_frame_do_not_count(library: str) -> None:
 
 def test_names_of_a_frame_that_differ_in_blanks_alone_are_refused() -> None:
     frame = pd.DataFrame({"age": [1], "age ": [2]})
-    with pytest.raises(InputUnusable, match="columns 1 and 2 have the same name but for blanks around it"):
+    with pytest.raises(InputUnusable, match="columns 1 and 2 have the same name except for outer blanks"):
         draft_frame(pa.table({"age": [1], "age ": [2]}))
-    with pytest.raises(InputUnusable, match="the same name but for blanks"):
+    with pytest.raises(InputUnusable, match="the same name except for outer blanks"):
         arrow_of(frame)
     domain = TableDomain.from_json({
         "schema": "understudy.domain/1", "privacy_unit": None,

@@ -42,7 +42,7 @@ def test_a_learnt_bound_on_the_records_of_a_unit_stands_in_the_release_and_is_ch
     with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
         readme = archive.read("README.md").decode()
     assert (
-        f"> Of one 'patient' at most {bound} records count: counts and rows are of the records that count"
+        f"> At most {bound} records of each 'patient' count: counts and rows cover only these records"
         in readme
     )
     assert re.search(r"(\d+) of \1 pairs of columns .* were counted together", readme), (

@@ -96,7 +96,7 @@ def test_fit_charges_what_the_quote_says_and_leaves_what_it_says(
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        ({"dataset": None}, "no-dataset", "name the people"),
+        ({"dataset": None}, "no-dataset", "name the dataset"),
         ({"cap": None}, "budget-not-set", "No cap is set"),
         (
             {"cap": (0.5, 4e-6)},

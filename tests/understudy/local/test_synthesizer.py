@@ -389,7 +389,7 @@ def test_it_ends_a_pipeline(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputUnusable, match="name the people"):
+    with pytest.raises(InputUnusable, match="name the dataset"):
         Synthesizer().fit(table())
     with pytest.raises(InputUnusable, match="call fit"):
         made(tmp_path).sample(1)

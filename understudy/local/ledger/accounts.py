@@ -1,4 +1,4 @@
-"""Budget accounting on a dataset's ledger file: the cap, set once; charges, reserved and spent before a row is read."""
+"""Budget accounting on a dataset's ledger file: the cap, set once, and charges, reserved and spent before a row is read."""
 
 import math
 import numbers
@@ -42,15 +42,15 @@ class Account:
 
     Attributes:
         path: the file.
-        cap: epsilon and delta that bind everything ever released, or None before they are set.
-        spent: sum of the trainings' own epsilons and sum of their own deltas, as exact decimals. Not what they cost together: each
-            sum may exceed the cap.
-        reserved: the same of trainings that never began; they count.
-        composed_epsilon: what all of them cost together, as the ledger decides: the smallest epsilon of a cap with this cap's delta that
-            would have admitted them; None before a cap is set.
-        carried_by: the filter that holds with the most room, or None.
-        remaining_epsilon: the largest epsilon that one more training may have at `remaining_delta`; None before a cap is set.
-        remaining_delta: the delta that was asked about; a smaller one where nothing is left at that.
+        cap: epsilon and delta that bound everything ever released; None before the cap is set.
+        spent: sums of the trainings' own epsilons and deltas, as exact decimals. They are not the composed cost: each sum may exceed the
+            cap.
+        reserved: the same sums for trainings that never began; they count.
+        composed_epsilon: the composed cost of all trainings, by the ledger's rule: the smallest epsilon of a cap with this cap's delta that would
+            have admitted them; None before a cap is set.
+        carried_by: the filter that holds with the most room; None if no filter holds.
+        remaining_epsilon: the largest epsilon of one more training at `remaining_delta`; None before a cap is set.
+        remaining_delta: the requested delta, or a smaller one if nothing is left at that.
         jobs: state of every training, by its id.
     """
 
@@ -65,7 +65,7 @@ class Account:
     jobs: Json
 
     def __repr__(self) -> str:
-        """What is spent and left, as the ledger decides it."""
+        """The spent and the remaining budget, by the ledger's rule."""
         return f"Account({', '.join(f'{name}: {value}' for name, value in self._facts())})"
 
     def _repr_html_(self) -> str:
@@ -88,9 +88,9 @@ class Payment:
     """The payment for one training.
 
     Attributes:
-        population_id: whose chain paid.
-        reserved: the link that reserved the charge.
-        spent: the link that spent it.
+        population_id: population of the paying chain.
+        reserved: the entry that reserved the charge.
+        spent: the entry that spent the charge.
     """
 
     population_id: UUID
@@ -104,13 +104,13 @@ def default_ledgers() -> Path:
 
 
 def folder_of(ledgers: AnyPath | None) -> Path:
-    """Return the folder of ledgers that a caller means.
+    """Return a caller's folder of ledgers.
 
     Args:
         ledgers: the folder, or None for the default one.
 
     Raises:
-        InputUnusable: it is no path.
+        InputUnusable: the value is no path.
     """
     return default_ledgers() if ledgers is None else path_of(ledgers, "ledgers")
 
@@ -118,18 +118,18 @@ def folder_of(ledgers: AnyPath | None) -> Path:
 def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: AnyPath | None = None) -> Account:
     """Set the cap on everything ever released about a dataset; once, before the first training.
 
-    Under the rule of the filters a cap of its epsilon and twice its delta is enough for one training.
+    Under the filters' rule, a cap with a training's epsilon and twice its delta suffices for that training.
 
     Args:
-        dataset: what the dataset is called; the same people must always be called the same.
-        epsilon: of the cap.
-        delta: of the cap.
-        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
+        dataset: name of the dataset; the same people must always have the same name.
+        epsilon: epsilon of the cap.
+        delta: delta of the cap.
+        ledgers: folder of the ledgers, text or a path; default: one folder for all programs of this user.
 
     Raises:
-        Conflict: there is a cap already.
-        InvalidInput: it is out of range.
-        VerificationFailed: the ledger is not what was written.
+        Conflict: a cap is already set.
+        InvalidInput: the cap is out of range.
+        VerificationFailed: the ledger file was altered.
     """
     path = ledger_path(folder_of(ledgers), dataset)
     with answered(), opened_ledger(path, dataset) as ledger:
@@ -151,23 +151,23 @@ def set_first_cap(
     *,
     charge_at: ChargeAt | None = None,
 ) -> None:
-    """Set the cap of a dataset that has none, if it admits a plan. Does nothing where the same cap is set.
+    """Set the cap of a dataset that has none, if the cap admits a plan. Do nothing if the same cap is set.
 
-    A cap is set once, so it is not set for a training that cannot be.
+    A cap can be set only once, so it is not set for an impossible training.
 
     Args:
-        path: the ledger.
-        dataset: what the dataset is called.
+        path: the ledger file.
+        dataset: name of the dataset.
         cap: epsilon and delta.
-        plan: what will run.
-        charge_at: what it is charged at other guarantees, for what a refusal offers.
+        plan: the plan to run.
+        charge_at: its charge at other guarantees, for the offer in a refusal.
 
     Raises:
         BudgetRefused: the cap does not admit the plan; no cap was set.
         Conflict: another cap is set.
         InputUnusable: the cap is no pair of numbers.
-        InvalidInput: it is out of range.
-        VerificationFailed: the ledger is not what was written.
+        InvalidInput: the cap is out of range.
+        VerificationFailed: the ledger file was altered.
     """
     epsilon, delta = pair_of_numbers(cap, "cap")
     with answered(), opened_ledger(path, dataset) as ledger:
@@ -190,11 +190,11 @@ def pair_of_numbers(pair: object, name: str) -> tuple[float, float]:
     """Return epsilon and delta as floats.
 
     Args:
-        pair: what was given.
-        name: of the argument.
+        pair: the caller's value.
+        name: name of the argument.
 
     Raises:
-        InputUnusable: it is no pair of numbers.
+        InputUnusable: the value is no pair of numbers.
     """
     if not isinstance(pair, tuple | list) or len(pair) != _PAIR:
         raise InputUnusable(f"{name} is a pair of numbers, (epsilon, delta), such as (4.0, 1e-5)")
@@ -219,13 +219,13 @@ def read_account(
     """Verify a dataset's ledger from its first line and return its state.
 
     Args:
-        dataset: what the dataset is called.
-        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
-        delta: of the next training, for what is left; else a sixteenth of the cap's.
-        charge_at: what that very training is charged at a guarantee; else a typical one.
+        dataset: name of the dataset.
+        ledgers: folder of the ledgers, text or a path; default: one folder for all programs of this user.
+        delta: delta of the next training, for the remaining budget; default: a sixteenth of the cap's delta.
+        charge_at: charge of that training at a guarantee; default: a typical one.
 
     Raises:
-        VerificationFailed: it is not what was written.
+        VerificationFailed: the ledger file was altered.
     """
     path = ledger_path(folder_of(ledgers), dataset)
     with answered(), opened_ledger(path, dataset) as ledger:
@@ -241,20 +241,20 @@ def pay(
     clock: Clock,
     charge_at: ChargeAt | None = None,
 ) -> Payment:
-    """Reserve and spend the cost of a plan. It is on the disk when this returns, whatever happens to the training.
+    """Reserve and spend the cost of a plan. The charge is on disk on return, whatever happens to the training.
 
     Args:
-        path: the ledger.
-        dataset: what the dataset is called.
-        plan: what will run.
-        job_id: its training.
-        clock: dates the entries.
-        charge_at: what it is charged at other guarantees, for what a refusal offers.
+        path: the ledger file.
+        dataset: name of the dataset.
+        plan: the plan to run.
+        job_id: id of the training.
+        clock: gives the time of the entries.
+        charge_at: charge of the plan at other guarantees, for the offer in a refusal.
 
     Raises:
-        BudgetRefused: no filter holds with it; nothing was written.
+        BudgetRefused: no filter admits the plan; nothing was written.
         Conflict: no cap is set.
-        VerificationFailed: the ledger is not what was written.
+        VerificationFailed: the ledger file was altered.
     """
     charge = plan_charge(plan)
     with answered(), opened_ledger(path, dataset) as ledger:
@@ -284,18 +284,18 @@ def pay(
 def settle(
     path: Path, dataset: str, plan: Plan | ModelPlan, payment: Payment, *, job_id: UUID, clock: Clock
 ) -> None:
-    """Record that a training ran to its end. Its charge stays; a training that is never settled costs the same.
+    """Record that a training finished. Its charge stays; an unsettled training costs the same.
 
     Args:
-        path: the ledger.
-        dataset: what the dataset is called.
-        plan: what ran.
-        payment: what was paid for it.
-        job_id: its training.
-        clock: dates the entry.
+        path: the ledger file.
+        dataset: name of the dataset.
+        plan: the executed plan.
+        payment: the payment for it.
+        job_id: id of the training.
+        clock: gives the time of the entry.
 
     Raises:
-        VerificationFailed: the ledger is not what was written, or does not say any more that it was paid.
+        VerificationFailed: the ledger file was altered, or no longer holds the payment.
     """
     charge = plan_charge(plan)
     with answered(), opened_ledger(path, dataset) as ledger:
@@ -310,7 +310,7 @@ def settle(
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """Raise the engine's refusals as the clients' errors: the same classes, codes and facts."""
+    """Raise the engine's refusals as client errors: the same classes, codes and facts."""
     try:
         yield
     except EngineError as error:
@@ -339,7 +339,7 @@ def already_set(dataset: str, cap: Cap) -> Conflict:
 
 
 def _near(path: Path, dataset: str) -> str:
-    """A suggestion, if another ledger beside this one has nearly the same name."""
+    """A suggestion, if another ledger in the folder has nearly the same name."""
     return suggestion(dataset, [other.stem for other in path.parent.glob("*.jsonl") if other.stem != dataset])
 
 
@@ -375,10 +375,10 @@ def require_domain(document: Json) -> None:
     """Refuse a domain document that the service would refuse.
 
     Args:
-        document: of a table or of images, without `declared_size`.
+        document: document of a table or of images, without `declared_size`.
 
     Raises:
-        InvalidInput: it breaks a rule; the fact `pointer` is the place in the document.
+        InvalidInput: the document breaks a rule; the fact `pointer` gives the place in the document.
     """
     with answered():
         domain_from_json(document)

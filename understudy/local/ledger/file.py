@@ -1,11 +1,11 @@
 """The ledger of one dataset as a file: JSON lines with the hash chain and the admission rules of the service's ledger.
 
-The first line names the dataset; each further line is one entry (`core.ledger.entries`). Lines are only ever appended,
-under an exclusive lock, and are on the disk before anything that they pay for begins. Opening verifies every line from
-the first: link, content, running totals, and that nothing was ever reserved above the cap.
+The first line names the dataset; each further line is one entry (`core.ledger.entries`). Lines are only appended, under an exclusive lock,
+and are on disk before the paid work begins. Opening the file verifies every line from the first: link, content, running totals, and that no
+reservation ever exceeded the cap.
 
-The file guards against mistakes and crashes, and shows edited lines. It cannot guard against its owner, who can delete
-it, cut whole lines off its end, or call the same records by another name: the name is what is trusted.
+The file protects against mistakes and crashes, and shows edited lines. It cannot protect against its owner, who can delete it, remove the
+last lines, or use another name for the same records: the name is trusted.
 """
 
 import fcntl
@@ -37,11 +37,11 @@ def ledger_path(folder: Path, dataset: object) -> Path:
     """Return the file of a dataset's ledger.
 
     Args:
-        folder: where ledgers are.
-        dataset: what the dataset is called.
+        folder: folder of the ledgers.
+        dataset: name of the dataset.
 
     Raises:
-        InputUnusable: the name cannot be a file's.
+        InputUnusable: the name cannot be a file name.
     """
     if not isinstance(dataset, str) or _NAME.fullmatch(dataset) is None:
         message = "a dataset's name has 1 to 100 letters, digits, dots, dashes and underlines, a letter or digit first"
@@ -55,9 +55,9 @@ class OpenLedger:
 
     Attributes:
         path: the file.
-        population_id: whose chain it is; opaque.
+        population_id: population of the chain; opaque.
         state: the fold of all entries.
-        entries: all of them.
+        entries: all entries.
     """
 
     path: Path
@@ -80,15 +80,15 @@ class OpenLedger:
         """Append entries, all of them in one write, and return when they are on the disk.
 
         Args:
-            contents: what happens, in order.
-            clock: dates it.
-            mechanism: what is reserved, noted with the entry that reserves.
+            contents: the events, in order.
+            clock: gives the time of the entries.
+            mechanism: the reserved mechanism, noted with the reserving entry.
 
         Returns:
-            The head after each.
+            The head after each entry.
 
         Raises:
-            VerificationFailed: another file lies in its place by now.
+            VerificationFailed: the file was replaced.
         """
         first = len(self.entries)
         for content in contents:
@@ -96,9 +96,7 @@ class OpenLedger:
         new = self.entries[first:]
         _write(self._descriptor, "".join(line_of(entry_json(entry)) for entry in new))
         if not _lies_at(self._descriptor, self.path):
-            message = (
-                f"{self.path} was replaced while it was written to, so what was to be paid for does not begin"
-            )
+            message = f"{self.path} was replaced while it was written to, so the paid work does not begin"
             raise VerificationFailed(message)
         return [entry.head for entry in new]
 
@@ -128,10 +126,10 @@ def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
 
     Args:
         path: the file.
-        dataset: what the dataset is called.
+        dataset: name of the dataset.
 
     Raises:
-        VerificationFailed: the file is not what was written.
+        VerificationFailed: the file was altered.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _locked(path)
@@ -142,7 +140,7 @@ def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
         if not whole and not header.was_begun_as(content):
             raise _damaged(path, 1, "it is not the first line of a ledger")
         if whole < len(content):
-            # An incomplete last line was being written when the machine stopped, so what it would have paid for never ran.
+            # An incomplete last line was being written when the machine stopped, so its paid work never ran.
             os.ftruncate(descriptor, whole)
             os.fsync(descriptor)
         if not whole:
@@ -154,7 +152,7 @@ def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
 
 
 def _locked(path: Path) -> int:
-    """Return the locked file at the path. Closing it releases the lock, as does the death of the process."""
+    """Return the locked file at the path. Closing it, or the death of the process, releases the lock."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
         try:
@@ -201,10 +199,10 @@ def _write(descriptor: int, text: str) -> None:
 
 
 def _read(path: Path, dataset: str, lines: Sequence[str], descriptor: int) -> OpenLedger:
-    """Verify every line and fold them all.
+    """Verify and fold all lines.
 
     Raises:
-        VerificationFailed: one is not what was written.
+        VerificationFailed: a line was altered.
     """
     try:
         header = Header.read(lines[0])

@@ -1,4 +1,4 @@
-"""The lines of a ledger's file: a header that names the dataset, and entries of the chain, as JSON."""
+"""The lines of a ledger file: a header that names the dataset, and entries of the chain, as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SCHEMA: Final = "understudy.local-ledger/1"
 
 
 def line_of(document: Mapping[str, Any]) -> str:
-    """A line of the file, with its end."""
+    """A line of the file, with its line break."""
     return canonical(document).decode("ascii") + "\n"
 
 
@@ -26,9 +26,9 @@ class Header:
     """The first line.
 
     Args:
-        dataset: what the dataset is called.
-        population_id: whose chain it is; opaque.
-        rule: which filters guard it.
+        dataset: name of the dataset.
+        population_id: population of the chain; opaque.
+        rule: the filters that guard it.
     """
 
     dataset: str
@@ -36,7 +36,7 @@ class Header:
     rule: AdmissionRule
 
     def line(self) -> str:
-        """The line as it is written."""
+        """The line as written."""
         return line_of(
             {
                 "schema": SCHEMA,
@@ -47,7 +47,7 @@ class Header:
         )
 
     def was_begun_as(self, piece: bytes) -> bool:
-        """Whether a file that ends in its first line can have been cut off while such a header was written."""
+        """Whether a file that ends within its first line is a cut-off header."""
         whole = self.line().encode()
         unknown = whole.index(str(self.population_id).encode())
         known = min(unknown, len(piece))
@@ -58,7 +58,7 @@ class Header:
         """Read the line.
 
         Raises:
-            ValueError, KeyError, TypeError: it is no such header.
+            ValueError, KeyError, TypeError: the line is no such header.
         """
         document = json.loads(line)
         if document["schema"] != SCHEMA:
@@ -67,7 +67,7 @@ class Header:
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """An entry as its line says it."""
+    """An entry as the JSON of its line."""
     document: dict[str, Any] = {
         "sequence": entry.sequence,
         "kind": entry.kind,
@@ -84,10 +84,10 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def entry_from(document: Mapping[str, Any], population_id: UUID) -> Entry:
-    """Read what `entry_json` gave; whether it is true is for the chain to say.
+    """Read the result of `entry_json`; the chain verifies its truth.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError, core.errors.UnderstudyError: it is no entry.
+        KeyError, TypeError, ValueError, AttributeError, core.errors.UnderstudyError: the document is no entry.
     """
     movement, decision = None, None
     if "terms" in document:

@@ -1,4 +1,4 @@
-"""What a ledger has left for a training of this machine, and how its refusals and its state are worded."""
+"""The remaining budget of a ledger for trainings on this machine, and the wording of its refusals and its state."""
 
 import math
 
@@ -23,8 +23,8 @@ def left_for(
     Args:
         cap: the cap.
         in_force: everything spent and reserved.
-        delta: of the training, else a sixteenth of the cap's; a smaller one is taken where nothing is left at it.
-        charge_at: what that very training is charged; else a typical one.
+        delta: delta of the training; default: a sixteenth of the cap's. A smaller one is taken if nothing is left at it.
+        charge_at: charge of that training; default: a typical one.
     """
     delta = cap.default_job_delta() if delta is None else delta
     charge_at = charge_at or gaussian_charge_at
@@ -44,17 +44,17 @@ def require_room(
     remedy: str,
     charge_at: ChargeAt | None,
 ) -> None:
-    """Admit a plan on top of what is in force.
+    """Admit a plan on top of the charges in force.
 
     Args:
         cap: the cap.
         in_force: everything spent and reserved.
-        plan: what will run.
-        remedy: of the refusal, after what is admitted instead.
-        charge_at: what it is charged at other guarantees; None leaves the offer out.
+        plan: the plan to run.
+        remedy: remedy of the refusal, after the admitted alternative.
+        charge_at: charge of the plan at other guarantees; None for no alternative.
 
     Raises:
-        core.errors.BudgetRefused: no filter holds with it. The message says which part is short and what is admitted instead.
+        core.errors.BudgetRefused: no filter admits the plan. The message names the missing part and the admitted alternative.
     """
     try:
         admission.require_room(cap, in_force, plan_charge(plan), remedy=remedy)
@@ -66,7 +66,7 @@ def require_room(
 
 
 def refusal_text(cap: Cap, in_force: Charge, plan: Plan | ModelPlan, charge_at: ChargeAt) -> str:
-    """Say what a training costs, which part of that is short, and what is admitted instead, whichever filter decides."""
+    """The cost of a training, the part that is short, and the admitted alternative, whichever filter decides."""
     charge, wanted = plan_charge(plan), plan.guarantee
     costs = (
         f"This training costs epsilon {decimal_text(charge.epsilon_micros, MICRO)} at delta"
@@ -85,13 +85,13 @@ def refusal_text(cap: Cap, in_force: Charge, plan: Plan | ModelPlan, charge_at: 
 
 
 def spent_in_words(together: float | None, cap: Json, spent: Json, trainings: int) -> str:
-    """What trainings cost together at the cap's delta, as the ledger decides. Sums of their own epsilons and deltas are no such cost.
+    """The composed cost of trainings at the cap's delta, by the ledger's rule. Sums of their own epsilons and deltas are no such cost.
 
     Args:
         together: the smallest epsilon of a cap that admits them.
         cap: epsilon and delta.
         spent: the sums.
-        trainings: how many.
+        trainings: number of trainings.
     """
     epsilon = math.ceil(round((together or 0.0) * 10**6) / 100) / 10**4
     said = f"epsilon {shown(epsilon)} of {cap['epsilon']:g}"
@@ -104,10 +104,10 @@ def spent_in_words(together: float | None, cap: Json, spent: Json, trainings: in
 
 
 def left_in_words(epsilon: float | None, delta: float | None) -> str:
-    """What one more training may have: a guarantee that is admitted."""
+    """An admitted guarantee of one more training."""
     return f"epsilon {shown(epsilon)} at delta {delta:g}" if epsilon else "nothing"
 
 
 def shown(epsilon: float) -> str:
-    """An epsilon with all its digits, so that none is rounded up: what is left is a multiple of 0.0001."""
+    """An epsilon with all its digits, so that none is rounded up: remaining epsilons are multiples of 0.0001."""
     return f"{epsilon:.10g}"

@@ -1,7 +1,7 @@
-"""Synthetic rows in the types and under the names of the frame that was fitted: whole numbers for words such as "0" and "1", its own zone, its own levels.
+"""Synthetic rows in the types and under the names of the fitted frame: whole numbers for words such as "0" and "1", time zones, levels.
 
-Only types are taken from the frame, and a type is given back where every declared value of a column has it: it depends on the domain and on no
-row, so two samples have the same types.
+Only types come from the frame. A column gets its type if every declared value fits: that depends on the domain and on no row, so two samples
+have the same types.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,10 +20,10 @@ from understudy.documents import Json
 from understudy.local.rows.frames import dense
 
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
-"""How the names of types begin that pandas alone has."""
+"""Prefixes of the types that only pandas has."""
 _DAY_MINUTES: Final = 1440
 _MOST_DIGITS: Final = 38
-"""Digits of Arrow's decimals."""
+"""Maximum digits of Arrow decimals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +31,11 @@ class FrameDtypes:
     """The types of a frame.
 
     Attributes:
-        library: "pandas", "polars" or "arrow"; None of anything else.
-        schema: its types in Arrow.
-        own: types that the library alone has, by column.
-        labels: names that are no text, such as 0, by that name as text.
-        minutes: columns of times of the day that are modelled as minutes.
+        library: "pandas", "polars" or "arrow"; None for other frames.
+        schema: its Arrow types.
+        own: types that only the library has, by column.
+        labels: names that are no text, such as 0, by their text.
+        minutes: columns of times of day, modelled as minutes.
     """
 
     library: Literal["pandas", "polars", "arrow"] | None
@@ -49,8 +49,8 @@ class FrameDtypes:
         """Take the types of a frame.
 
         Args:
-            frame: what was fitted.
-            columns: that are modelled, as the domain declares them.
+            frame: the fitted frame.
+            columns: the modelled columns, as the domain declares them.
         """
         found = cls._of_library(frame, [str(column["name"]) for column in columns])
         own, types = _of_declared(found.own, columns), []
@@ -79,7 +79,7 @@ class FrameDtypes:
         if home == "pandas":
             places = {str(name): place for place, name in enumerate(frame.columns) if str(name) in names}
             filled = dense(frame)
-            # Of each column by itself: columns that are not modelled may hold what Arrow cannot.
+            # Each column separately, because columns that are not modelled may hold values that Arrow cannot.
             schema = pa.schema(
                 [
                     (name, pa.array(filled.iloc[:, place], from_pandas=True).type)
@@ -101,10 +101,10 @@ class FrameDtypes:
         return cls(library="arrow" if isinstance(frame, pa.Table) else None, schema=schema)
 
     def given_back(self, table: pa.Table) -> pa.Table:
-        """Synthetic rows in the frame's types, as far as every value that they may have has it.
+        """Synthetic rows in the frame's types, for columns whose every possible value fits.
 
         Args:
-            table: of a sample.
+            table: rows of a sample.
         """
         for place, name in enumerate(table.column_names):
             if name not in self.schema.names:
@@ -115,7 +115,7 @@ class FrameDtypes:
         return table
 
     def in_own(self, rows: Any) -> Any:  # noqa: ANN401 - a frame of any library
-        """A sample in the types that its library alone has, under the frame's own names.
+        """A sample in the types that only its library has, under the frame's own names.
 
         Args:
             rows: the sample in the frame's library.
@@ -126,7 +126,7 @@ class FrameDtypes:
             if self.library == "polars":
                 import polars as pl
 
-                with suppress(pl.exceptions.PolarsError):  # a word beyond its levels, such as "other"
+                with suppress(pl.exceptions.PolarsError):  # a word outside its levels, such as "other"
                     rows = rows.with_columns(pl.col(name).cast(pl.String).cast(kind))
             elif _holds(rows[name], kind):
                 rows[name] = rows[name].astype(kind)
@@ -135,7 +135,7 @@ class FrameDtypes:
         return rows
 
     def named(self, where: object) -> object:
-        """Conditions by the names that the domain has, which are text.
+        """Conditions under the domain's names, which are text.
 
         Args:
             where: conditions by column.
@@ -153,7 +153,7 @@ class FrameDtypes:
         """Return the type of a column's values; None if there is no such column.
 
         Args:
-            name: of the column.
+            name: name of the column.
         """
         if name not in self.schema.names:
             return None
@@ -161,7 +161,7 @@ class FrameDtypes:
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
     def zones(self) -> dict[str, str]:
-        """The zones of columns of times that have one."""
+        """The time zones of columns of times."""
         return {
             one.name: one.type.tz
             for one in self.schema
@@ -170,10 +170,10 @@ class FrameDtypes:
 
 
 def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, Any]:
-    """Types that a library alone has, with the declared levels and no others: what the owner left out of the domain may be private.
+    """Types that only a library has, restricted to the declared levels: levels that the owner left out may be private.
 
     Args:
-        own: by column.
+        own: types by column.
         columns: as the domain declares them.
     """
     found = {}
@@ -192,15 +192,15 @@ def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, A
 
 
 def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa.DataType | None:
-    """The type of a column of pandas, of those that one value of one row may change the one that the declaration tells; None for none.
+    """The declared pandas type where one value could change the inferred type; else None.
 
-    A missing value makes real numbers of numpy's whole ones and objects of its truth values, a fraction makes real numbers too, a number
-    of 2^63 numbers without a sign, and Arrow reads objects as decimals with the digits of the longest one.
+    A missing value turns numpy's integers into floats and booleans into objects, a fraction turns integers into floats, a number of 2^63 turns
+    integers into unsigned ones, and Arrow reads objects as decimals with the longest number of digits.
 
     Args:
-        kind: as Arrow reads the column.
-        own: types that pandas alone has, by column; changed.
-        column: as the domain declares it.
+        kind: the column's type in Arrow.
+        own: types that only pandas has, by column; changed.
+        column: the column's declaration.
     """
     name, has_missing = str(column["name"]), column.get("null") == "category"
     is_object = str(own.get(name)) == "object"
@@ -230,7 +230,7 @@ def _is_own(dtype: Any) -> bool:  # noqa: ANN401 - pandas may be absent
 
 
 def _holds(values: Any, kind: Any) -> bool:  # noqa: ANN401 - a Series and a type of pandas
-    """Whether a type of pandas holds all that a column may have."""
+    """Whether a pandas type holds every possible value of a column."""
     if str(kind) == "category":
         return str(values.dtype) == "category" and set(values.cat.categories) <= set(kind.categories)
     is_words = str(values.dtype) in {"str", "category"}
@@ -238,7 +238,7 @@ def _holds(values: Any, kind: Any) -> bool:  # noqa: ANN401 - a Series and a typ
 
 
 def _holds_bounds(column: Json, kind: pa.DataType) -> bool:
-    """Whether a type of whole numbers, or of times of the day, holds all that a column of numbers may have."""
+    """Whether a type of whole numbers or times of day holds every possible value of a numeric column."""
     if column["kind"] != "numeric":
         return True
     ends = [column[key] for key in ("lower", "upper") if key in column]
@@ -251,28 +251,27 @@ def _holds_bounds(column: Json, kind: pa.DataType) -> bool:
         pa.array([int(end) for end in ends], kind)
     except (pa.ArrowException, OverflowError):
         return False
-    return bool(ends)  # bounds that are learnt may be any
+    return bool(ends)  # learnt bounds are unknown
 
 
 def _has_clock(column: Json) -> bool:
-    """Whether a column reads times of the day as minutes."""
+    """Whether a column reads times of day as minutes."""
     return bool((column.get("number_format") or {}).get("clock"))
 
 
 def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Values of a sample in a type of Arrow.
+    """Values of a sample in an Arrow type.
 
     Raises:
-        ArrowException: some value cannot have it.
-        ValueError: likewise.
+        ArrowException: a value does not fit.
+        ValueError: a value does not fit.
     """
     if pa.types.is_dictionary(values.type):
         return _words_in_kind(values, kind)
     if pa.types.is_timestamp(kind) and pa.types.is_temporal(values.type):
         if kind.tz is None:
             return values.cast(kind)
-        # Of the hour that clocks show twice in autumn the first is meant, and the hour that they skip in spring ends with its gap: no order
-        # of two times is turned round.
+        # Ambiguous autumn times take the first; skipped spring times move to the gap's end; order is kept.
         return pc.assume_timezone(
             values.cast(pa.timestamp(kind.unit)), kind.tz, ambiguous="earliest", nonexistent="latest"
         )
@@ -284,12 +283,12 @@ def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _times_of_minutes(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Times of the day, which are modelled as minutes since midnight."""
+    """Times of day from minutes since midnight."""
     return pc.multiply(values, 60).cast(pa.int32()).cast(pa.time32("s")).cast(kind)
 
 
 def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Words in the type that a frame had them in."""
+    """Words in the frame's type."""
     if values.num_chunks == 0:
         return values
     declared = values.combine_chunks()
@@ -310,7 +309,7 @@ def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArra
 
 
 def words_as_numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Return words as numbers of a type; None where not all are.
+    """Return words as numbers of a type; None if a word is no number.
 
     Args:
         words: texts.
@@ -322,13 +321,13 @@ def words_as_numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
         typed = words.cast(kind)
     except pa.ArrowException:
         return None
-    # "007" is a code, and no number.
+    # "007" is a code, not a number.
     is_code = pa.types.is_integer(kind) and typed.cast(pa.string()).to_pylist() != words.to_pylist()
     return None if is_code else typed
 
 
 def where_of_clocks(where: object, zones: Mapping[str, str]) -> object:
-    """Conditions on times that have a zone, as they are declared: as its clocks show them, without it.
+    """Conditions on times with a zone, as local times without the zone, like their declaration.
 
     Args:
         where: conditions by column.
@@ -343,7 +342,7 @@ def where_of_clocks(where: object, zones: Mapping[str, str]) -> object:
 
 
 def _of_day(wanted: Any) -> Any:  # noqa: ANN401 - whatever a program writes
-    """Times of the day in a condition as minutes."""
+    """Times of day in a condition, as minutes."""
     if isinstance(wanted, tuple):
         return tuple(_of_day(one) for one in wanted)
     if (values := listed(wanted)) is not None:

@@ -1,8 +1,7 @@
-"""Clean the user's data frame as the service cleans rows, without guessing what a column holds.
+"""Clean the user's data frame as the service cleans rows, without guessing the content of a column.
 
-How a value is read may not depend on other rows. Columns of Arrow have a type; a pandas column of Python objects has
-none, and Arrow's guess from all of them would let one date cut the hours off everybody else's times. So such a column
-must hold values of one kind.
+Reading a value may not depend on other rows. Arrow columns have a type. A pandas column of Python objects has none, and by Arrow's guess
+from all of them one date would cut the hours off everybody else's times. So such a column must hold values of one kind.
 """
 
 from collections import Counter
@@ -27,7 +26,7 @@ from understudy.drafts.frame_types import plain_times, wall_times
 from understudy.errors import InputUnusable
 
 _BROKEN: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""Errors of Arrow; their messages quote private values."""
+"""Arrow errors; their messages quote private values."""
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "text": (str,),
     "truth": (bool, np.bool_),
@@ -44,19 +43,19 @@ _READ_ALIKE: Final = frozenset({"text", "truth", "number", "time of the day"})
 def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
     """Clean a frame by the declared rules.
 
-    A frame is cleaned like the CSV file it may come from: the declared texts for "missing" and the stripping of blanks
-    hold for its text, and a number or time that such a text stands for is missing too. Times with a zone are read as its clocks show them.
+    A frame is cleaned like a CSV file: declared texts for "missing" and the stripping of blanks apply to its text, and numbers or times with such
+    a text are missing too. Times with a zone are read as local times.
 
     Args:
         frame: a pandas DataFrame, an Arrow table or batch, or anything with ``__arrow_c_stream__``.
         domain: the declared domain.
 
     Returns:
-        The accepted rows and what happened to the others; the second is for their owner alone.
+        The accepted rows, and a report on the other rows, which is for the owner alone.
 
     Raises:
-        InputUnusable: it is no frame, a column holds values of several kinds, or an index of pandas has a name.
-        core.errors.UnderstudyError: its columns are not the declared ones.
+        InputUnusable: the input is no frame, a column holds values of several kinds, or a pandas index has a name.
+        core.errors.UnderstudyError: the columns are not the declared ones.
     """
     with _readable():
         frame = _columned(frame)
@@ -66,18 +65,18 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
 
 
 def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, Mapping[str, Mask]]:
-    """Clean the columns that predict the target, as `clean_frame` does, and keep every row.
+    """Clean the columns that predict the target, as `clean_frame` does, keeping every row.
 
     Args:
-        frame: see `clean_frame`; columns other than the modelled ones and the target are not read, and may be absent.
+        frame: see `clean_frame`; only the modelled columns without the target are read, others may be absent.
         domain: the declared domain.
 
     Returns:
-        The columns, and by their names which rows hold a value that the domain refuses; there the column is arbitrary or null.
+        The columns, and by column the mask of rows with a refused value; there the column's value is arbitrary or null.
 
     Raises:
-        InputUnusable: it is no frame, or a column holds values of several kinds.
-        core.errors.UnderstudyError: a column is missing or there twice, or is of a type that cannot be read as declared.
+        InputUnusable: the input is no frame, or a column holds values of several kinds.
+        core.errors.UnderstudyError: a column is missing or repeated, or its type does not fit the declaration.
     """
     with _readable():
         frame = _columned(frame)
@@ -94,15 +93,15 @@ def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, 
 
 
 def _check_features(names: Sequence[str], present: Mapping[str, int]) -> None:
-    """Refuse a frame that lacks a column, or has one twice."""
+    """Refuse a frame with missing or repeated columns."""
     missing = [name for name in names if present[name] == 0]
     repeated = [name for name in names if present[name] > 1]
     parts = [f"missing: {', '.join(missing)}"] if missing else []
     parts += [f"repeated: {', '.join(repeated)}"] if repeated else []
     if parts:
         raise WrongHeader(
-            f"The columns that predict the target must be in the frame once each ({'; '.join(parts)}).",
-            remedy="Give a value that is not known as missing.",
+            f"Each column that predicts the target must be in the frame once ({'; '.join(parts)}).",
+            remedy="Give unknown values as missing.",
             missing=missing,
             repeated=repeated,
         )
@@ -110,22 +109,22 @@ def _check_features(names: Sequence[str], present: Mapping[str, int]) -> None:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Refuse what Arrow cannot read, without the values that its errors quote."""
+    """Refuse what Arrow cannot read, without its errors, which quote values."""
     try:
         yield
     except _BROKEN:
         message = (
-            "the rows must be a DataFrame of pandas or polars, or an Arrow table, with one kind of value in each column, "
-            "and of a kind that can be read as declared"
+            "the rows must be a DataFrame of pandas or polars, or an Arrow table, with one kind of value per column, "
+            "in a type that fits the declaration"
         )
         raise InputUnusable(message) from None
 
 
 def dense(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when types are checked
-    """A frame of pandas with sparse columns filled in, which Arrow does not read; else the frame.
+    """A pandas frame with sparse columns filled in, because Arrow cannot read them; other frames unchanged.
 
     Args:
-        frame: of pandas.
+        frame: a pandas frame.
     """
     sparse = [place for place, dtype in enumerate(frame.dtypes) if str(dtype).startswith("Sparse")]
     if not sparse:
@@ -137,21 +136,21 @@ def dense(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when types a
 
 
 def _columned(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when types are checked
-    """Return a pandas frame unchanged, anything else as an Arrow table."""
+    """Return a pandas frame unchanged, other frames as an Arrow table."""
     if _is_pandas(frame) or isinstance(frame, pa.Table):
         return frame
     return pa.table(_streamed(frame))
 
 
 def _require_no_named_index(frame: Any) -> None:  # noqa: ANN401 - pandas is not there when types are checked
-    """Refuse an index of pandas that has a name: a column in all but the form, which may say whose rows they are, and is not read."""
+    """Refuse a named pandas index: it may identify the person of each row, and it is not read."""
     if not _is_pandas(frame):
         return
     named = [str(name) for name in frame.index.names if name is not None]
     if named:
         message = (
-            f"the index of the frame has a name, {', '.join(map(repr, named))}, and an index is not read, though it may say whose rows these are: "
-            "frame.reset_index() makes a column of it, frame.reset_index(drop=True) leaves it out"
+            f"the index of the frame has a name, {', '.join(map(repr, named))}, and may identify the people, but an index is not read: "
+            "frame.reset_index() turns it into a column, frame.reset_index(drop=True) drops it"
         )
         raise InputUnusable(message)
 
@@ -170,12 +169,12 @@ def _arrays(
     names: Sequence[str],
     present: Sequence[str],
 ) -> tuple[dict[str, pa.Array], int]:
-    """Return some columns of a frame as arrays, with the number of its rows.
+    """Return some columns of a frame as arrays, with its number of rows.
 
     Args:
         frame: see `clean_frame`.
         domain: the declared domain.
-        names: declared names of the columns wanted.
+        names: declared names of the requested columns.
         present: the declared name of each column of the frame.
     """
     places = [present.index(name) for name in names]
@@ -183,7 +182,7 @@ def _arrays(
         _of_pandas(frame, domain, names, places) if _is_pandas(frame) else _of_arrow(frame, names, places)
     )
     table = chosen.combine_chunks()
-    table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
+    table.validate(full=True)  # invalid UTF-8, indices outside a dictionary
     return {name: wall_times(plain_times(_one(table.column(name)))) for name in names}, table.num_rows
 
 
@@ -207,7 +206,7 @@ def _of_pandas(
 
 
 def _require_one_kind(name: str, values: Iterable[object], domain: TableDomain) -> None:
-    """Refuse objects whose reading would depend on the other rows."""
+    """Refuse objects that would be read depending on other rows."""
     kinds = {_kind(value) for value in values}
     declared = next((column for column in domain.modelled if column.name == name), None)
     if None not in kinds and len(kinds) <= 1:
@@ -216,16 +215,16 @@ def _require_one_kind(name: str, values: Iterable[object], domain: TableDomain) 
             return
     wanted = "numbers" if isinstance(declared, NumericColumn) else "text"
     message = (
-        f"the column {name!r} holds Python objects of several kinds, or of one that has no text of its own; "
+        f"the column {name!r} holds Python objects of several kinds, or of a kind without a text form; "
         f"give the whole column one type, such as {wanted}"
     )
     raise InputUnusable(message)
 
 
 def _kind(value: object) -> str | None:
-    """Return the kind of a Python object, as Arrow would read it; None if it has none."""
+    """Return the kind of a Python object in Arrow; None if it has none."""
     if isinstance(value, datetime):
-        # Arrow gives all of them the zone of the first.
+        # Arrow would give all of them the zone of the first.
         return "time" if value.tzinfo is None else f"time of {value.tzinfo}"
     return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)
 
@@ -237,12 +236,12 @@ def _streamed(frame: object) -> Any:  # noqa: ANN401 - whatever can show itself 
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
-    """One array of a column, whose texts are no views, which polars has and Arrow hardly reads, and whose numbers are as wide as those of a file."""
+    """One array of a column, without text views (from polars, hardly supported by Arrow) and with numbers as wide as those of a file."""
     kind = column.type
     if pa.types.is_string_view(kind):
         column = column.cast(pa.string())
     elif pa.types.is_float32(kind) or pa.types.is_float16(kind):
-        # As a draft and a file read it: 4.4 and not 4.400000095, which lies beyond a bound of 4.4.
+        # As in a draft or a file: 4.4, not 4.400000095, which would exceed a bound of 4.4.
         column = column.cast(pa.float32()).cast(pa.string()).cast(pa.float64())
     elif pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
         chunks = [
@@ -256,13 +255,13 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def arrow_of(frame: Any) -> pa.Table:  # noqa: ANN401 - whatever a user calls a frame
-    """A frame to be drafted as an Arrow table.
+    """A frame to draft, as an Arrow table.
 
     Args:
         frame: a DataFrame of pandas or polars, or an Arrow table.
 
     Raises:
-        InputUnusable: it is none, two columns have the same name, a column holds values of several kinds, or an index of pandas has a name.
+        InputUnusable: the input is no frame, two columns have the same name, a column holds values of several kinds, or a pandas index has a name.
     """
     message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
     if isinstance(frame, pa.Table):
@@ -270,12 +269,12 @@ def arrow_of(frame: Any) -> pa.Table:  # noqa: ANN401 - whatever a user calls a 
     _require_no_named_index(frame)
     try:
         if _is_pandas(frame):
-            # The refusal of pyarrow would not say which names are the same.
+            # pyarrow's error would not name the repeated columns.
             require_different([str(name) for name in frame.columns])
             return pa.Table.from_pandas(dense(frame), preserve_index=False)
         return pa.table(frame)
     except pa.ArrowException as error:
-        # The messages of Arrow quote values; only the name of the column is taken over.
+        # Arrow's messages quote values, so only the column's name is used.
         named = [str(name) for name in getattr(frame, "columns", ()) if f"column {name} " in str(error)]
         if named:
             message = f"the column {named[0]!r} holds values of several kinds; give it one type"

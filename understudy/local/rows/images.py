@@ -1,6 +1,6 @@
-"""Arrays of images as clean records: the service's own judgement of labels and units, image by image.
+"""Arrays of images as clean records: labels and units are validated as the service does, image by image.
 
-Shape, labels and size are what the domain declares. Nothing is scaled, guessed or counted.
+Shape, labels and size are those of the domain. Nothing is scaled, guessed or counted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,24 +17,24 @@ from understudy.errors import InputUnusable
 
 _GREY_DIMENSIONS: Final = 3
 _KINDS: Final = "iufUSO"
-"""Kinds of arrays that labels and units may have: numbers, text, bytes of UTF-8, objects that are such."""
+"""Kinds of arrays for labels and units: numbers, text, bytes of UTF-8, and objects of these types."""
 
 
 def clean_images(images: object, labels: object, units: object, domain: ImageDomain) -> Iterator[CleanBlock]:
-    """Judge every image by its own label and unit; what is wrong with the arrays as a whole is said at once.
+    """Validate every image by its own label and unit; an error of the whole arrays is raised at once.
 
     Args:
-        images: uint8, (images, height, width, channels), or (images, height, width) where one channel is declared.
-        labels: (images,) declared words, or numbers: a number is the word where all declared words are numbers, else its
-            place in the declared list from 0. None where no labels are declared.
-        units: (images,) text or whole numbers that say whose image it is; None where no privacy unit is declared.
+        images: uint8, (images, height, width, channels), or (images, height, width) if one channel is declared.
+        labels: (images,) declared words, or numbers: a number is the word itself if all declared words are numbers, else its index in the
+            declared list, from 0. None if no labels are declared.
+        units: (images,) the privacy unit of each image, as text or whole numbers; None if none is declared.
         domain: the declared domain.
 
     Returns:
-        The clean blocks, made one after the other.
+        The clean blocks, made one after another.
 
     Raises:
-        InputUnusable: an array is missing, not wanted, or not of the declared shape and type.
+        InputUnusable: an array is missing, superfluous, or not of the declared shape and type.
     """
     pixels = _pixels(images, domain)
     words = _column("labels", labels, len(pixels), declared=bool(domain.labels))
@@ -64,7 +64,7 @@ def _pixels(images: object, domain: ImageDomain) -> npt.NDArray[np.uint8]:
     wanted = f"uint8 of the shape (images, {', '.join(map(str, shape))})"
     if domain.channels == 1:
         wanted += f" or (images, {domain.height}, {domain.width})"
-    # A mask would be lost, so what has one is refused.
+    # A masked array is refused, because its mask would be lost.
     if (
         not isinstance(images, np.ndarray)
         or isinstance(images, np.ma.MaskedArray)
@@ -90,7 +90,7 @@ def _column(name: str, values: object, count: int, *, declared: bool) -> list[An
         return None
     listed = _listed(values)
     if listed is None:
-        message = f"the domain declares {name}: pass {name}=, one for each image, as text or as whole numbers, in one dimension"
+        message = f"the domain declares {name}: pass {name}=, one for each image, as one-dimensional text or whole numbers"
         raise InputUnusable(message)
     if len(listed) != count:
         message = f"there must be as many {name} as images"
@@ -99,10 +99,10 @@ def _column(name: str, values: object, count: int, *, declared: bool) -> list[An
 
 
 def _listed(values: object) -> list[Any] | None:
-    """Labels or units one by one; None of what is no such list.
+    """Labels or units one by one; None if the value is no such list.
 
-    An array keeps the type that its owner gave it. Anything else is not made an array: numpy would choose a type by all
-    values, and one text would turn everybody's numbers into text.
+    An array keeps the type that its owner chose. Other values are not converted to an array: numpy would choose a type by all values, and
+    one text would turn all numbers into text.
     """
     if isinstance(values, np.ma.MaskedArray):
         return None
@@ -119,9 +119,9 @@ def _listed(values: object) -> list[Any] | None:
 
 
 def _word(value: object) -> str | int | None:
-    """A label or unit that can be judged; None of what is neither text in UTF-8 nor a whole number.
+    """A valid label or unit; None if it is neither UTF-8 text nor a whole number.
 
-    A whole float is the integer: one missing value makes floats of a column of pandas.
+    A whole float is read as an integer: one missing value turns a pandas column into floats.
     """
     match value:
         case bool() | np.bool_():

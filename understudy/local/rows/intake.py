@@ -26,20 +26,20 @@ class RowsRefused(UserWarning):
 
 
 class ValuesClamped(UserWarning):
-    """Many values of a column lie beyond its declared bounds and count as the bound. Shares, never values; for the owner alone."""
+    """Many values of a column lie outside its declared bounds and are clamped to the bound. Shares, never values; for the owner alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Accepted records, and a report of the refused ones.
+    """Accepted records, and a report on the refused ones.
 
     Attributes:
-        batches: the records, clean; private.
-        domain: the declared one.
-        rows_accepted: how many were taken. For the owner alone.
-        rows_refused: how many were left out. For the owner alone.
-        refusals: how often, by column and kind. For the owner alone.
-        clamped: by column, how many values of the accepted records lay beyond its bounds. For the owner alone.
+        batches: the clean records; private.
+        domain: the declared domain.
+        rows_accepted: number of accepted records. For the owner alone.
+        rows_refused: number of refused records. For the owner alone.
+        refusals: number of refusals, by column and kind. For the owner alone.
+        clamped: number of clamped values of the accepted records, by column. For the owner alone.
     """
 
     batches: Sequence[pa.RecordBatch] = field(repr=False)
@@ -51,7 +51,7 @@ class Intake:
 
     @cached_property
     def records(self) -> PrivateTable | PrivateImages:
-        """The records as a synthesizer takes them, by the declared domain; private."""
+        """The records in the form of a synthesizer, by the declared domain; private."""
         if isinstance(self.domain, ImageDomain):
             return coded_images(self.batches, self.domain)
         return coded_table(
@@ -62,17 +62,17 @@ class Intake:
         )
 
     def refused(self) -> str:
-        """Say how many records were refused, and why."""
+        """The number of refused records, and the reasons, in words."""
         reasons = ", ".join(f"{reason} {count}" for reason, count in self.refusals.items())
         total = self.rows_accepted + self.rows_refused
         return f"the declared domain refused {self.rows_refused} of {total} records ({reasons})"
 
     def warn(self) -> None:
-        """Warn of refused records, and of columns of which many values lie beyond the bounds.
+        """Warn of refused records, and of columns with many values outside the bounds.
 
         Warns:
             RowsRefused: records were refused.
-            ValuesClamped: more than `MAX_REFUSED` of a column's values lie beyond its bounds.
+            ValuesClamped: more than `MAX_REFUSED` of a column's values lie outside its bounds.
         """
         if self.rows_refused:
             warn(self.refused(), RowsRefused)
@@ -80,8 +80,8 @@ class Intake:
         far = [f"{column} {share:.3g}" for column, share in shares.items() if share > MAX_REFUSED]
         if far:
             message = (
-                f"values beyond the declared bounds count as the bound; their share of the records is {', '.join(far)}. Compare units and "
-                "bounds: what is trained on them is charged all the same"
+                f"values outside the declared bounds are clamped to the bound; their share of the records is {', '.join(far)}. Compare units and "
+                "bounds: a training on them is charged all the same"
             )
             warn(message, ValuesClamped)
 
@@ -92,13 +92,13 @@ class Intake:
             max_refused: the largest share of refused records, from 0 to 1.
 
         Raises:
-            InputUnusable: more were refused.
+            InputUnusable: the share is larger.
         """
         if too_many_refused(accepted=self.rows_accepted, refused=self.rows_refused, max_refused=max_refused):
             message = (
-                f"{self.refused()}, a larger share than max_refused={max_refused:g}; nothing was charged. Correct the domain "
-                'or the records (texts that mean "missing" stand in its csv.null_values), or give a larger max_refused to '
-                "train on the others"
+                f"{self.refused()}, more than max_refused={max_refused:g}; nothing was charged. Correct the domain "
+                'or the records (csv.null_values lists the texts that mean "missing"), or give a larger max_refused to '
+                "train on the other records"
             )
             raise InputUnusable(message)
 
@@ -107,9 +107,9 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
     """Code the accepted records.
 
     Args:
-        blocks: of the records, cleaned.
+        blocks: clean blocks of records.
         domain: the declared domain.
-        declared_size: the public number of units, of which at most the double is taken; None where nothing is trained.
+        declared_size: the public number of units, at most twice of which are accepted; None without a training.
 
     Raises:
         InputUnusable: no record is acceptable.
@@ -139,7 +139,7 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
 
 
 def _require_as_declared(batches: Iterable[pa.RecordBatch], domain: Domain, declared_size: int) -> None:
-    """Refuse records that break the plan's assumptions; see `core.data.intake.unit_limit`."""
+    """Refuse records that violate the plan's assumptions; see `core.data.intake.unit_limit`."""
     limit = UnitLimit(declared_size=declared_size, unit_column=domain.privacy_unit)
     try:
         for batch in batches:

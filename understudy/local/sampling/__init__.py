@@ -1,8 +1,8 @@
-"""Drawing from a bundle without a server, asking its counts and predicting.
+"""Draws, questions and predictions from a bundle without a server.
 
 In reading order, each file after those that it imports:
 
 * `bundle`: rows and images drawn from a bundle file.
-* `asking`: questions answered from the noisy counts of a bundle.
-* `predicting`: the linear predictor that the noisy counts give.
+* `asking`: questions answered from a bundle's noisy counts.
+* `predicting`: the linear predictor of the noisy counts.
 """

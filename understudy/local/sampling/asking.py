@@ -1,6 +1,6 @@
-"""Answer questions offline, with the service's engine over the noisy counts in a bundle.
+"""Answer questions offline, with the service's engine and a bundle's noisy counts.
 
-Needs the extra ``offline``. No private row is reachable from here.
+Needs the extra ``offline``. This code cannot reach private rows.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def _opened(bundle: AnyPath | bytes) -> OpenedCounts:
 
 @contextmanager
 def opened_counts(bundle: AnyPath | bytes) -> Iterator[OpenedCounts]:
-    """Open the counts of a bundle, and raise the engine's refusals as the errors of the client."""
+    """Open the counts of a bundle, and raise the engine's refusals as client errors."""
     try:
         yield _opened(bundle)
     except EngineError as error:

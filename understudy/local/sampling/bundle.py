@@ -1,7 +1,6 @@
-"""Sampling without a server: the service's own engine over a bundle file, where it is installed.
+"""Sampling without a server: the service's engine on a bundle file, if it is installed.
 
-Needs the extra ``offline``. No private row is
-reachable from here: a bundle holds the generator and nothing else.
+Needs the extra ``offline``. This code cannot reach private rows: a bundle holds the generator and nothing else.
 """
 
 from contextlib import closing
@@ -24,11 +23,11 @@ def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
     """Open a bundle for sampling.
 
     Args:
-        bundle: the ZIP that the service sent.
-        threads: CPU threads that draw.
+        bundle: the service's ZIP.
+        threads: number of CPU threads for drawing.
 
     Raises:
-        InputUnusable: if the file is no bundle that this version can read.
+        InputUnusable: this version cannot read the file as a bundle.
     """
     try:
         return open_samples(bundle, threads=threads)
@@ -37,7 +36,7 @@ def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
 
 
 def usual_format(samples: Samples) -> str:
-    """Return the format of what a bundle generates where none is asked for.
+    """Return the default format of a bundle's output.
 
     Args:
         samples: the opened bundle.
@@ -46,14 +45,14 @@ def usual_format(samples: Samples) -> str:
 
 
 def bin_notes(samples: Samples, where: Json) -> list[str]:
-    """Say which bins a condition fixes where it names one number or time of several.
+    """Describe the bins that a condition fixes if it names one number or time of several.
 
     Args:
         samples: the opened bundle.
         where: conditions by column.
 
     Raises:
-        InputUnusable: if the condition cannot be met.
+        InputUnusable: no row can satisfy the condition.
     """
     if isinstance(samples, ImageSamples):
         return []
@@ -71,11 +70,11 @@ def _unusable(error: EngineError) -> InputUnusable:
 
 
 def hidden_in_bundle(bundle: Path, where: Json) -> str | None:
-    """Say that the noise of a bundle's counts hides the rows that meet a condition; None where it does not, or there are no counts.
+    """Describe how the noise of a bundle's counts hides the rows that satisfy a condition; None if it does not, or without counts.
 
     Args:
-        bundle: the ZIP.
-        where: conditions by column, as the sampler took them.
+        bundle: the service's ZIP.
+        where: conditions by column, as accepted by the sampler.
     """
     try:
         with bundle.open("rb") as file:
@@ -94,20 +93,19 @@ def sample_to_file(
     spreadsheet_safe: bool = False,
     seen: Seen,
 ) -> None:
-    """Write synthetic rows or images to a file, whole or not at all.
+    """Write synthetic rows or images to a file, completely or not at all.
 
     Args:
         samples: the opened bundle.
         target: the file.
         rows: number of rows or images.
         file_format: one of `understudy.sample_formats.FORMATS`.
-        where: conditions by column; none where it is empty.
-        spreadsheet_safe: whether text of a CSV file that a spreadsheet would run as a formula gets an apostrophe.
+        where: conditions by column; empty for none.
+        spreadsheet_safe: whether CSV text that a spreadsheet would run as a formula gets an apostrophe.
         seen: called with the number of bytes of each piece.
 
     Raises:
-        InputUnusable: if what the bundle generates is not written in this format, or not so much of it, or not under
-            this condition.
+        InputUnusable: the bundle's output cannot be written in this format, in this amount, or under this condition.
     """
     try:
         pieces = samples.write(rows, file_format, where, spreadsheet_safe=spreadsheet_safe)

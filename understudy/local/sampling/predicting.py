@@ -1,6 +1,6 @@
-"""Rows to be predicted as codes, and the linear predictor that a bundle's noisy counts give. It costs no privacy.
+"""The codes of rows to predict, and the linear predictor of a bundle's noisy counts. Free of privacy cost.
 
-Every row of a frame has an answer, in its order, so a value that the domain refuses does not leave its row out.
+Every row of a frame has an answer, in order, so a refused value does not drop its row.
 """
 
 from typing import Any, Final
@@ -21,16 +21,16 @@ from understudy.local.rows.frames import clean_features
 from understudy.local.sampling.asking import opened_counts
 
 _NAMED: Final = 20
-"""Number of classes that are shown."""
+"""Maximum number of classes shown."""
 
 
 class Predictor:
-    """Probabilities of the classes of a table's target, from released counts; with the names of scikit-learn's classifiers.
+    """Probabilities of the classes of a table's target, from released counts; with the method names of scikit-learn's classifiers.
 
     Args:
-        domain: of the release.
+        domain: domain of the release.
         linear: the predictor of its codes.
-        kind: the type that the target had in the frame that was fitted; None if it is not known.
+        kind: the target's type in the fitted frame; None if unknown.
     """
 
     def __init__(
@@ -40,52 +40,52 @@ class Predictor:
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The classes in the order of `predict_proba`, as a column of the target holds them; see `classes_of`."""
+        """The classes in the order of `predict_proba`, in the target's type; see `classes_of`."""
         return classes_of(self._domain, self._kind)
 
     def predict_proba(self, frame: object) -> npt.NDArray[np.float64]:
-        """The probability of every class, (records, classes): one answer for each row of the frame, in its order.
+        """The probability of every class, (records, classes): one answer for each row of the frame, in order.
 
-        A row with a value that the domain refuses is answered from its other columns.
+        A row with a refused value is answered from its other columns.
 
         Args:
             frame: rows with the modelled columns. Others are not read and may be absent: the target, the unit, ignored columns.
 
         Raises:
-            InvalidInput: a column is missing or there twice, or its type cannot be read as declared.
-            InputUnusable: they cannot be used.
+            InvalidInput: a column is missing or repeated, or its type does not fit the declaration.
+            InputUnusable: the input is unusable.
         """
         with answered():
             codes = feature_codes(self._domain, frame)
         return self._linear.probabilities(codes)
 
     def predict(self, frame: object) -> npt.NDArray[Any]:
-        """The most probable class of every record, as a column of the target holds it; see `predict_proba`."""
+        """The most probable class of every record, in the target's type; see `predict_proba`."""
         found: npt.NDArray[Any] = self.classes_[self.predict_proba(frame).argmax(axis=1)]
         return found
 
     def __repr__(self) -> str:
-        """The target, its classes, and how many columns predict it."""
+        """The target, its classes, and the number of columns that predict it."""
         facts = {"target": self._domain.target, "classes": listed_classes(self._domain)}
         told = ", ".join(f"{name}: {value}" for name, value in facts.items())
         return f"Predictor({told}, from the noisy counts of {len(self._linear.weights)} columns)"
 
 
 def classes_of(domain: Domain, kind: pa.DataType | None = None) -> npt.NDArray[Any]:
-    """Return the classes of a target, or of image labels, as a column of it holds them: one type, None for missing values.
+    """Return the classes of a target, or of image labels, in the target's type: one type, None for missing values.
 
-    Truth values, words, or numbers where each class is one number; else names of ranges.
+    Classes are booleans, words, or numbers if each class is one number; else names of ranges.
 
     Args:
         domain: declares the target.
-        kind: the type that the target had in a frame: words that are numbers, such as "0" and "1", are given in it.
+        kind: the target's type in a frame, for words that are numbers, such as "0" and "1".
     """
     values = class_values(domain)
     words = [value for value in values if value is not None]
     if kind is not None and all(isinstance(word, str) for word in words):
         numbers = words_as_numbers(pa.array(words, pa.string()), kind)
         values[: len(words)] = words if numbers is None else numbers.to_pylist()
-    # Not an array of texts where None or numbers are among them.
+    # No text array if None or numbers are among the values.
     same = len({type(value) for value in values}) == 1
     return np.array(values, dtype=None if same else object)
 
@@ -98,11 +98,11 @@ def listed_classes(domain: Domain) -> str:
 
 
 def feature_codes(domain: TableDomain, frame: object) -> Codes:
-    """Return the codes of a frame's rows, (rows, coded columns): `UNKNOWN` where the domain refuses a value, and for the target.
+    """Return the codes of a frame's rows, (rows, coded columns): `UNKNOWN` for refused values and for the target.
 
     Raises:
-        InputUnusable: it is no frame, or a column holds values of several kinds.
-        core.errors.UnderstudyError: its columns are not the modelled ones.
+        InputUnusable: the input is no frame, or a column holds values of several kinds.
+        core.errors.UnderstudyError: the columns are not the modelled ones.
     """
     batch, refused = clean_features(frame, domain)
     codes: Codes = np.full((batch.num_rows, len(domain.coded)), UNKNOWN, codes_type(domain.cardinalities))
@@ -115,7 +115,7 @@ def feature_codes(domain: TableDomain, frame: object) -> Codes:
 
 
 def _sources(domain: TableDomain, place: int) -> tuple[str, ...]:
-    """Names of the columns that one of the coded columns is made of."""
+    """Names of the source columns of a coded column."""
     modelled = domain.modelled
     if place >= len(modelled):
         time, _ = domain.patterns[place - len(modelled)]

@@ -2,9 +2,9 @@
 
 In reading order, each file after those that it imports:
 
-* `arithmetic`: settings of torch that the proofs need.
-* `planning`: what a training plans from public facts alone.
-* `quote`: what a training would measure and cost.
-* `fitting`: a generator, trained.
-* `classifying`: a private classifier, trained.
+* `arithmetic`: torch settings that the proofs need.
+* `planning`: the plan of a training, from public facts alone.
+* `quote`: the measurements and the price of a training.
+* `fitting`: training a generator.
+* `classifying`: training a private classifier.
 """

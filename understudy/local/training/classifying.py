@@ -1,7 +1,6 @@
 """Train a private classifier on this machine, in this process, without a service or a worker.
 
-Plan, pay, train, certify, in the order of `understudy.local.training.fitting`: the charge is on the disk before a row reaches the
-training.
+The order is plan, pay, train, certify, as in `understudy.local.training.fitting`: the charge is on disk before a row reaches the training.
 """
 
 import secrets
@@ -70,27 +69,27 @@ def fit_classifier(
     ledgers: AnyPath | None = None,
     watch: Watch | None = None,
 ) -> "FittedClassifier":
-    """Train a classifier of a table's target or of image labels, and charge the dataset's ledger for it.
+    """Train a classifier of a table's target or of image labels, and charge the dataset's ledger.
 
     Args:
         frame: the rows, or the images; see `understudy.local.fit`.
-        domain: the declared domain, with a target or labels: its document, or the file that holds it.
+        domain: the declared domain, with a target or labels: its document, or its file.
         guarantee: epsilon and delta of this training.
         dataset: name of the dataset. The name is trusted: the same people under two names have two budgets.
-        labels: of images, one for each.
-        units: of images whose domain declares a privacy unit, whose each is.
-        declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
-        options: what to choose instead of the public rules, such as `{"network": "mlp", "accuracy_share": 0.05}`.
+        labels: the label of each image.
+        units: the privacy unit of each image, if declared.
+        declared_size: the public number of privacy units; default: `declared_size` of the document. It is never counted.
+        options: options that replace the public rules, such as `{"network": "mlp", "accuracy_share": 0.05}`.
         max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1.
-        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
+        ledgers: folder of the ledgers, text or a path; default: one folder for all programs of this user.
         watch: called with stage, step and number of steps.
 
     Raises:
-        BudgetRefused: the ledger does not admit it; nothing was spent.
+        BudgetRefused: the ledger does not admit the training; nothing was spent.
         Conflict: no cap is set.
         InvalidInput: the domain, the guarantee or an option breaks a rule, or there is nothing to predict.
-        InputUnusable: the rows or images cannot be used, or torch is set up in a way that a training must not have.
-        VerificationFailed: the ledger is not what was written.
+        InputUnusable: the rows or images are unusable, or torch settings do not allow a training.
+        VerificationFailed: the ledger file was altered.
     """
     require_plain_torch()
     require_share(max_refused)
@@ -155,16 +154,16 @@ def fit_classifier(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FittedClassifier:
-    """A trained classifier. Predicting with it, saving it and sharing the bundle cost no more budget.
+    """A trained classifier. Predicting, saving it and sharing the bundle cost no more budget.
 
-    Its methods are called as those of scikit-learn's classifiers.
+    The methods have the names of scikit-learn's classifiers.
 
     Attributes:
-        bundle: the model with its certificate; the only part to pass on.
+        bundle: the model with its certificate; the only part to share.
         domain: the declared domain.
-        rows_refused: rows that the declared rules refused. For the owner only: not differentially private.
-        refusals: why, with counts. For the owner only.
-        kind: the type that the target had in the frame; None of images.
+        rows_refused: rows refused by the declared rules. For the owner only: not differentially private.
+        refusals: the reasons, with counts. For the owner only.
+        kind: the target's type in the frame; None for images.
     """
 
     bundle: bytes
@@ -183,16 +182,16 @@ class FittedClassifier:
 
     @property
     def certificate(self) -> Json:
-        """What was spent, by which mechanism; unsigned."""
+        """The budget spent and the mechanism; unsigned."""
         return self._opened.certificate
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The classes in the order of `predict_proba`, as a column of the target holds them; of images the declared labels."""
+        """The classes in the order of `predict_proba`, in the target's type; for images the declared labels."""
         return classes_of(self.domain, self.kind)
 
     def __repr__(self) -> str:
-        """The guarantee, the privacy unit, what was trained and which classes it tells apart."""
+        """The guarantee, the privacy unit, the task and the classes."""
         return f"FittedClassifier({', '.join(f'{name}: {value}' for name, value in self._facts())})"
 
     def _repr_html_(self) -> str:
@@ -212,18 +211,18 @@ class FittedClassifier:
         ]
 
     def predict_proba(self, frame: object) -> npt.NDArray[np.float64]:
-        """The probability of every class, (records, classes): one answer for each row of the frame, in its order.
+        """The probability of every class, (records, classes): one answer for each row of the frame, in order.
 
-        A value that the domain refuses counts as missing.
+        A value refused by the domain counts as missing.
 
         Args:
-            frame: rows with the modelled columns, or images uint8 (images, height, width, channels). Other columns are not read
-                and may be absent: the target, the unit, ignored columns.
+            frame: rows with the modelled columns, or images uint8 (images, height, width, channels). Other columns are not read and may be
+                absent: the target, the unit, ignored columns.
 
         Raises:
-            InvalidInput: a column is missing or there twice, its type cannot be read as declared, or it holds a value that the
-                domain refuses and has no code for missing values.
-            InputUnusable: they cannot be used.
+            InvalidInput: a column is missing or repeated, its type does not fit the declaration, or it holds a refused value and has no
+                code for missing values.
+            InputUnusable: the input is unusable.
         """
         name, inputs = self._inputs(frame)
         if not len(inputs):
@@ -235,7 +234,7 @@ class FittedClassifier:
         return made
 
     def predict(self, frame: object) -> npt.NDArray[Any]:
-        """The most probable class of every record, as a column of the target holds it; see `predict_proba`."""
+        """The most probable class of every record, in the target's type; see `predict_proba`."""
         found: npt.NDArray[Any] = self.classes_[self.predict_proba(frame).argmax(axis=1)]
         return found
 
@@ -246,7 +245,7 @@ class FittedClassifier:
             target: the file.
 
         Raises:
-            InputUnusable: there is no folder to write it to.
+            InputUnusable: the target folder does not exist.
         """
         return write_bundle(self.bundle, target)
 
@@ -268,7 +267,7 @@ def _kind_of_target(frame: object, domain: TableDomain) -> pa.DataType | None:
 
 
 def _with_missing(column: Modelled, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Give unknown values the code of missing ones.
+    """Give refused values the code of missing ones.
 
     Raises:
         DomainMismatch: the column has no code for missing values.
@@ -279,9 +278,9 @@ def _with_missing(column: Modelled, codes: npt.NDArray[np.integer]) -> npt.NDArr
     if unknown.any():
         row = int(unknown.argmax())
         raise DomainMismatch(
-            f"The column '{column.name}' holds in row {row}, counted from 0, a value that the domain refuses, and it has no code for "
+            f"The column '{column.name}' holds a refused value in row {row}, counted from 0, and has no code for "
             "missing values.",
-            remedy="Give a value that the domain takes, or leave the row out.",
+            remedy="Give a value that the domain accepts, or drop the row.",
             column=column.name,
             row=row,
         )

@@ -1,8 +1,8 @@
-"""Train on this machine, in this process, without a service or a worker.
+"""Train a generator on this machine, in this process, without a service or a worker.
 
-Plan, pay, train, certify, in this order: when a row reaches the synthesizer the charge is on the disk, and neither a
-crash nor a failure takes it back. Records are cleaned and coded before, which only their owner sees. All entries of a
-training bear the moment it was asked for: how long anything took may depend on rows.
+The order is plan, pay, train, certify. The charge is on disk before a row reaches the synthesizer, and neither a crash nor a failure
+undoes it. Only cleaning and coding come before; their results are for the owner alone. All ledger entries of a training have the time of the
+call, because durations may depend on the rows.
 """
 
 import secrets
@@ -69,7 +69,7 @@ def progress_bar(*, wanted: bool) -> Iterator[Watch | None]:
     """Show stage and steps in a terminal or a notebook; nothing in a pipe.
 
     Yields:
-        What `understudy.local.fit` calls with stage, step and number of steps; None where nothing is shown.
+        The `watch` callback of `understudy.local.fit`, with stage, step and number of steps; None if nothing is shown.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -111,40 +111,40 @@ def fit(
     ledgers: AnyPath | None = None,
     watch: Watch | None = None,
 ) -> Fitted:
-    """Train a generator on private rows or images and charge the dataset's ledger for it.
+    """Train a generator on private rows or images, and charge the dataset's ledger.
 
     Args:
-        frame: the rows: a DataFrame of pandas or polars, or an Arrow table, with the declared columns; or the images: a numpy array of
-            uint8, (images, height, width, channels), or (images, height, width) where one channel is declared.
-        domain: the declared domain, of a table or of images: its document, or the file that holds it.
+        frame: rows as a DataFrame of pandas or polars or an Arrow table, with the declared columns; or images as a numpy array of uint8,
+            (images, height, width, channels), or (images, height, width) if one channel is declared.
+        domain: the declared domain of a table or of images: its document, or its file.
         guarantee: epsilon and delta of this training.
-        dataset: name of the dataset. The name is trusted: the same people under two names have two budgets, which
-            cannot be detected.
-        labels: of images whose domain declares labels, one for each: a declared word, or a number, which is the word
-            where all declared words are numbers and else its place in the declared list, from 0.
-        units: of images whose domain declares a privacy unit, whose each is: text or whole numbers.
-        declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
-        synthesizer: how the generator is made: "idpgan"; or "aim" or "mst", which need the extra `graphical`.
-        options: what to choose instead of the public rules.
-        max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1. Above it nothing is charged
-            and nothing trained; below it `RowsRefused` warns, and the result holds the counts.
-        cap: epsilon and delta of the cap to set where none is set yet; else `understudy.local.set_cap` sets it. It is set
-            immediately before the payment, if it admits the training.
-        ledgers: folder of the ledgers: text or a path; else one that all programs of this user share.
+        dataset: name of the dataset. The name is trusted: the same people under two names have two budgets, which cannot be
+            detected.
+        labels: one label for each image, if the domain declares labels. A label is a declared word or a number: the word itself if all
+            declared words are numbers, else its index in the declared list, from 0.
+        units: the privacy unit of each image, if declared: text or whole numbers.
+        declared_size: the public number of privacy units; default: `declared_size` of the document. It is never counted.
+        synthesizer: "idpgan"; or "aim" or "mst", which need the extra `graphical`.
+        options: options that replace the public rules.
+        max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1. Above it nothing is charged or trained;
+            below it `RowsRefused` warns, and the result holds the counts.
+        cap: epsilon and delta of the cap to set if there is none; without it, `understudy.local.set_cap` sets the cap. It is set immediately
+            before the payment, if it admits the training.
+        ledgers: folder of the ledgers, text or a path; default: one folder for all programs of this user.
         watch: called with stage, step and number of steps.
 
     Warns:
         RowsRefused: the domain's rules refused some records.
-        ValuesClamped: many values of a column lie beyond its declared bounds. Said before anything is charged.
+        ValuesClamped: many values of a column lie outside its declared bounds. The warning precedes any charge.
         HiddenByNoise: the noise hides the smallest class of the target, or most values of a column whose words were learnt.
-        DegenerateGenerator: its draws do not vary as they should; the certificate's member `generator_check` says where.
+        DegenerateGenerator: the draws vary too little; `generator_check` of the certificate names the columns.
 
     Raises:
-        BudgetRefused: the ledger does not admit it; nothing was spent.
-        Conflict: no cap is set, or another one than `cap`.
-        InvalidInput: the domain, the guarantee or an option breaks a rule, or what the synthesizer needs is not installed.
-        InputUnusable: the rows or images cannot be used, too many of them are refused, or torch is set up in a way that a training must not have.
-        VerificationFailed: the ledger is not what was written.
+        BudgetRefused: the ledger does not admit the training; nothing was spent.
+        Conflict: no cap is set, or a cap other than `cap`.
+        InvalidInput: the domain, the guarantee or an option breaks a rule, or a requirement of the synthesizer is not installed.
+        InputUnusable: the rows or images are unusable, too many are refused, or torch settings do not allow a training.
+        VerificationFailed: the ledger file was altered.
     """
     require_plain_torch()
     require_share(max_refused)
@@ -159,7 +159,7 @@ def fit(
         intake = taken_in(blocks, declared, declared_size=order.declared_size)
     intake.require_few_refused(max_refused)
     intake.warn()
-    # What can go wrong with rows goes wrong before they are paid for, as far as nothing is learnt from them.
+    # Rows are checked before they are charged, unless something is learnt from them.
     declared_records = None if plan.learning else intake.records
     if cap is not None:
         set_first_cap(path, dataset, cap, plan, charge_at=order.charge_at)
@@ -204,12 +204,12 @@ def fit(
 
 
 def _learnt_words(plan: Plan) -> tuple[int, ...]:
-    """Places of the columns whose words the training learns."""
+    """Indices of the columns whose words the training learns."""
     return () if plan.learning is None else plan.learning.words_of
 
 
 class LocalHost:
-    """A `models.synthesizer.TrainingHost` of one process: no checkpoints, so an interrupted training is lost.
+    """A `models.synthesizer.TrainingHost` in one process: without checkpoints, so an interrupted training is lost.
 
     Args:
         watch: called with stage, step and number of steps.
@@ -219,7 +219,7 @@ class LocalHost:
         self._watch = watch
 
     def advance(self, *, stage: str, step: int, total: int) -> None:
-        """Report progress; the whole training is paid for already."""
+        """Report progress; the whole training is already paid for."""
         if self._watch is not None:
             self._watch(stage, step, total)
 
@@ -239,22 +239,20 @@ def cleaned(frame: object, labels: object, units: object, domain: Domain) -> Ite
     """Clean a frame's rows, or images with their labels and units, by the domain's rules.
 
     Raises:
-        InputUnusable: they cannot be used.
+        InputUnusable: the input is unusable.
     """
     if isinstance(domain, ImageDomain):
         return clean_images(frame, labels, units, domain)
     if labels is not None or units is not None:
-        raise InputUnusable(
-            "labels and units are arguments for images only; a table has them in its columns, as its domain declares"
-        )
+        raise InputUnusable("labels and units are arguments for images only; a table has them in its columns")
     return [clean_frame(frame, domain)]
 
 
 def require_share(max_refused: float) -> None:
-    """Refuse what is no share of the records.
+    """Refuse a value that is no share of the records.
 
     Raises:
-        InputUnusable: it is none.
+        InputUnusable: the value is no share.
     """
     if isinstance(max_refused, bool) or not 0 <= max_refused <= 1:
         raise InputUnusable("max_refused is a share of the records, from 0 to 1, such as 0.02")
@@ -271,7 +269,7 @@ def _certified(
     job_id: UUID,
     ordered_at: datetime,
 ) -> tuple[bytes, dict[str, Any]]:
-    """The bundle with its certificate, as `workers.publishing` makes it, with the sentences of a person alone."""
+    """The bundle with its certificate, as in `workers.publishing`, with the statements for a single person."""
     opened = unpack(staged)
     stated = localised(
         make_certificate(

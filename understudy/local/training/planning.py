@@ -1,4 +1,4 @@
-"""What a training plans from public facts alone. `fit` and `quote` read and plan an order here, so they cannot differ."""
+"""The plan of a training, from public facts alone. `fit` and `quote` share this code, so they cannot differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from understudy.table_files import DECLARED_SIZE, MARK, marked, place_in, read_d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A training that is asked for, without its guarantee: declared facts and options, no rows.
+    """A requested training without its guarantee: declared facts and options, no rows.
 
     Attributes:
         domain: the declared domain.
@@ -44,10 +44,10 @@ class Order:
         synthesizer: str,
         options: Json | None,
     ) -> Self:
-        """Read an order as `fit` takes it.
+        """Read an order from the arguments of `fit`.
 
         Raises:
-            InputUnusable: the domain is a draft, or there is no size.
+            InputUnusable: the domain is a draft, or the size is missing.
             InvalidInput: the domain or an option breaks a rule.
         """
         document, size = declaration_of(domain, declared_size)
@@ -62,7 +62,7 @@ class Order:
         """Plan the training; no row is read.
 
         Raises:
-            core.errors.UnderstudyError: the plan is impossible, or what its synthesizer needs is not installed.
+            core.errors.UnderstudyError: the plan is impossible, or a requirement of its synthesizer is not installed.
         """
         plan = make_plan(
             spec=self.spec,
@@ -76,7 +76,7 @@ class Order:
         return plan
 
     def charge_at(self, guarantee: PrivacyGuarantee) -> Charge:
-        """What this training is charged at a guarantee.
+        """The charge of this training at a guarantee.
 
         Raises:
             core.errors.UnderstudyError: the plan is impossible.
@@ -88,7 +88,7 @@ def declaration_of(domain: Json | AnyPath, declared_size: int | None) -> tuple[M
     """Read a domain document and the declared size.
 
     Raises:
-        InputUnusable: the domain is a draft, or there is no size.
+        InputUnusable: the domain is a draft, or the size is missing.
     """
     document = dict(domain) if isinstance(domain, Mapping) else read_domain(Path(domain))
     if marked(document):
@@ -98,7 +98,7 @@ def declaration_of(domain: Json | AnyPath, declared_size: int | None) -> tuple[M
     size = size if declared_size is None else declared_size
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         message = (
-            "no declared size: give declared_size=N, a round number near the truth that you are willing to make public; "
+            "no declared size: give declared_size=N, a round number near the truth that may be public; "
             "the exact number of rows is private and is never counted"
         )
         raise InputUnusable(message)
@@ -106,10 +106,10 @@ def declaration_of(domain: Json | AnyPath, declared_size: int | None) -> tuple[M
 
 
 def read_declared(document: Mapping[str, Any]) -> Domain:
-    """Read a domain document; a refusal names the column.
+    """Read a domain document; an error names the column.
 
     Raises:
-        DomainInvalid: it breaks a rule.
+        DomainInvalid: the document breaks a rule.
     """
     try:
         return domain_from_json(document)
@@ -126,7 +126,7 @@ def guarantee_of(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuaran
     """Read a guarantee, or a pair of epsilon and delta.
 
     Raises:
-        InputUnusable: it is no pair of numbers.
+        InputUnusable: the value is no pair of numbers.
     """
     if isinstance(asked, PrivacyGuarantee):
         return asked

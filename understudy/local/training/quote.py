@@ -1,4 +1,4 @@
-"""What a training on this machine would measure and cost, from public facts and the ledger's file: no row is read, nothing is charged."""
+"""A quote of a training on this machine, from public facts and the ledger file: no row is read, nothing is charged."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ NO_DATASET: Final = "no-dataset"
 NO_CAP: Final = "budget-not-set"
 ANOTHER_CAP: Final = "cap-already-set"
 TOO_LITTLE: Final = "budget-refused"
-"""Why `fit` would refuse now; the last three are codes of its errors."""
+"""Reasons for which `fit` would refuse now; the last three are error codes."""
 
 
 class LargeExpectedError(UserWarning):
-    """Counts of the synthetic rows are expected to be so far off that they would say little."""
+    """The expected error of the synthetic rows' counts is so large that they would be of little use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TrainingQuote(Quote):
-    """The price of a training and what it buys; `print` it, or let a notebook show it.
+    """The price and the precision of a training; `print` it, or let a notebook show it.
 
     Attributes:
-        document: the members of the service's quote (docs/choosing-epsilon.md).
-        epsilon: what would be charged, as an exact decimal.
-        delta: likewise.
-        remaining_epsilon_after: the largest epsilon of one more training like this after it, at `remaining_delta_after`; None without a cap.
-        remaining_delta_after: the delta of this training; a smaller one where nothing would be left at that.
-        room: whether `fit` would be admitted now, and what is left then, as a sentence.
+        document: the members of a service's quote (docs/choosing-epsilon.md).
+        epsilon: the charge, as an exact decimal.
+        delta: the charge, as an exact decimal.
+        remaining_epsilon_after: the largest epsilon of one more training like this one, at `remaining_delta_after`; None without a cap.
+        remaining_delta_after: the delta of this training, or a smaller one if nothing is left at that delta.
+        room: whether `fit` would be admitted now, and what remains, as a sentence.
     """
 
     epsilon: str
@@ -51,7 +51,7 @@ class TrainingQuote(Quote):
     room: str
 
     def __repr__(self) -> str:
-        """The lines of `understudy quote`, with the ledger of this machine."""
+        """The lines of `understudy quote`, for the ledger on this machine."""
         return "\n".join([*training_lines(self.document), *self._ledger()])
 
     def _repr_html_(self) -> str:
@@ -72,22 +72,22 @@ def quote_of(
     cap: tuple[float, float] | None,
     ledgers: AnyPath | None,
 ) -> TrainingQuote:
-    """Plan an order as `fit` does, and compare its charge with the dataset's ledger. No ledger is begun.
+    """Plan an order as `fit` does, and compare its charge with the dataset's ledger. No ledger is created.
 
     Args:
-        order: what would be trained.
-        guarantee: of the training.
-        dataset: whose ledger; None for none.
-        cap: the cap that `fit` would set where none is set.
+        order: the training.
+        guarantee: guarantee of the training.
+        dataset: name of the ledger's dataset; None for no ledger.
+        cap: the cap that `fit` would set if there is none.
         ledgers: folder of the ledgers.
 
     Warns:
-        LargeExpectedError: the expected error says that counts of the rows would say little.
+        LargeExpectedError: the expected error is so large that counts of the rows would be of little use.
 
     Raises:
         InvalidInput: the plan is impossible, or the cap is out of range.
-        InputUnusable: the cap is no pair of numbers, or the dataset's name cannot be a file's.
-        VerificationFailed: the ledger is not what was written.
+        InputUnusable: the cap is no pair of numbers, or the dataset's name cannot be a file name.
+        VerificationFailed: the ledger file was altered.
     """
     with answered():
         plan = order.plan(guarantee)
@@ -121,7 +121,7 @@ def quote_of(
 
 
 def _ledger_of(dataset: str | None, ledgers: AnyPath | None) -> tuple[Cap | None, Charge]:
-    """The cap and what is in force; a ledger that does not exist yet is not begun."""
+    """The cap and the charges in force; a missing ledger is not created."""
     path = None if dataset is None else ledger_path(folder_of(ledgers), dataset)
     if path is None or dataset is None or not path.exists():
         return None, total([])
@@ -137,7 +137,7 @@ def _cap_of(cap: tuple[float, float]) -> Cap:
 def _refusal(
     plan: Plan, dataset: str | None, present: Cap | None, given: Cap | None, in_force: Charge
 ) -> str | None:
-    """The code of what `fit` would refuse; None if it would go on."""
+    """The code of `fit`'s refusal; None if `fit` would proceed."""
     if dataset is None:
         return NO_DATASET
     if present is None and given is None:
@@ -160,13 +160,15 @@ def _room(
     set_already: bool,
 ) -> str:
     if refusal == NO_DATASET:
-        return "not known: name the people whose rows these are, Synthesizer(dataset=...)"
+        return "not known: name the dataset, Synthesizer(dataset=...)"
     if refusal == NO_CAP or cap is None or left is None:
         return "NO. No cap is set: Synthesizer(cap=(epsilon, delta)) sets it, once"
     bound = f"the cap of epsilon {cap.epsilon:g}, delta {cap.delta:g}"
     if refusal == ANOTHER_CAP:
-        return f"NO. Another cap is set: epsilon {cap.epsilon:g}, delta {cap.delta:g}. It is set once; leave cap= out"
+        return (
+            f"NO. Another cap is set: epsilon {cap.epsilon:g}, delta {cap.delta:g}. It is set once; omit cap="
+        )
     if refusal == TOO_LITTLE:
         return f"NO. {refusal_text(cap, in_force, plan, order.charge_at)}"
     begun = "" if set_already else ", which fit sets"
-    return f"yes, under {bound}{begun}; left after it for one more like it: {left_in_words(*left)}"
+    return f"yes, under {bound}{begun}; left for one more like it: {left_in_words(*left)}"
