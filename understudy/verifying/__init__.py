@@ -2,33 +2,33 @@
 
 In reading order, each part after those that it imports:
 
-* `strict_json`: JSON from strangers.
+* `strict_json`: JSON from untrusted sources.
 * `bundle_zip`: the archive of a bundle, read strictly.
 * `bundle_file`: the files of a bundle.
-* `local_form`: how certificates without a service differ.
-* `form`: a document and its JSON Schema.
-* `signatures`: who signed.
-* `closeness`: numbers that are equal up to rounding.
+* `local_form`: certificates without a service.
+* `form`: a document against its JSON Schema.
+* `signatures`: the signature and its key.
+* `closeness`: equality up to rounding.
 * `bounds`: inputs and results of the accountants.
 * `chernoff`: tails of sums of losses.
-* `loss`: epsilon, enclosed by privacy loss distributions.
+* `loss`: bounds on epsilon by privacy loss distributions.
 * `renyi`: epsilon by Renyi divergences.
-* `calibrated`: the noise of parts with a fixed share.
+* `calibrated`: the noise of parts with a fixed share of the budget.
 * `learning`: releases that learn a domain.
-* `accounting`: a certificate's figures and these accountants.
-* `records`: what a generator makes.
+* `accounting`: a certificate's figures against these accountants.
+* `records`: the records of a generator.
 * `schedule`: noise and groups of histograms.
 * `marginals`: plans of "aim" and "mst".
-* `anchors`: counts and moments that come before training.
+* `anchors`: counts and moments released before training.
 * `reused`: counts of earlier releases.
-* `planned`: what a certificate must state of its plan.
-* `executed`: what ran, and the plan.
+* `planned`: the statements that follow from a plan.
+* `executed`: the execution against the plan.
 * `federations`: members of a federation.
 * `counts`: noisy counts in a bundle.
 * `contents`: the other files of a bundle.
-* `owners`: several owners' ledgers.
+* `owners`: ledgers of several owners.
 * `private_models`: releases of private models.
-* `adaptive`: epsilon of a selection.
+* `adaptive`: bounds on epsilon of a selection.
 * `selections`: releases of selections.
 * `verification`: every check of a bundle, in order.
 * `utility`: utility reports.

@@ -1,4 +1,4 @@
-"""Compare the figures of a certificate with accountants that share no code with the service's."""
+"""Compare the figures of a certificate with accountants that share no code with those of the service."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -12,11 +12,11 @@ from understudy.verifying.bounds import Bounds, Part
 from understudy.verifying.learning import UNBOUNDED_MICROS
 
 PESSIMISM: Final = 0.02
-"""Share by which the service's own upper bound by loss distributions may exceed the truth without being refused."""
+"""Relative excess over the truth that is accepted for the service's upper bound by loss distributions."""
 LARGEST_EPSILON: Final = 200.0
-"""A larger epsilon promises nothing and is not verified."""
+"""Largest verified epsilon; a larger one promises nothing."""
 SMALLEST: Final = 1e-6
-"""Least epsilon reported for any mechanism that ran."""
+"""Smallest epsilon reported for a mechanism that ran."""
 _DIGITS: Final = 1e-9
 
 
@@ -25,8 +25,8 @@ class Recomputed:
     """Bounds on epsilon at the certificate's delta.
 
     Attributes:
-        pld: the truth lies within, by privacy loss distributions; None where it is too large to be computed.
-        rdp: a statement by Renyi divergences lies within.
+        pld: an interval around the truth, by privacy loss distributions; None if it is too large to compute.
+        rdp: an interval for statements by Renyi divergences.
     """
 
     pld: Bounds | None
@@ -38,7 +38,7 @@ def recompute(parts: tuple[Part, ...], delta: float) -> Recomputed:
     """Recompute epsilon.
 
     Args:
-        parts: what ran; not empty.
+        parts: the mechanisms that ran; not empty.
         delta: between 0 and 1.
     """
     rdp = renyi.epsilon_bounds(parts, delta)
@@ -46,17 +46,17 @@ def recompute(parts: tuple[Part, ...], delta: float) -> Recomputed:
 
 
 def scale_of(rdp: Bounds) -> float:
-    """Epsilon, roughly, for the grid: any order gives the lower end, and whole orders alone may lie far above it."""
+    """A rough epsilon for the grid: any order gives the lower end, and whole orders alone may be far above it."""
     return min(max(rdp.low, SMALLEST), LARGEST_EPSILON)
 
 
 def computable(found: Bounds | None) -> Bounds | None:
-    """The epsilon found by privacy losses, unless it promises nothing."""
+    """The epsilon by privacy losses, unless it promises nothing."""
     return None if found is None or found.low > LARGEST_EPSILON else found
 
 
 def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Iterator[str]:
-    """Report which statement on epsilon is not true, or not within the guarantee."""
+    """Report statements on epsilon that are false or exceed the guarantee."""
     stated, guarantee = certificate["epsilon"], certificate["privacy_parameters"]["epsilon"]
     pld, rdp = stated["pld"], stated["rdp"]
     if found.pld is None:
@@ -64,7 +64,7 @@ def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Itera
         return
     if pld < max(found.pld.low, SMALLEST) * (1 - _DIGITS):
         yield f"epsilon/pld states {pld:.6g}, but it is at least {found.pld.low:.6g}"
-    # Where a loss leaves its range, the service states the Renyi figure for both; that one is held below.
+    # If a loss leaves its range, the service states the Renyi figure for both; that figure is checked below.
     if pld > max(found.pld.high, SMALLEST) * (1 + PESSIMISM) and pld != rdp:
         yield f"epsilon/pld states {pld:.6g}, but the mechanism has at most {found.pld.high:.6g}"
     if (
@@ -82,16 +82,16 @@ def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Itera
 def charge_problems(
     certificate: Mapping[str, Any], divergence: Callable[[int], float] | None, *, excess: float = 0.0
 ) -> Iterator[str]:
-    """Report which amount that the ledger was charged is not what the mechanism costs, rounded up to a whole millionth.
+    """Report charged amounts that differ from the cost of the mechanism, rounded up to a whole millionth.
 
-    Epsilon and delta are rounded from numbers that the certificate states, so they are exact. A divergence is computed by
-    the service and here, each with an error of `renyi.ROUNDING` at most: the amount lies between the two rounded ends.
-    Below 2.5e10 millionths the ends are the same number or neighbours; above, they are further apart.
+    Epsilon and delta are rounded from numbers in the certificate, so they are exact. The service and this code each compute a divergence
+    with an error of at most `renyi.ROUNDING`, so the amount lies between the two rounded ends. Below 2.5e10 millionths the ends are equal or
+    adjacent; above, they are further apart.
 
     Args:
-        certificate: of the published form.
-        divergence: of everything that ran, at an order; None where it is infinite, because of a threshold.
-        excess: by how much the service raises a divergence on purpose, relatively.
+        certificate: a certificate of the published form.
+        divergence: divergence of everything that ran, by order; None if it is infinite because of a threshold.
+        excess: relative amount by which the service raises a divergence on purpose.
     """
     charge = certificate["charge"]
     delta = Fraction(repr(float(certificate["privacy_parameters"]["delta"])))

@@ -1,12 +1,12 @@
-"""Bounds on epsilon of a selection: a unit is in one of several parts, and then in one of several trainings, whichever was chosen.
+"""Bounds on epsilon of a selection: a unit is in one of several parts, and then in one of several trainings, the chosen one.
 
-With L the loss of the part that the unit lies in, and delta_i(epsilon) the curve of training i, the worst that a choice
-which looks at everything before it can do is
+Let L be the privacy loss of the part that contains the unit, and delta_i(epsilon) the curve of training i. The worst case over all choices
+based on earlier outputs is
 
     delta(epsilon) = max over parts of E[ max over i of delta_i(epsilon - L) ]
 
-Here it is computed like that, on a grid of losses rounded to the nearest point, with every error carried to both sides; the
-service instead puts largest curves back on a grid and composes. The two share no code.
+This formula is computed directly, on a grid of losses rounded to the nearest point, with every error carried to both sides. The service instead
+puts the largest curves back on a grid and composes them. The two share no code.
 """
 
 import math
@@ -27,9 +27,9 @@ Composition = tuple[Part, ...]
 _STEP: Final = 2e-4
 """Spacing of the grid over epsilon."""
 _SMALL_CHOICE: Final = 1e-2
-"""Below this pure epsilon a divergence is stated as order * epsilon^2 / 2."""
+"""Pure epsilon below which a divergence is stated as order * epsilon^2 / 2."""
 CHOICE_EXCESS: Final = 1e-9
-"""By how much the service raises the divergence of the choice, against rounding."""
+"""Relative amount by which the service raises the divergence of the choice, against rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class Selecting:
 
     Attributes:
         candidates: each candidate's training on its part.
-        choice_epsilon: of the choice on the last part; pure.
-        finals: each candidate's training on all units, of which one runs.
+        choice_epsilon: pure epsilon of the choice on the last part.
+        finals: each candidate's training on all units; one of them runs.
     """
 
     candidates: tuple[Composition, ...]
@@ -52,7 +52,7 @@ def recompute(selecting: Selecting, delta: float) -> Recomputed:
     """Recompute epsilon.
 
     Args:
-        selecting: what ran.
+        selecting: the releases of the selection.
         delta: between 0 and 1.
     """
     rdp = _renyi_bounds(selecting, delta)
@@ -60,14 +60,14 @@ def recompute(selecting: Selecting, delta: float) -> Recomputed:
 
 
 def divergence(selecting: Selecting, order: int) -> float:
-    """Return the Renyi divergence of everything together at a whole order: the largest part's and the largest training's."""
+    """Return the Renyi divergence of all releases together at a whole order: the largest part's plus the largest training's."""
     parts = [renyi.divergence(one, order) for one in selecting.candidates]
     pure = _pure_divergence(selecting.choice_epsilon, order)
     return max(*parts, pure) + max(renyi.divergence(one, order) for one in selecting.finals)
 
 
 def _pure_divergence(epsilon: float, order: float) -> float:
-    """Of randomised response, which no mechanism of this pure epsilon exceeds."""
+    """The divergence of randomised response, the largest of any mechanism with this pure epsilon."""
     bound = min(order * epsilon**2 / 2, epsilon)
     if epsilon < _SMALL_CHOICE:
         return bound
@@ -90,7 +90,7 @@ def _renyi_bounds(selecting: Selecting, delta: float) -> Bounds:
 
 
 def _loss_bounds(selecting: Selecting, delta: float, *, scale: float) -> Bounds | None:
-    """Enclose epsilon at `delta` by loss distributions, the larger direction; None where a loss is too large."""
+    """Bound epsilon at `delta` by loss distributions, in the worse direction; None if a loss is too large."""
     compositions = (*selecting.candidates, *selecting.finals)
     laws = {one: loss.laws_of(one, delta, scale=scale) for one in set(compositions)}
     ends: list[Bounds] = []
@@ -124,11 +124,11 @@ def _directed(parts: Sequence[LossLaw], finals: Sequence[LossLaw], delta: float,
     farthest = max(float(one.values[-1]) for one in finals)
     last = reach + math.ceil(max(farthest, 0.0) / spacing) + 2
     grid = np.arange(-reach - 1, last + reach + 1, dtype=np.float64) * spacing
-    # The largest curve of the trainings: table[k] belongs to the point (k - reach - 1) * spacing.
+    # The pointwise largest curve of the trainings: table[k] belongs to the point (k - reach - 1) * spacing.
     table = np.max([_deltas(one, grid) for one in finals], axis=0)
 
     def delta_at(index: int) -> float:
-        """Of the largest part, at epsilon index * spacing."""
+        """Delta of the worst part, at epsilon index * spacing."""
         found = 0.0
         for lowest, masses in on_grid:
             top = index - lowest + reach + 1
@@ -153,14 +153,14 @@ def _directed(parts: Sequence[LossLaw], finals: Sequence[LossLaw], delta: float,
 
 
 def _rounded(law: LossLaw, spacing: float) -> tuple[int, Floats]:
-    """The law's masses at multiples of the spacing, each value at the nearest one; the index of the first."""
+    """The law's masses at multiples of the spacing, each value at the nearest one; with the index of the first."""
     index = np.rint(law.values / spacing).astype(np.int64)
     first = int(index.min())
     return first, np.bincount(index - first, weights=law.probabilities).astype(np.float64)
 
 
 def _deltas(law: LossLaw, epsilons: Floats) -> Floats:
-    """Delta at each epsilon: mass above it, less exp(epsilon) times the sum of p exp(-value) above it."""
+    """Delta at each epsilon: the mass above it, minus exp(epsilon) times the sum of p exp(-value) above it."""
     mass = np.append(np.cumsum(law.probabilities[::-1])[::-1], 0.0)
     weighted = np.append(loss.discounted(law.values, law.probabilities), 0.0)
     above = np.searchsorted(law.values, epsilons, side="right")

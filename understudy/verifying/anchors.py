@@ -1,7 +1,7 @@
-"""The moments that are released of all records before training: what they must be, from guarantee and options alone.
+"""The moments of all records released before training, recomputed from guarantee and options alone.
 
-A table's anchor is two Gaussians, one for each round (one in plans of before there were rounds); that of images is four kinds of
-Gaussians whose inverse squared multipliers add up to one of the anchor's share; that of a graphical model is three kinds
+A table's anchor has two Gaussians, one per round (one Gaussian in older plans, which had no rounds). An anchor of images has four kinds of
+Gaussians whose inverse squared multipliers add up to that of the anchor's share. A graphical model's anchor has three kinds
 (`understudy.verifying.marginals`).
 """
 
@@ -18,13 +18,13 @@ Json = Mapping[str, Any]
 _TABLE_GRID: Final = 2.0**-20
 _IMAGE_GRID: Final = 2.0**-20
 _COUNT_WEIGHT, _MOMENT_COUNT_WEIGHT, _SPREAD_WEIGHT = 0.3, 0.5, 0.3
-"""Public weights of counts and squared distances relative to what is released with them, in the anchor of images."""
+"""Public weights of counts and of squared distances, relative to the values released with them, in the anchor of images."""
 _ROUNDED_UP: Final = 1e-5
-"""Multipliers have six digits, rounded up: relative."""
+"""Relative tolerance of multipliers, which have six digits, rounded up."""
 
 
 def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
-    """Releases of an anchor, in order: name, times, sensitivity, noise multiplier."""
+    """Releases of an anchor, in order: name, number of runs, sensitivity, noise multiplier."""
     if anchor is None:
         return []
     if marginals.is_of_marginals(anchor):
@@ -56,7 +56,7 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
 
 
 def anchor_noises(anchor: Json | None) -> list[float]:
-    """The noise multiplier of every release of an anchor, in the order in which they ran."""
+    """The noise multiplier of every release of an anchor, in order of execution."""
     if anchor is not None and marginals.is_of_marginals(anchor):
         return marginals.noises(anchor)
     return [noise for _name, times, _sensitivity, noise in anchor_releases(anchor) for _ in range(times)]
@@ -68,7 +68,7 @@ def anchor_count(anchor: Json | None) -> int:
 
 
 def anchor_grid(anchor: Json | None) -> float | None:
-    """The grid that the sums of an anchor are rounded to, the coarsest of them."""
+    """The coarsest grid for rounding the sums of an anchor."""
     if anchor is None:
         return None
     return _IMAGE_GRID if is_of_images(anchor) else _TABLE_GRID
@@ -83,15 +83,15 @@ def anchor_problems(
     most_records: int,
     rest: float = 1.0,
 ) -> Iterator[str]:
-    """Report where an anchor is not what options, guarantee, the records' shape and the bound on a unit's records give.
+    """Report an anchor that does not follow from options, guarantee, the records' shape and the bound on a unit's records.
 
     Args:
-        anchor: of the plan.
-        options: of the plan.
-        guarantee: with the delta that thresholds leave.
-        records: what the manifest says of them.
-        most_records: of a unit, that count fully.
-        rest: the share of squared mu that learning the domain leaves.
+        anchor: anchor of the plan.
+        options: options of the plan.
+        guarantee: the guarantee, with the delta left by thresholds.
+        records: the manifest's description of the records.
+        most_records: number of a unit's records that count fully.
+        rest: share of squared mu left by learning the domain.
     """
     if anchor is None:
         return
@@ -129,12 +129,12 @@ def anchor_problems(
 
 
 def has_rounds(anchor: Json) -> bool:
-    """Whether an anchor of a table counts columns first and then groups of their codes."""
+    """Whether a table's anchor counts columns first and groups of their codes second."""
     return bool(anchor.get("column_sensitivity", 0.0) > 0)
 
 
 def screening_sensitivity(anchor: Json) -> float:
-    """Of the distances of pairs from independence; 0 where every pair is counted."""
+    """Sensitivity of the pairs' distances from independence; 0 if every pair is counted."""
     return float(anchor.get("screening_sensitivity", 0.0))
 
 
@@ -148,5 +148,5 @@ def _table_sensitivity(anchor: Json) -> float:
 
 
 def is_of_images(anchor: Json) -> bool:
-    """Whether an anchor is one of images."""
+    """Whether an anchor is of images."""
     return "means_noise_multiplier" in anchor

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Law(StrEnum):
-    """Kinds of noise that a plan has."""
+    """Kinds of noise of a plan."""
 
     GAUSSIAN = "gaussian"
     DISCRETE_GAUSSIAN = "discrete-gaussian"
@@ -13,13 +13,13 @@ class Law(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One elementary mechanism and how often it ran.
+    """One elementary mechanism and its number of runs.
 
     Attributes:
-        law: of the noise.
-        noise_multiplier: its standard deviation (for discrete noise its parameter) over the sensitivity.
-        sampling_rate: of the Poisson sample; 1 where nothing was sampled.
-        count: runs.
+        law: law of the noise.
+        noise_multiplier: the noise's standard deviation (for discrete noise its parameter) over the sensitivity.
+        sampling_rate: rate of the Poisson sample; 1 without sampling.
+        count: number of runs.
     """
 
     law: Law
@@ -33,7 +33,7 @@ class Bounds:
     """An interval that contains the true number.
 
     Attributes:
-        low: nothing below it can be true.
+        low: a valid lower bound.
         high: a valid upper bound.
     """
 

@@ -14,7 +14,7 @@ from understudy.verifying.strict_json import read_object
 CERTIFICATE, MANIFEST, DOMAIN, SCRIPT = "certificate.json", "manifest.json", "domain.json", "sample.py"
 COUNTS = "counts.bin"
 _OPTIONAL = {SCRIPT, COUNTS}
-"""Bundles of earlier releases have no script; those of images, or of plans without an anchor, have no counts."""
+"""Bundles of earlier releases have no script; bundles of images, and of plans without an anchor, have no counts."""
 _MOST_BYTES: Mapping[str, int] = {
     "README.md": 2**20,
     CERTIFICATE: 2**22,
@@ -54,10 +54,10 @@ class Opened:
 
     Attributes:
         files: every file by name, the certificate included.
-        certificate: its JSON.
-        manifest: its JSON.
-        domain: its JSON.
-        counts: the first line of its counts, which says what they are of; None where it holds none.
+        certificate: the certificate's JSON.
+        manifest: the manifest's JSON.
+        domain: the domain's JSON.
+        counts: the first line of the counts, which describes them; None without counts.
     """
 
     files: Mapping[str, File]
@@ -71,10 +71,10 @@ def open_bundle(path: Path) -> Opened:
     """Read a bundle file.
 
     Args:
-        path: the ZIP that the service sent.
+        path: the service's ZIP.
 
     Raises:
-        NotABundle: it is anything else, or damaged.
+        NotABundle: the file is no bundle, or is damaged.
     """
     try:
         with path.open("rb") as stream:
@@ -122,7 +122,7 @@ def _opened(stream: BinaryIO) -> Opened:
 
 
 def _read(stream: BinaryIO, entry: Entry, *, most: int) -> tuple[File, bytes]:
-    """Hash one file piece by piece, and keep what of its content is JSON: all of it, or the first line of counts."""
+    """Hash one file piece by piece, and keep its JSON: the whole content, or the first line of counts."""
     digest, length, kept = hashlib.sha256(), 0, bytearray()
     for piece in pieces(stream, entry):
         length += len(piece)
@@ -137,7 +137,7 @@ def _read(stream: BinaryIO, entry: Entry, *, most: int) -> tuple[File, bytes]:
 
 
 def _written(document: Mapping[str, Any]) -> bytes:
-    """The canonical text of a JSON file in a bundle: another space or another spelling of a number counts as a change."""
+    """The canonical text of a JSON file in a bundle: extra blanks or another spelling of a number count as a change."""
     return (
         json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False).encode(errors="surrogatepass")
         + b"\n"

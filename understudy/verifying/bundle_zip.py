@@ -1,10 +1,9 @@
-"""Read the ZIP of a bundle strictly, so that no other reader can find other files in it.
+"""Read the ZIP of a bundle strictly, so that every reader finds the same files in it.
 
-Readers of ZIP disagree where an archive leaves room: some follow the directory at the end, some the local headers from the
-front; some believe names in extra fields, modes, or bytes behind a deflate stream. So one layout alone is read, the one
-that the service writes (PKWARE's APPNOTE 6.3, sections 4.3 and 4.4): entries one behind the other from the first byte on,
-in the directory's order, each local header equal to the directory's, no extra field, no comment, no flag, regular files,
-deflate streams that end where their entry ends; then the directory, then its end record, then nothing.
+Readers of ZIP disagree in ambiguous archives: some follow the directory at the end, some the local headers from the start; some accept names in
+extra fields, file modes, or bytes after a deflate stream. So only one layout is read, that of the service (PKWARE's APPNOTE 6.3, sections 4.3
+and 4.4): entries one after another from the first byte, in the directory's order, each local header equal to its directory record, no extra
+field, no comment, no flag, regular files, deflate streams that end with their entry; then the directory, then its end record, then nothing.
 """
 
 import os
@@ -23,10 +22,10 @@ _LOCAL_SIGNATURE, _CENTRAL_SIGNATURE, _END_SIGNATURE = b"PK\3\4", b"PK\1\2", b"P
 _METHODS = _STORED, _DEFLATED = 0, 8
 _LARGEST_DIRECTORY: Final = 2**20
 _SYSTEMS: Final = frozenset({0, 3})
-"""Systems whose file modes are understood: DOS and Unix."""
+"""Systems with known file modes: DOS and Unix."""
 _KIND, _REGULAR = 0o170000, 0o100000
 _DOS_KIND: Final = 0x18
-"""A folder, or the label of a volume."""
+"""A folder or a volume label."""
 _PIECE: Final = 2**20
 
 
@@ -35,14 +34,14 @@ class Entry:
     """One file of the archive, as the directory lists it.
 
     Attributes:
-        name: of the file.
-        offset: of the local header.
-        header: the local header that it must have, with the name.
+        name: name of the file.
+        offset: offset of the local header.
+        header: the required local header, with the name.
         method: stored or deflated.
-        packed: its bytes in the archive.
-        length: its bytes.
-        crc: of the file.
-        problem: why it is not read, or nothing.
+        packed: size in the archive, in bytes.
+        length: size of the file, in bytes.
+        crc: CRC of the file.
+        problem: the reason for not reading it; empty if it is readable.
     """
 
     name: str
@@ -59,7 +58,7 @@ def read_directory(stream: BinaryIO) -> tuple[list[Entry], int]:
     """Read the directory.
 
     Returns:
-        The entries in its order, and where it starts.
+        The entries in the directory's order, and the directory's offset.
 
     Raises:
         NotABundle: the file does not end with a directory and its end record.
@@ -124,12 +123,12 @@ def _regular(system: int, attributes: int) -> bool:
 
 
 def check_layout(stream: BinaryIO, entries: Sequence[Entry], start: int) -> None:
-    """Check that the entries alone fill the file up to its directory, each behind the header that the directory says.
+    """Check that the entries fill the file up to its directory, each after the local header that its directory record implies.
 
     Args:
         stream: the archive.
-        entries: of its directory.
-        start: of its directory.
+        entries: entries of its directory.
+        start: offset of its directory.
 
     Raises:
         NotABundle: they do not.
@@ -150,10 +149,10 @@ def check_layout(stream: BinaryIO, entries: Sequence[Entry], start: int) -> None
 
 
 def pieces(stream: BinaryIO, entry: Entry) -> Iterator[bytes]:
-    """Yield the content of a file piece by piece; the length that the directory states may be false.
+    """Yield the content of a file piece by piece; the directory's length may be false.
 
     Raises:
-        NotABundle: the content is not the file that the directory describes: it goes on behind its end, or breaks off.
+        NotABundle: the content does not match its directory record: it is longer or shorter.
     """
     stream.seek(entry.offset + len(entry.header))
     packed = _packed(stream, entry.packed)
@@ -172,7 +171,7 @@ def _packed(stream: BinaryIO, left: int) -> Iterator[bytes]:
 
 
 def _inflated(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """Inflate one deflate stream that ends exactly where what is packed ends."""
+    """Inflate one deflate stream that ends exactly with its packed bytes."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     waiting = b""
     while not inflater.eof:

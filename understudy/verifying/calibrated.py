@@ -1,4 +1,4 @@
-"""The noise of the parts whose share of the budget is fixed: computed again from the guarantee alone."""
+"""The noise of parts with a fixed share of the budget, recomputed from the guarantee alone."""
 
 import math
 from functools import lru_cache
@@ -10,12 +10,12 @@ LABEL_SHARE = 0.02
 
 
 def anchor_noise(epsilon: float, delta: float, *, share: float) -> float:
-    """The noise multiplier of one Gaussian that has a share of the squared mu of a guarantee."""
+    """The noise multiplier of one Gaussian with a given share of the guarantee's squared mu."""
     return 1 / (_largest_mu(epsilon, delta) * math.sqrt(share))
 
 
 def label_noise(epsilon: float, delta: float, *, rest: float = 1.0) -> float:
-    """The noise multiplier of the label histogram; `rest` is the share that learning the domain leaves."""
+    """The noise multiplier of the label histogram; `rest` is the share left by learning the domain."""
     return anchor_noise(epsilon, delta, share=LABEL_SHARE * rest)
 
 

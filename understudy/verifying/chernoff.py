@@ -1,4 +1,4 @@
-"""Chernoff's bounds on the sum of independent losses, each on a grid: where its tails begin, and the best order at a tail."""
+"""Chernoff bounds on the sum of independent losses on grids: the start of its tails, and the best order at a tail."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _BLOCKS = 2**14
 _SLOPES = np.geomspace(0.05, 20.0, 40)
-"""Of Chernoff's bounds, over the deviation of the sum."""
+"""Slopes of the Chernoff bounds, times the deviation of the sum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +21,10 @@ class Rounded:
 
     Attributes:
         lowest: index of the first probability.
-        probabilities: they sum to one: of the losses within reach.
-        shift: what the rounding took from the mean.
-        count: runs.
-        log_moment: if tilted, of E[exp(order * index)], by which the probabilities were divided.
+        probabilities: probabilities of the losses within reach; they sum to one.
+        shift: change of the mean by rounding.
+        count: number of runs.
+        log_moment: if tilted, the logarithm of E[exp(order * index)], by which the probabilities were divided.
     """
 
     lowest: int
@@ -35,13 +35,13 @@ class Rounded:
 
 
 def best_order(singles: Sequence[Rounded], delta: float) -> float:
-    """Return the order, over one spacing, whose Chernoff bound on the sum's loss at `delta` is the smallest."""
+    """Return the order, over one spacing, with the smallest Chernoff bound on the sum's loss at `delta`."""
     slopes = _SLOPES / _deviation(singles)
     return float(slopes[_best(_Moments(singles), slopes, delta)[0]])
 
 
 def window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
-    """Return indices below and above which the sum has at most probability `tail` each, by Chernoff."""
+    """Return indices below and above which the sum has probability at most `tail` each, by Chernoff."""
     slopes = _SLOPES / _deviation(singles)
     moments = _Moments(singles)
     highest = math.ceil(_best(moments, slopes, tail)[1])
@@ -52,7 +52,7 @@ def window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
 
 
 def _deviation(singles: Sequence[Rounded]) -> float:
-    """Of the sum, in spacings; at least one."""
+    """The deviation of the sum, in spacings; at least one."""
     variance = 0.0
     for one in singles:
         index = np.arange(len(one.probabilities))
@@ -64,7 +64,7 @@ def _deviation(singles: Sequence[Rounded]) -> float:
 class _Moments:
     """Bounds on log E[exp(slope * index)] of the sum.
 
-    Moments are taken of at most `_BLOCKS` blocks of losses, each block's mass at the end that makes the moment larger.
+    Moments use at most `_BLOCKS` blocks of losses, with each block's mass at the end that makes the moment larger.
     """
 
     def __init__(self, singles: Sequence[Rounded]) -> None:
@@ -81,7 +81,7 @@ class _Moments:
             )
 
     def bound(self, slope: float) -> float:
-        """From above."""
+        """An upper bound."""
         return math.fsum(
             count * log_sum(logs + slope * (last if slope > 0 else first))
             for count, logs, first, last in self._singles
@@ -89,10 +89,10 @@ class _Moments:
 
 
 def _best(moments: _Moments, slopes: Floats, tail: float) -> tuple[int, float]:
-    """Return which of the slopes has the smallest Chernoff bound at `tail`, and that bound on the index.
+    """Return the index of the slope with the smallest Chernoff bound at `tail`, and that bound on the index.
 
-    Every slope gives a bound. As the logarithm of a moment is convex and zero at zero, the bounds fall to the smallest one and
-    rise from there, so halving finds it.
+    Every slope gives a bound. The logarithm of a moment is convex and zero at zero, so the bounds fall to the smallest one and rise after it, and
+    bisection finds it.
     """
     known: dict[int, float] = {}
 
@@ -110,6 +110,6 @@ def _best(moments: _Moments, slopes: Floats, tail: float) -> tuple[int, float]:
 
 
 def log_sum(exponents: Floats) -> float:
-    """Return the logarithm of the sum of exp of all."""
+    """Return the logarithm of the sum of exponentials."""
     largest = float(exponents.max())
     return largest + math.log(float(np.exp(exponents - largest).sum()))

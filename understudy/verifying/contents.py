@@ -21,13 +21,13 @@ _IMAGE_MEMBERS: Final = frozenset({
     "schema", "latent_dimension", "height", "width", "channels", "label_probabilities", "sha256",
 })  # fmt: skip
 _WIDE: Final = "understudy.wide-bundle/1"
-"""The schema of a manifest of a table whose network gives logits of groups of codes."""
+"""Schema of the manifest of a table whose network outputs logits of groups of codes."""
 _MOST_COLUMNS, _MOST_CODES, _MOST_LOGITS, _WIDEST = 2**16, 1_000_000, 32767, 2**16
 _LONGEST_SIDE, _MOST_LABELS = 256, 1000
 
 
 def artefact_problems(opened: Opened) -> Iterator[str]:
-    """Report which file is not the one that the certificate lists."""
+    """Report files that differ from the certificate's list."""
     for name, listed in opened.certificate["artefacts"].items():
         found = opened.files.get(name)
         if found is None:
@@ -40,7 +40,7 @@ def artefact_problems(opened: Opened) -> Iterator[str]:
 
 
 def manifest_problems(opened: Opened) -> Iterator[str]:
-    """Report where the manifest is not one, or lists other files than there are."""
+    """Report an invalid manifest, or one that lists other files than the bundle."""
     manifest = opened.manifest
     schema = manifest.get("schema")
     digested = _SCHEMAS.get(schema) if isinstance(schema, str) else None
@@ -68,7 +68,7 @@ def _describes(manifest: Mapping[str, Any]) -> bool:
 
 
 def _are_columns(cardinalities: object, blocks: object) -> bool:
-    """Whether these are codes of columns and, for each of them, no more logits than codes."""
+    """Whether the lists are codes of columns and, for each column, no more logits than codes."""
     if not isinstance(cardinalities, list) or not isinstance(blocks, list):
         return False
     if not 0 < len(cardinalities) == len(blocks) <= _MOST_COLUMNS:
@@ -98,7 +98,7 @@ def _is_whole(value: object, most: int) -> bool:
 
 
 def domain_problems(opened: Opened) -> Iterator[str]:
-    """Report where the declared domain is not the one that the certificate speaks of."""
+    """Report a declared domain that differs from the certificate's."""
     certificate, domain = opened.certificate, opened.domain
     stated, cardinalities = certificate["data_domain"], described(opened.manifest).cardinalities
     if stated["sha256"] != canonical_digest(domain):
@@ -125,7 +125,7 @@ def domain_problems(opened: Opened) -> Iterator[str]:
 
 
 def look_problems(opened: Opened) -> Iterator[str]:
-    """Report where what a look at the generator is said to have found cannot be; that it was found is attested only."""
+    """Report impossible findings of the generator check; only the signature attests the findings themselves."""
     look, domain = opened.certificate["generator_check"], opened.domain
     found = bool(look["constant_columns"] or look["repeated_labels"] or look["few_records"])
     if look["degenerate"] != found:
@@ -144,7 +144,7 @@ def look_problems(opened: Opened) -> Iterator[str]:
 
 
 def look_words(look: Mapping[str, Any]) -> str:
-    """Findings of the generator check, on one line."""
+    """The generator check's findings, on one line."""
     counts = f"{look['distinct_records']} different records in {look['draws']} draws"
     named = [*look["constant_columns"], *look["repeated_labels"]]
     return f"DEGENERATE: {counts}; {listed(named)}".rstrip("; ") if look["degenerate"] else counts
@@ -160,6 +160,6 @@ def _image_problems(domain: Mapping[str, Any], manifest: Mapping[str, Any]) -> I
 
 
 def listed(problems: Sequence[str]) -> str:
-    """Format problems on one line; only the first few are listed."""
+    """Format problems on one line, listing the first few only."""
     few = "; ".join(problems[:4])
     return few if len(problems) <= 4 else f"{few}; and {len(problems) - 4} more"  # noqa: PLR2004 - a line's worth

@@ -1,6 +1,6 @@
-"""Check noisy counts: their tables are of the declared columns, and their standard errors follow from the certified noise.
+"""Check noisy counts: their tables have the declared columns, and their standard errors follow from the certified noise.
 
-The contents of the cells are attested by the signature alone: noisy counts cannot be recomputed.
+Only the signature attests the contents of the cells: noisy counts cannot be recomputed.
 """
 
 import itertools
@@ -27,24 +27,24 @@ from understudy.verifying.strict_json import read_object
 
 Json = Mapping[str, Any]
 Table = tuple[tuple[int, ...], float]
-"""Places of columns, increasing, and the standard deviation of the noise on their counts."""
+"""Indices of columns, increasing, and the standard deviation of the noise on their counts."""
 Pairs = frozenset[tuple[int, ...]]
 _SCHEMA: Final = "understudy.counts/2"
 _WITHOUT_GROUPS: Final = "understudy.counts/1"
 _BYTES_OF_CELL: Final = 4
 _TARGET_WEIGHT: Final = 8.0
-"""Squared weight of a pair with the target over that of another pair, where counts are not by class and are of codes."""
+"""Squared weight of a pair with the target relative to another pair, if counts are of codes and not by class."""
 _TARGET_WEIGHT_OF_GROUPS: Final = 2.0
 _COLUMN_POWER, _TABLE_POWER = 2.0 / 3.0, 0.5
-"""Squared weights of columns and of tables of groups grow by these powers of their cells."""
+"""Powers of the number of cells by which the squared weights of columns and of group tables grow."""
 
 
 def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
-    """Report where the counts are not what the plan released.
+    """Report counts that differ from the plan's release.
 
     Args:
-        opened: the bundle, with counts.
-        plan: of the training on all records.
+        opened: a bundle with counts.
+        plan: the plan of the training on all records.
     """
     assert opened.counts is not None, "a bundle with counts"
     try:
@@ -129,7 +129,7 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
 
 
 def _ways(plan: Json, target: int | None, columns: int, listed: Pairs) -> Iterator[tuple[bool, Pairs | None]]:
-    """Ways to count: whether by class of the target, and which pairs without the target; None for all pairs."""
+    """The ways to count: whether by class of the target, and which pairs without the target; None for all pairs."""
     if counts_combinations(plan["anchor"]):
         yield False, None
         return
@@ -141,12 +141,12 @@ def _ways(plan: Json, target: int | None, columns: int, listed: Pairs) -> Iterat
         return
     if kept is not False:
         yield True, chosen
-    if kept is None and chosen is None:  # noise would hide all other pairs
+    if kept is None and chosen is None:  # noise hides all other pairs
         yield False, frozenset()
 
 
 def _learnt_records(opened: Opened, plan: Json) -> int:
-    """The learnt bound on records per unit, by which the planned noise is multiplied; 1 if it is not learnt."""
+    """The learnt bound on records per unit, which multiplies the planned noise; 1 if it is not learnt."""
     if not learns_records(plan):
         return 1
     learnt = [column.get("records") for column in opened.domain["columns"] if column["kind"] == "unit"]
@@ -156,7 +156,7 @@ def _learnt_records(opened: Opened, plan: Json) -> int:
 def _marginal_problems(
     opened: Opened, cells: list[int], merged: list[object], stated: list[Table], anchor: Json
 ) -> Iterator[str]:
-    """Noisy scores chose the marginals, so the choice is attested only; their number and their noise are checked."""
+    """Noisy scores chose the marginals, so only the signature attests the choice; the number of marginals and their noise are checked."""
     if any(groups is not None for groups in merged):
         yield f"{COUNTS} merges codes, which a graphical model counts one by one"
         return
@@ -183,7 +183,7 @@ def _marginal_problems(
 
 
 def _stated(groups: object) -> list[Table]:
-    """The tables that the first line lists; none where it is of another form."""
+    """The tables listed in the first line; none if the line has another form."""
     found: list[Table] = []
     for group in groups if isinstance(groups, list) else []:
         if not isinstance(group, dict) or group.keys() != {"noise_std", "tables"}:
@@ -198,7 +198,7 @@ def _stated(groups: object) -> list[Table]:
 
 
 def _group_counts(merged: object, cells: list[int]) -> list[int] | None:
-    """Number of groups of codes per column; None if it is not stated."""
+    """Number of groups of codes per column; None if not stated."""
     if not isinstance(merged, list) or len(merged) != len(cells):
         return None
     counts: list[int] = []
@@ -224,10 +224,10 @@ def _rounds(
     times: int,
     chosen: Pairs | None,
 ) -> Iterator[Table]:
-    """Tables of an anchor of two rounds: the codes of columns, then groups of pairs, by class of the target or not, or all combinations.
+    """Tables of a two-round anchor: codes of columns, then groups of pairs, by class of the target or not, or all combinations.
 
-    Noisy distances decided which pairs without the target a screening chose, here or in a release whose pairs are reused, so these
-    pairs are attested only. The chosen pairs are taken as given; how many share the noise follows.
+    Noisy distances decided which pairs without the target a screening chose, here or in a release whose pairs are reused, so only the signature
+    attests these pairs. The chosen pairs are taken as given; the noise follows from their number.
     """
     std = times * anchor["noise_multiplier"] * anchor["sensitivity"]
     powers = [codes**_COLUMN_POWER for codes in cells]
@@ -259,7 +259,7 @@ def _rounds(
 
 
 def _tables(anchor: Json, columns: int, target: int | None, *, by_class: bool) -> Iterator[Table]:
-    """Tables of an anchor of one round: columns and pairs, by class of the target, or pairs with the target more precisely."""
+    """Tables of a one-round anchor: columns and pairs, by class of the target, or with more precision for pairs with the target."""
     std, weight = anchor["noise_multiplier"] * anchor["sensitivity"], anchor["diagonal_weight"]
     sliced = (target,) if by_class and target is not None else ()
     features = [column for column in range(columns) if column not in sliced]
@@ -267,7 +267,7 @@ def _tables(anchor: Json, columns: int, target: int | None, *, by_class: bool) -
         yield sliced, std / weight
     one_std = std / (math.hypot(weight, 1.0) if sliced else weight)
     yield from ((tuple(sorted((*sliced, column))), one_std) for column in features)
-    # One more record moves k - 1 pairs with the target and (k - 1)(k - 2) / 2 others; squared weights average one.
+    # One more record changes k - 1 pairs with the target and (k - 1)(k - 2) / 2 others; squared weights average one.
     others = columns / (2 * _TARGET_WEIGHT + columns - 2) if target is not None and not sliced else 1.0
     for first, second in itertools.combinations(features, 2):
         squared = others * _TARGET_WEIGHT if not sliced and target in (first, second) else others
@@ -275,7 +275,7 @@ def _tables(anchor: Json, columns: int, target: int | None, *, by_class: bool) -
 
 
 def _step(smallest_std: float, declared_size: int) -> float:
-    """The unit of the cells: at most 2^-10 of the noise, unless 32 bits would not hold eight times the declared size."""
+    """The unit of the cells: at most 2^-10 of the noise, unless 32 bits could not hold eight times the declared size."""
     return float(
         2.0 ** max(math.floor(math.log2(smallest_std)) - 10, math.ceil(math.log2(declared_size)) - 28)
     )

@@ -12,11 +12,11 @@ Json = Mapping[str, Any]
 
 
 def executed_problems(executed: Json, plan: Json) -> Iterator[str]:
-    """Report where what ran is not what was planned.
+    """Report differences between the execution and the plan.
 
     Args:
-        executed: the certificate's member, of the published form.
-        plan: the plan, already held against its options.
+        executed: the certificate's member, in the published form.
+        plan: the plan, already checked against its options.
     """
     steps, acts, releases = plan["steps"], plan["acts"], executed["releases"]
     refreshes = 0 if acts is None else -(-steps // acts["interval"])
@@ -50,7 +50,7 @@ def _progression(every: int, count: int) -> list[list[int]]:
 
 
 def _adds_up(parts: list[Json], steps: int) -> bool:
-    """Whether the runs have whole lengths and sum to the steps; only then may they be written out."""
+    """Whether the runs have whole lengths and sum to the steps; only then may they be expanded."""
     lengths = [run[0] for part in parts for run in part["runs"]]
     if not all(isinstance(length, int) for length in lengths):
         return False

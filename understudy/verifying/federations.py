@@ -1,4 +1,4 @@
-"""What a certificate of one member of a federation says of the federation, and the noise of counts that its members add."""
+"""The federation in a certificate of one member, and the noise of counts that are summed over members."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ Json = Mapping[str, Any]
 
 
 def problems(certificate: Json) -> Iterator[str]:
-    """Report where the plan's federation is none, or its declared sizes do not add up to the plan's."""
+    """Report a plan's invalid federation, or declared sizes that do not add up to the plan's."""
     federation = certificate["plan"].get("federation")
     if federation is None:
         yield "plan/federation is missing"
@@ -25,7 +25,7 @@ def problems(certificate: Json) -> Iterator[str]:
 
 
 def counts_problems(certificate: Json) -> Iterator[str]:
-    """Report where a member's generator is trained on more than counts of columns and pairs, or `problems`."""
+    """Report a member's generator that uses more than counts of columns and pairs, and the `problems` of its federation."""
     plan = certificate["plan"]
     anchor = plan["anchor"]
     of_a_table = anchor is not None and not is_of_images(anchor) and not is_of_marginals(anchor)
@@ -37,7 +37,7 @@ def counts_problems(certificate: Json) -> Iterator[str]:
 
 
 def summed(plan: Json, anchor: Json) -> Json:
-    """The anchor with the noise that the released counts have: one of each member where those of several members are added."""
+    """The anchor with the noise of the released counts: one noise per member if counts are summed over members."""
     members = plan.get("federation", {}).get("members", [None])
     return (
         {**anchor, "noise_multiplier": math.sqrt(len(members)) * anchor["noise_multiplier"]}

@@ -1,4 +1,4 @@
-"""Holding a document against the shipped JSON Schema: the few words of the language that the schema uses."""
+"""Validate a document against the shipped JSON Schema, for the few keywords that the schema uses."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "maxLength": lambda value, bound: len(value) <= bound,
     "minItems": lambda value, bound: len(value) >= bound,
     "maxItems": lambda value, bound: len(value) <= bound,
-    # Fullmatch, because a dollar sign also matches before a last line break.
+    # Fullmatch, because a dollar sign also matches before a final line break.
     "pattern": lambda value, bound: re.fullmatch(bound, value) is not None,
     "enum": lambda value, bound: value in bound,
 }
@@ -39,7 +39,7 @@ _ELSEWHERE: Final = frozenset({
 
 @cache
 def schema(kind: str = "certificate") -> Mapping[str, Any]:
-    """The JSON Schema of a certificate, or of a "selection"'s, a "model"'s, a "federated" one's, a "federated-model"'s, an "averaged-model"'s, a "member-model"'s, a "member"'s, a "local" or a "local-model" one, as this version of the client ships it."""
+    """The JSON Schema of a certificate, or of a "selection"'s, a "model"'s, a "federated" one's, a "federated-model"'s, an "averaged-model"'s, a "member-model"'s, a "member"'s, a "local" or a "local-model" one, as shipped with this client."""
     loaded: Mapping[str, Any]
     if kind in {"local", "local-model"}:
         loaded = local_schema(schema("certificate" if kind == "local" else "model"))

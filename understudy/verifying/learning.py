@@ -1,7 +1,7 @@
-"""Releases by which a plan learns its domain, derived from the guarantee and the number of releases alone.
+"""Releases that learn a plan's domain, derived from the guarantee and the number of releases alone.
 
-Bounds, bins and categories are learnt first, each by one Gaussian; together they have a public share of the squared mu.
-Categories are published above a threshold, which takes a public share of delta; no Renyi divergence covers it.
+Bounds, bins and categories are learnt first, each by one Gaussian; together they have a public share of the squared mu. Categories are
+published above a threshold, which takes a public share of delta that no Renyi divergence covers.
 """
 
 import math
@@ -13,15 +13,15 @@ from understudy.verifying.closeness import close
 
 Json = Mapping[str, Any]
 FIRST_SHARE, NEXT_SHARE, LARGEST_SHARE = 0.02, 0.005, 0.05
-"""Of squared mu: of one release, what each further one adds, and what all have at most."""
+"""Shares of squared mu: of one release, of each further one, and the maximum of all."""
 DELTA_SHARE: Final = 0.125
-"""Share of delta for thresholds, if there are any."""
+"""Share of delta for thresholds, if any."""
 UNBOUNDED_MICROS: Final = 10**15
 """Charge at every Renyi order for a job with a threshold."""
 RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
-"""Bounds on records per unit that may be learnt."""
+"""Candidates for a learnt bound on records per unit."""
 NAMES: Final = 32
-"""Names of a unit that count in a list of categories, where units have a column; plans from before that say nothing."""
+"""Number of a unit's names that count in a list of categories, if units have a column; older plans do not state it."""
 _LEVELS, _DECIMALS = 4, 1.0
 """Squared sensitivity of the tree of counts, and of the counts of decimals released with it."""
 _GRID: Final = 2.0**-20
@@ -38,57 +38,57 @@ def learning_releases(plan: Json) -> list[tuple[str, float, float]]:
 
 
 def threshold_delta(plan: Json) -> float:
-    """Part of delta that thresholds take; 0 without any."""
+    """The part of delta that thresholds take; 0 without thresholds."""
     learning = plan.get("learning")
     return 0.0 if learning is None else float(learning["delta"])
 
 
 def rest_of(plan: Json) -> float:
-    """The share of squared mu that learning leaves to everything else; exactly 1 where nothing is learnt."""
+    """The share of squared mu that learning leaves for all other releases; exactly 1 if nothing is learnt."""
     return 1.0 - _share(len(learning_releases(plan)))
 
 
 def left_of(plan: Json) -> Json:
-    """The guarantee with the delta that thresholds leave."""
+    """The guarantee with the delta left by thresholds."""
     guarantee = plan["guarantee"]
     return {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"] - threshold_delta(plan)}
 
 
 def learning_grid(plan: Json) -> dict[str, float]:
-    """The grid that counts are rounded to, where something is learnt."""
+    """The grid for rounding counts, if something is learnt."""
     return {"learning": _GRID} if "learning" in plan else {}
 
 
 def learns_records(plan: Json) -> bool:
-    """Whether a plan learns how many records of a unit count."""
+    """Whether a plan learns the bound on records per unit."""
     return any(name == "learning-records" for name, _size, _noise in learning_releases(plan))
 
 
 def says_what_is_learnt(preprocessing: list[str], plan: Json) -> bool:
-    """Whether the sentence on columns is the one of a plan that learns, or of one that does not; the schema has both."""
+    """Whether the sentence on columns matches a plan that learns, or one that does not; the schema has both."""
     return any("learnt by mechanisms that are charged" in said for said in preprocessing) == (
         "learning" in plan
     )
 
 
 def says_how_many_count(preprocessing: list[str], plan: Json) -> bool:
-    """Whether the sentence on units is the one of a plan with a bound on their records, declared or learnt, or of one without."""
+    """Whether the sentence on units matches a plan with a declared or learnt bound on records, or one without."""
     bounded = plan["privacy_unit"].get("records") is not None or learns_records(plan)
     return any("each of them fully" in said for said in preprocessing) == bounded
 
 
 def says_which_names_count(preprocessing: list[str], plan: Json) -> bool:
-    """Whether the sentence on units is the one of a plan in which several names of a unit count, or of one where its first does."""
+    """Whether the sentence on units matches a plan that counts several names of a unit, or one that counts the first."""
     several = "names_per_unit" in plan.get("learning", {})
     return any("'names_per_unit'" in said for said in preprocessing) == several
 
 
 def learning_problems(plan: Json, columns: int) -> Iterator[str]:
-    """Report where learning is not what the guarantee and the number of releases give.
+    """Report learning that does not follow from the guarantee and the number of releases.
 
     Args:
-        plan: of the published form.
-        columns: how many columns there are.
+        plan: a plan of the published form.
+        columns: number of columns.
     """
     learning = plan.get("learning")
     if learning is None:

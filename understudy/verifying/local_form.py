@@ -1,8 +1,8 @@
-"""The form of local certificates: members and sentences that differ from those of a service's certificate.
+"""The form of local certificates: the members and sentences that differ from a service's certificate.
 
-A local certificate states what a service's certificate states, but the person who trains has also set the cap, and no
-second person has approved the charge or signed. Sentences that would be untrue are replaced, and the members of a
-signature are absent: such a certificate carries no more authority than the person who hands it on.
+A local certificate makes the statements of a service's certificate, but the person who trains also set the cap, and no second person
+approved the charge or signed. Untrue sentences are replaced, and the members of a signature are absent: such a certificate carries no more
+authority than the person who hands it on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 SCHEMA: Final = "understudy.local-certificate/1"
 MODEL_SCHEMA: Final = "understudy.local-model-certificate/1"
-"""Of a private model."""
+"""Members of a private model's certificate."""
 _SERVICE_MODEL: Final = "understudy.model-certificate/1"
 ACTORS: Final = (
     "One person holds the records, trains on a machine of their own and hands the generator on. That person is trusted; "
@@ -35,7 +35,7 @@ NOT_COVERED: Final = (
     "whether what is true of many people may be used against one of them",
 )
 _STATED: Final = ("model", "composition", "randomness")
-"""Members whose forms hold sentences."""
+"""Members whose forms contain sentences."""
 SEAL: Final = ("context", "algorithm", "key_id", "signature")
 
 
@@ -43,7 +43,7 @@ def localised(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Turn a service's unsigned certificate into a local one, made without a service.
 
     Args:
-        certificate: with every member but the signature's; `artefacts` may be missing.
+        certificate: a certificate with every member except the signature's; `artefacts` may be missing.
     """
     local = deepcopy(dict(certificate))
     for place, said in _sentences(local):
@@ -52,7 +52,7 @@ def localised(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of local certificates, from that of a service's.
+    """Return the JSON Schema of local certificates, derived from that of a service's certificates.
 
     Args:
         service: the schema of a service's certificates.
@@ -84,7 +84,7 @@ def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentences(said: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Members of local certificates that differ, with their values."""
+    """The members of local certificates that differ, with their values."""
     of_model = said["schema"] == _SERVICE_MODEL
     yield ("schema",), MODEL_SCHEMA if of_model else SCHEMA
     yield ("model", "actors"), MODEL_ACTORS if of_model else ACTORS

@@ -1,23 +1,22 @@
-"""Epsilon from privacy loss distributions, enclosed from both sides by a proven error, independent of the service's.
+"""Lower and upper bounds on epsilon from privacy loss distributions, with proven error, independent of the service's code.
 
-The service rounds losses pessimistically (connected dots). Here they are rounded to the nearest point of a grid and
-shifted so that their mean is exact (Gopi, Lee and Wutschitz 2021, "Numerical composition of differential privacy"): the
-rounding errors Y - Y~ of the k runs are then independent, of mean zero and confined to intervals of length h, so by
-Hoeffding's inequality their sum is at most
+The service rounds losses pessimistically (connected dots). Here they are rounded to the nearest grid point and shifted to keep their mean exact
+(Gopi, Lee and Wutschitz 2021, "Numerical composition of differential privacy"). The rounding errors Y - Y~ of the k runs are then independent,
+of mean zero and confined to intervals of length h, so by Hoeffding's inequality their sum is at most
 
     t = h sqrt(k / 2 ln(2 / eta))
 
-in absolute value, but for a probability of eta. As (1 - exp(-x))+ rises with x and lies in [0, 1],
+in absolute value, except with probability eta. As (1 - exp(-x))+ rises with x and lies in [0, 1],
 
     delta~(epsilon + t) - eta <= delta(epsilon) <= delta~(epsilon - t) + eta.
 
-Three more errors are added on the safe side of each bound: losses of noise beyond `reach` standard deviations (taken as
-infinite above, as absent below), the tails of the sum that a finite Fourier transform wraps around (by Chernoff), and the
-rounding of float64. What a transform rounds is relative to the largest of its sums, not to delta. So the law is composed
-twice, as it is and with each probability multiplied by exp(order * loss): the order of the best Chernoff bound lifts the
-losses that decide delta above all others. Each value keeps the probability that is rounded less.
+Three more errors are added on the safe side of each bound: losses of noise beyond `reach` standard deviations (infinite in the upper bound,
+absent in the lower one), the tails of the sum that a finite Fourier transform wraps around (by Chernoff), and the rounding of float64. A
+transform's rounding error is relative to its largest sum, not to delta. So the law is composed twice: unchanged, and with each probability
+multiplied by exp(order * loss), where the order of the best Chernoff bound lifts the losses that decide delta above all others. Each value keeps
+the more accurate of its two probabilities.
 
-Both directions, a unit added and a unit removed, are composed; the larger epsilon counts.
+Both directions, adding and removing a unit, are composed; the larger epsilon counts.
 """
 
 import math
@@ -36,30 +35,30 @@ from understudy.verifying.chernoff import Floats, Rounded, best_order, log_sum, 
 _Number = TypeVar("_Number", np.float64, np.complex128)
 
 WIDTH = 1e-3
-"""The wanted t over epsilon: half the width of the enclosure."""
+"""The target ratio of t to epsilon: half the width of the interval."""
 LARGEST_LOSS = 2000.0
-"""Of a single step; above it the grid would be coarse. A noise multiplier of at least 0.035 stays below it."""
+"""Largest loss of a single step; beyond it the grid would be coarse. A noise multiplier of at least 0.035 stays below it."""
 _RARE = 1e-3
-"""eta over delta."""
+"""Ratio of eta to delta."""
 _MOST_POINTS, _MOST_IN_ALL = 2**21, 2**24
-"""Points of one transform, and of all in one direction: what a hostile certificate can make this work."""
+"""Maximum points of one transform, and of all transforms in one direction: a limit on the work that a hostile certificate can cause."""
 _ROUNDING = 2.0**-43
-"""Bound on the float64 error of one frequency of one run's transform: of 2^21 points, whose exponents are below 600."""
+"""Bound on the float64 error of one frequency of one run's transform, with 2^21 points and exponents below 600."""
 _WRAPPED = 1e-9
 """Probability under the tilted distribution that may wrap around, on either side."""
 _SQUARED_FROM = 100
 _LARGE = 30.0
-"""From here on exp(x) - 1 is exp(x) to the last digit."""
+"""Threshold above which exp(x) - 1 equals exp(x) to the last digit."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Bounds | None:
-    """Enclose the epsilon at `delta` of everything that ran; None where a single run's loss can exceed `LARGEST_LOSS`.
+    """Bound the epsilon at `delta` of all parts; None if a single run's loss can exceed `LARGEST_LOSS`.
 
     Args:
-        parts: what ran; not empty.
+        parts: the mechanisms that ran; not empty.
         delta: between 0 and 1.
-        scale: epsilon, roughly; sets how fine the grid is.
+        scale: a rough epsilon, which sets the grid's spacing.
     """
     others = [part for part in parts if not _plain(part)]
     if not others:
@@ -74,12 +73,12 @@ def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Boun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The mechanisms, their plain Gaussians merged into one, and the grid on which their losses are rounded.
+    """The mechanisms, with their plain Gaussians merged into one, and the grid for rounding their losses.
 
     Attributes:
-        parts: what runs.
-        reach: standard deviations of noise that the grid covers.
-        spread: t over h.
+        parts: the mechanisms.
+        reach: standard deviations of noise covered by the grid.
+        spread: the ratio of t to h.
         spacing: h.
     """
 
@@ -91,14 +90,14 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossLaw:
-    """The loss of everything together, enclosed: delta~(epsilon + off) - error <= delta(epsilon) <= delta~(epsilon - off) + error.
+    """The loss of all mechanisms together, with bounds: delta~(epsilon + off) - error <= delta(epsilon) <= delta~(epsilon - off) + error.
 
     Attributes:
-        values: of the loss, rising.
-        probabilities: of each.
-        off: by how much a loss may be off.
-        error: additional error of delta, valid wherever delta is at most twice the one that the law was made for.
-        lost: the probability of what was left away.
+        values: values of the loss, increasing.
+        probabilities: probability of each value.
+        off: largest error of a loss.
+        error: additional error of delta, valid if delta is at most twice the one that the law was made for.
+        lost: probability of the values left out.
     """
 
     values: Floats
@@ -109,12 +108,12 @@ class LossLaw:
 
 
 def laws_of(parts: Sequence[Part], delta: float, *, scale: float) -> tuple[LossLaw, LossLaw] | None:
-    """Enclose the loss of everything that ran, a unit removed and a unit added; None where it can exceed `LARGEST_LOSS`.
+    """Bound the loss of all parts, with a unit removed and with a unit added; None if it can exceed `LARGEST_LOSS`.
 
     Args:
-        parts: what ran; not empty.
-        delta: where the law is needed.
-        scale: epsilon, roughly; sets how fine the grid is.
+        parts: the mechanisms that ran; not empty.
+        delta: the delta for which the law is accurate.
+        scale: a rough epsilon, which sets the grid's spacing.
     """
     grid = _grid_for(parts, delta, scale=scale)
     return None if grid is None else (_law(grid, delta, removed=True), _law(grid, delta, removed=False))
@@ -167,17 +166,17 @@ def _most_points(parts: Sequence[Part]) -> int:
 
 
 def _largest_loss(part: Part, reach: float) -> float:
-    """A bound on the absolute loss of one run whose noise is within reach."""
+    """A bound on the absolute loss of one run with noise within reach."""
     return (2 * (2 + reach * part.noise_multiplier) + 1) / (2 * part.noise_multiplier**2)
 
 
 def _directed(grid: Grid, delta: float, *, removed: bool) -> Bounds:
-    """Enclose epsilon in one direction.
+    """Bound epsilon in one direction.
 
     Args:
-        grid: what ran.
+        grid: the mechanisms on their grid.
         delta: between 0 and 1.
-        removed: whether the output comes from the table that has the unit.
+        removed: whether the output comes from the table with the unit.
     """
     law = _law(grid, delta, removed=removed)
     values, probabilities, error = law.values, law.probabilities, law.error
@@ -210,7 +209,7 @@ def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
     )
     weights = np.exp(np.minimum(math.fsum(one.count * one.log_moment for one in tilted) - order * index, 0.0))
     probabilities = np.where(weights < 1, lifted.probabilities * weights, plain.probabilities)
-    # Where delta is at most twice the one asked for: the errors of each value, by Cauchy and Schwarz.
+    # For delta up to twice the requested one: the errors of each value, by Cauchy-Schwarz.
     first = min(int(np.searchsorted(values, _epsilon(values, probabilities, 2 * delta))), len(values) - 1)
     rounding = float(weights[first]) * (lifted.error / math.sqrt(-math.expm1(-2 * order)) + 2 * _WRAPPED)
     if weights[first] == 1:
@@ -234,7 +233,7 @@ def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Roun
         log_ratio = (2 * y - 1) / (2 * sigma**2)
         if rate == 1:
             return log_ratio
-        # log(1 - rate + rate exp(x)), without overflow above and without cancellation near zero.
+        # log(1 - rate + rate exp(x)), without overflow for large x and without cancellation near zero.
         return np.where(
             log_ratio > _LARGE,
             log_ratio + np.log(rate + (1 - rate) * np.exp(-np.maximum(log_ratio, _LARGE))),
@@ -250,7 +249,7 @@ def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Roun
             large = losses - math.log(rate) + np.log1p((rate - 1) * np.exp(-np.maximum(losses, _LARGE)))
         return sigma**2 * np.where(losses > _LARGE, large, small) + 0.5
 
-    # The mean of the loss given that the noise is within reach, by Gauss and Legendre on short panels.
+    # The mean loss given noise within reach, by Gauss-Legendre quadrature on short panels.
     panels = int(min(max(256.0, 8 * (high - low) / min(sigma, sigma**2)), 20000.0))
     edges = np.linspace(low, high, panels + 1)
     half = (edges[1] - edges[0]) / 2
@@ -269,7 +268,7 @@ def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Roun
     if removed:
         below = (1 - rate) * below + rate * ndtr((at - 1) / sigma)
         above = (1 - rate) * above + rate * ndtr((1 - at) / sigma)
-    # Differences of whichever tail is small, so that small probabilities keep their digits.
+    # Differences of the smaller tail, so that small probabilities keep their digits.
     cells = np.maximum(np.where(below[1:] < above[:-1], np.diff(below), -np.diff(above)), 0.0)
     cells /= cells.sum()
     if not removed:
@@ -315,8 +314,8 @@ class Composed:
     """The sum of all runs on the window.
 
     Attributes:
-        probabilities: of each point.
-        error: a bound on the Euclidean norm of what float64 changed of them.
+        probabilities: probability of each point.
+        error: a bound on the Euclidean norm of their float64 error.
     """
 
     probabilities: Floats
@@ -324,7 +323,7 @@ class Composed:
 
 
 def _sum_of(singles: Sequence[Rounded], lowest: int, points: int) -> Composed:
-    """Compose all runs; what lies outside the window wraps around into it."""
+    """Compose all runs; values outside the window wrap around into it."""
     size = fft.next_fast_len(points, real=True)
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
     largest = np.ones(size // 2 + 1)
@@ -344,8 +343,8 @@ def _sum_of(singles: Sequence[Rounded], lowest: int, points: int) -> Composed:
 def _power(base: npt.NDArray[_Number], count: int) -> npt.NDArray[_Number]:
     """Raise to a whole power of at least 1 by squaring.
 
-    numpy multiplies up to a power of 99 and takes logarithms beyond, which takes two to ten times as long. A product of complex
-    numbers has a relative error below 3 * 2^-53 (Brent, Percival and Zimmermann 2007), so all of them stay far within `_ROUNDING` for each factor.
+    For powers above 99 numpy takes logarithms, which is two to ten times as slow. A product of complex numbers has a relative error below 3 * 2^-53
+    (Brent, Percival and Zimmermann 2007), so all products stay far within `_ROUNDING` for each factor.
     """
     if count < _SQUARED_FROM:
         return base**count
@@ -355,9 +354,9 @@ def _power(base: npt.NDArray[_Number], count: int) -> npt.NDArray[_Number]:
 
 
 def _epsilon(values: Floats, probabilities: Floats, delta: float) -> float:
-    """Return where delta~ comes down to `delta`; -inf where it is below everywhere.
+    """Return the epsilon at which delta~ falls to `delta`; -inf if it is below everywhere.
 
-    At a value v, delta~(v) = (mass from v on) - (sum of p exp(v - value) from v on), between values linear in exp(v).
+    At a value v, delta~(v) = (mass from v on) - (sum of p exp(v - value) from v on); between values it is linear in exp(v).
     """
     mass = np.cumsum(probabilities[::-1])[::-1]
     weighted = discounted(values, probabilities)
@@ -374,11 +373,11 @@ def _epsilon(values: Floats, probabilities: Floats, delta: float) -> float:
 def discounted(values: Floats, probabilities: Floats) -> Floats:
     """Return the sum of p exp(v - value) over the values from each v on, by recursion from above.
 
-    No exponential leaves float64's range, however large the losses are.
+    No exponential leaves float64's range, whatever the losses.
 
     Args:
-        values: rising, at equal distances.
-        probabilities: of each.
+        values: increasing, equally spaced.
+        probabilities: probability of each value.
     """
     decay = math.exp(float(values[0] - values[1])) if len(values) > 1 else 0.0
     return np.asarray(signal.lfilter([1.0], [1.0, -decay], probabilities[::-1])[::-1], dtype=np.float64)

@@ -1,6 +1,6 @@
-"""Plans of "aim" and "mst": what they must be, from options, guarantee and declared columns alone.
+"""Plans of "aim" and "mst", recomputed from options, guarantee and declared columns alone.
 
-All that they release is Gaussian: one-way counts once, then scores and chosen marginals in turn, one of each a round.
+All their releases are Gaussian: one-way counts once, then in every round one set of scores and one chosen marginal.
 """
 
 import itertools
@@ -17,19 +17,19 @@ SYNTHESIZERS: Final = ("aim", "mst")
 _LARGEST_MARGINAL: Final = 10_000
 _MOST_CANDIDATES: Final = 4096
 _MOST_PAIRS: Final = 250_000
-"""Pairs that a plan may have; checked before any is listed."""
+"""Maximum number of pairs of a plan; checked before any is listed."""
 _ROUNDED_UP: Final = 1e-5
-"""Multipliers have six digits, rounded up: relative."""
+"""Relative tolerance of multipliers, which have six digits, rounded up."""
 _PAIR: Final = 2
 
 
 def is_of_marginals(anchor: Json) -> bool:
-    """Whether what is released of all records is the marginals of a graphical model."""
+    """Whether the release on all records is the marginals of a graphical model."""
     return "one_way_noise_multiplier" in anchor
 
 
 def releases(anchor: Json) -> list[tuple[str, int, float, float]]:
-    """Releases: name, times, sensitivity, noise multiplier."""
+    """Releases: name, number of runs, sensitivity, noise multiplier."""
     one_way = ("one-way-counts", 1, math.sqrt(anchor["columns"]), anchor["one_way_noise_multiplier"])
     if not anchor["rounds"]:
         return [one_way]
@@ -42,24 +42,24 @@ def releases(anchor: Json) -> list[tuple[str, int, float, float]]:
 
 
 def noises(anchor: Json) -> list[float]:
-    """Noise multipliers of every release, in the order in which they ran."""
+    """Noise multipliers of every release, in order of execution."""
     one_round = [anchor["scores_noise_multiplier"], anchor["marginals_noise_multiplier"]]
     return [anchor["one_way_noise_multiplier"], *(one_round * anchor["rounds"])]
 
 
 def fits_synthesizer(plan: Json) -> bool:
-    """Whether options and releases are of the kind that the synthesizer has."""
+    """Whether options and releases are of the synthesizer's kind."""
     graphical = plan["synthesizer"] in SYNTHESIZERS
     of_marginals = plan["anchor"] is not None and is_of_marginals(plan["anchor"])
     return graphical == of_marginals == ("largest_model" in plan["options"])
 
 
 def plan_problems(plan: Json, records: Described) -> Iterator[str]:
-    """Report where the plan of a graphical model is not what its options, its guarantee and the declared columns give.
+    """Report a graphical model's plan that does not follow from its options, its guarantee and the declared columns.
 
     Args:
-        plan: of the published form, with the options and releases of a graphical model.
-        records: what the manifest says of them.
+        plan: a plan of the published form, with the options and releases of a graphical model.
+        records: the manifest's description of the records.
     """
     options, anchor, size = plan["options"], plan["anchor"], plan["declared_size"]
     if records.image_outputs is not None:
@@ -117,7 +117,7 @@ def _noise_problems(options: Json, anchor: Json, guarantee: Json) -> Iterator[st
 
 
 def _candidates(synthesizer: str, records: Described) -> int | None:
-    """Number of marginals that the public rule allows to choose; None if there are too many columns."""
+    """Number of marginals that the public rule allows as candidates; None if there are too many columns."""
     codes = records.cardinalities
     varying = [column for column, size in enumerate(codes) if size > 1]
     if math.comb(len(varying), _PAIR) > _MOST_PAIRS:
@@ -139,24 +139,24 @@ def _pairs(columns: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _tree_edges(codes: Sequence[int]) -> int:
-    """Edges of a spanning forest of the pairs that may be chosen.
+    """Edges of a spanning forest of the candidate pairs.
 
-    A pair is left out because its cells are too many; so a column has a partner if the smallest other one is small enough,
-    and all columns that have a partner are joined through the smallest of all.
+    A pair is excluded if it has too many cells. So a column has a partner if the smallest other column is small enough, and all columns with a
+    partner are connected through the smallest column.
     """
     sizes = sorted(size for size in codes if size > 1)
     return sum(sizes[0] * size <= _LARGEST_MARGINAL for size in sizes[1:])
 
 
 def counted(anchor: Json, columns: int) -> tuple[set[tuple[int, ...]], float, list[float]]:
-    """Expected contents of a bundle's counts: the required tables, their noise, and the noise of the chosen ones.
+    """Expected contents of a bundle's counts: the required tables, their noise, and the noise of the chosen marginals.
 
     Args:
         anchor: the releases.
-        columns: modelled columns.
+        columns: number of modelled columns.
 
     Returns:
-        The one-way tables; the standard deviation of their noise; those of a marginal that was chosen once, twice and so on.
+        The one-way tables; the standard deviation of their noise; those of a marginal chosen once, twice and so on.
     """
     one_way = anchor["one_way_noise_multiplier"] * math.sqrt(anchor["columns"])
     once = anchor["marginals_noise_multiplier"] * math.sqrt(anchor["marginals_per_round"])

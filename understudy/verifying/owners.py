@@ -1,4 +1,4 @@
-"""What a certificate over the datasets of several owners says of their ledgers and of a person with several owners."""
+"""The ledgers of several owners in a certificate over their datasets, and its statement for a person with several owners."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -15,13 +15,13 @@ _EXPONENT: Final = 700.0
 
 
 def problems(certificate: Json, parts: tuple[Part, ...]) -> Iterator[str]:
-    """Report where the ledgers are not those of the plan's owners, or one was not charged what the training costs.
+    """Report ledgers that differ from the plan's owners, or that were not charged the cost of the training.
 
-    Each charge is recomputed here; the places in the ledgers are only compared with each other.
+    Each charge is recomputed here; positions in the ledgers are only compared with each other.
 
     Args:
-        certificate: of the published form.
-        parts: everything that its plan releases.
+        certificate: a certificate of the published form.
+        parts: all releases of its plan.
     """
     plan, ledgers = certificate["plan"], certificate["ledgers"]
     named = plan.get("owners", [])
@@ -45,7 +45,7 @@ def problems(certificate: Json, parts: tuple[Part, ...]) -> Iterator[str]:
 
 
 def joint_problems(certificate: Json, parts: tuple[Part, ...]) -> Iterator[str]:
-    """Report where a generator over several owners' datasets is trained on more than their counts, or `problems`."""
+    """Report a generator over several owners' datasets that uses more than their counts, and its `problems`."""
     plan = certificate["plan"]
     if plan["steps"] or plan["anchor"] is None or "learning" in plan or "reused" in plan:
         yield "plan: more than the counts of all owners"
@@ -53,7 +53,7 @@ def joint_problems(certificate: Json, parts: tuple[Part, ...]) -> Iterator[str]:
 
 
 def _presence(certificate: Json, count: int) -> list[dict[str, object]]:
-    """The bound for j units, one of each of j owners: j epsilon, and delta times the sum of the powers of e^epsilon."""
+    """The bound for j units, one with each of j owners: j epsilon, and delta times the sum of the powers of e^epsilon."""
     epsilon, delta = certificate["epsilon"]["reported"], certificate["privacy_parameters"]["delta"]
     found: list[dict[str, object]] = []
     for units in range(1, count + 1):

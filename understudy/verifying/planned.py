@@ -1,7 +1,7 @@
-"""Required statements of a certificate, derived from its plan by code of this package's own.
+"""Required statements of a certificate, derived from its plan by independent code.
 
-The plan is what was charged. Everything else that a certificate says of mechanisms, steps and noise follows from it; a
-difference is reported by the member's name. Nothing here looks at the service's code.
+The plan was charged. Every other statement on mechanisms, steps and noise follows from it; a difference is reported by the member's name.
+This code shares nothing with the service.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ _SPLIT_ORDER = 8
 
 
 def canonical_digest(document: Json) -> str:
-    """SHA-256 of the one spelling of a document: sorted, no spaces, ASCII."""
+    """SHA-256 of a document's canonical JSON: sorted, no spaces, ASCII."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -51,7 +51,7 @@ def joint_multiplier(own: float, acts: Json) -> float:
 
 
 def parts_of(plan: Json) -> list[Part]:
-    """Everything that a plan releases, for the accountants; thresholds take their delta beforehand."""
+    """All releases of a plan, for the accountants; thresholds take their delta beforehand."""
     parts = [
         Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
         for _name, _sensitivity, noise in learning_releases(plan)
@@ -72,7 +72,7 @@ def parts_of(plan: Json) -> list[Part]:
 
 
 def split_text(plan: Json) -> str:
-    """The shares of the parts in the Renyi divergence of the whole plan at order 8, and the critic's task."""
+    """The parts' shares of the whole plan's Renyi divergence at order 8, and the critic's task."""
     each = [divergence((part,), _SPLIT_ORDER) for part in parts_of(plan)]
     learnt, labels = len(learning_releases(plan)), int(plan["label_histogram"] is not None)
     anchored = learnt + labels + anchor_count(plan["anchor"])
@@ -93,7 +93,7 @@ def split_text(plan: Json) -> str:
 
 
 def _block_steps(block: Json, acts: Json | None) -> Iterator[tuple[float, int]]:
-    """Effective multipliers of a block with their numbers of steps: the ordinary ones, then the refreshes."""
+    """Effective multipliers of a block with their numbers of steps: the ordinary steps, then the refreshes."""
     first, steps, own = block["first_step"], block["steps"], block["noise_multiplier"]
     refreshes = 0
     if acts is not None:
@@ -106,7 +106,7 @@ def _block_steps(block: Json, acts: Json | None) -> Iterator[tuple[float, int]]:
 
 
 def mechanism_of(plan: Json) -> dict[str, Any]:
-    """The mechanism that a plan amounts to, in the certificate's words."""
+    """The mechanism of a plan, in the certificate's words."""
     kinds: list[dict[str, Any]] = []
     for part in parts_of(plan):
         noise = {"kind": part.law.value, "noise_multiplier": part.noise_multiplier}
@@ -126,7 +126,7 @@ def _measurements(plan: Json) -> int:
 
 
 def same(stated: object, derived: object) -> bool:
-    """Whether two documents are the same but for rounding in the last digits of numbers that are not whole."""
+    """Whether two documents are equal up to rounding in the last digits of non-integers."""
     if isinstance(derived, dict) and isinstance(stated, dict):
         return stated.keys() == derived.keys() and all(same(stated[name], derived[name]) for name in derived)
     if isinstance(derived, list) and isinstance(stated, list):
@@ -137,7 +137,7 @@ def same(stated: object, derived: object) -> bool:
 
 
 def mechanism_rows(plan: Json) -> list[dict[str, Any]]:
-    """The table of mechanisms that a plan amounts to."""
+    """The table of a plan's mechanisms."""
     rows = [
         _row(name, "gaussian", 1, 1.0, sensitivity, noise, noise * sensitivity)
         for name, sensitivity, noise in learning_releases(plan)
@@ -173,7 +173,7 @@ def _row(
 
 
 def noise_grid(plan: Json) -> dict[str, Any]:
-    """The grids that the service's rule gives for a plan: fine relative to the noise, coarse relative to float64."""
+    """The grids for a plan by the service's rule: fine relative to the noise, coarse relative to float64."""
     critic = []
     for block in plan["blocks"]:
         sum_bits = math.ceil(math.log2(max(1.0, plan["max_sampled_batch"] / block["noise_multiplier"])))
@@ -188,11 +188,11 @@ def noise_grid(plan: Json) -> dict[str, Any]:
 
 
 def plan_problems(plan: Json, records: Described) -> Iterator[str]:
-    """Report where a plan is not what its options, its guarantee and the declared columns give.
+    """Report a plan that does not follow from its options, its guarantee and the declared columns.
 
     Args:
-        plan: of the published form.
-        records: what the manifest says of them.
+        plan: a plan of the published form.
+        records: the manifest's description of the records.
     """
     yield from reused_problems(plan)
     if not marginals.fits_synthesizer(plan):
@@ -241,7 +241,7 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
 
 
 def says_how_noise_is_set(justification: list[str], plan: Json) -> bool:
-    """Whether the sentence on noise is the one of an order that sets it, or of one that leaves it to calibration; the schema has both."""
+    """Whether the sentence on noise matches an order that sets the noise, or one that leaves it to calibration; the schema has both."""
     ordered = plan["options"].get("first_noise_multiplier") is not None
     return (
         any("was set in the order, and that of the others follows" in said for said in justification)

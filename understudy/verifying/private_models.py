@@ -1,4 +1,4 @@
-"""Verifying a private model's release: its plan, what ran, its accuracy, and its price."""
+"""Verify the release of a private model: its plan, its execution, its accuracy, and its price."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _DIGESTED: Final = ("domain.json", "model.onnx", "weights.safetensors")
 _MEMBERS: Final = frozenset({"schema", "target", "classes", "image", "cardinalities", "sha256"})
 _HELD_OUT: Final = 10
 _CAP: Final = (4, 256)
-"""The public cap on a batch: a factor times the expected batch, plus a constant."""
+"""The public cap on a batch: a multiple of the expected batch, plus a constant."""
 _GRID: Final = 2.0**-20
 _GRID_BITS, _EXACT_BITS = 36, 52
 _DEVIATIONS: Final = 1.96
@@ -33,7 +33,7 @@ Json = Mapping[str, Any]
 
 
 def manifest_problems(opened: Opened) -> Iterator[str]:
-    """Report where the manifest is not one of a model, lists other files than there are, or is of another domain or plan."""
+    """Report a manifest that is not one of a model, lists other files, or belongs to another domain or plan."""
     manifest, domain, plan = opened.manifest, opened.domain, opened.certificate["plan"]
     if manifest.get("schema") != MANIFEST_SCHEMA or manifest.keys() != _MEMBERS:
         yield f"{MANIFEST} does not describe a model"
@@ -56,7 +56,7 @@ def manifest_problems(opened: Opened) -> Iterator[str]:
 
 
 def domain_problems(opened: Opened) -> Iterator[str]:
-    """Report where the declared domain is not the one that the certificate speaks of."""
+    """Report a declared domain that differs from the certificate's."""
     certificate, domain, plan = opened.certificate, opened.domain, opened.certificate["plan"]
     stated = certificate["data_domain"]
     if stated["sha256"] != canonical_digest(domain):
@@ -72,13 +72,13 @@ def domain_problems(opened: Opened) -> Iterator[str]:
 def plan_problems(
     plan: Json, *, federated: bool = False, averaged: bool = False, member: bool = False
 ) -> Iterator[str]:
-    """Report where a plan's numbers do not follow from its options, or its mechanism from its numbers.
+    """Report numbers of a plan that do not follow from its options, and a mechanism that does not follow from its numbers.
 
     Args:
-        plan: Of the certificate.
+        plan: Plan of the certificate.
         federated: Whether the certificate names several ledgers.
-        averaged: Whether it says that the weights of the owners were averaged.
-        member: Whether it is of one member of a federation.
+        averaged: Whether the certificate states that the owners' weights were averaged.
+        member: Whether it is the certificate of one member of a federation.
     """
     options, size, guarantee = plan["options"], plan["declared_size"], plan["guarantee"]
     held_out = size // _HELD_OUT if options["accuracy_share"] else 0
@@ -125,7 +125,7 @@ def _sharing_problems(plan: Json, *, federated: bool, member: bool) -> Iterator[
 
 
 def statement_problems(certificate: Json) -> Iterator[str]:
-    """Report which member is not what the plan gives."""
+    """Report members that differ from the plan."""
     plan, unit = certificate["plan"], certificate["privacy_unit"]
     bits = min(
         _GRID_BITS,
@@ -154,7 +154,7 @@ def statement_problems(certificate: Json) -> Iterator[str]:
 
 
 def steps_problems(certificate: Json) -> Iterator[str]:
-    """Report where what ran is not what was planned."""
+    """Report differences between execution and plan."""
     plan, executed = certificate["plan"], certificate["executed"]
     if executed["steps"] != plan["steps"]:
         yield "executed/steps"
@@ -172,7 +172,7 @@ def steps_problems(certificate: Json) -> Iterator[str]:
 
 
 def accuracy_problems(certificate: Json) -> Iterator[str]:
-    """Report where the accuracy does not follow from the noisy number of wrong answers."""
+    """Report an accuracy that does not follow from the noisy number of wrong answers."""
     plan, accuracy = certificate["plan"], certificate["accuracy"]
     std, size = plan["accuracy_noise_multiplier"], plan["held_out_size"]
     if (accuracy is None) != (std is None):
@@ -193,17 +193,17 @@ def accuracy_problems(certificate: Json) -> Iterator[str]:
 
 
 def recompute(certificate: Json) -> accounting.Recomputed:
-    """Epsilon of everything together, at the certificate's delta."""
+    """Epsilon of all releases together, at the certificate's delta."""
     return accounting.recompute(_parts(certificate["plan"]), certificate["privacy_parameters"]["delta"])
 
 
 def charge_problems(certificate: Json) -> Iterator[str]:
-    """Report which amount that the ledger was charged is not what the training costs, rounded up."""
+    """Report charged amounts that differ from the cost of the training, rounded up."""
     return accounting.charge_problems(certificate, partial(renyi.divergence, _parts(certificate["plan"])))
 
 
 def owners_problems(certificate: Json) -> Iterator[str]:
-    """Report where the ledgers are not those of the plan's owners, or one was not charged what the training costs."""
+    """Report ledgers that differ from the plan's owners, or that were not charged the cost of the training."""
     yield from owners.problems(certificate, _parts(certificate["plan"]))
 
 

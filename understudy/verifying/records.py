@@ -1,23 +1,23 @@
-"""What a manifest says of the records that its generator makes."""
+"""A manifest's description of the records that its generator makes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 IMAGES: Final = "understudy.image-bundle/1"
-"""The schema of a manifest of images; every other is of tables."""
+"""Schema of a manifest of images; all other manifests are of tables."""
 _SHADES: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What a manifest says of the records that its generator makes.
+    """A manifest's description of the records that its generator makes.
 
     Attributes:
-        cardinalities: codes of every modelled column; of images, of every number of one and of its label.
-        labelled: whether labels were modelled.
-        image_outputs: of images, how many scores the critic has: one a label, or one; None for tables.
-        target_index: of a table's target among its columns; None for images and without a target.
+        cardinalities: number of codes of every modelled column; for images, of every number of an image and of its label.
+        labelled: whether labels are modelled.
+        image_outputs: for images, the number of the critic's scores: one per label, or one; None for tables.
+        target_index: index of a table's target among its columns; None for images and without a target.
     """
 
     cardinalities: tuple[int, ...]

@@ -1,8 +1,8 @@
-"""Renyi divergences of what ran, by formulas of this package's own: sums at whole orders, integrals at any order.
+"""Renyi divergences of a mechanism, by independent formulas: sums at whole orders, integrals at any order.
 
-The service bounds an order between two whole ones by a chord. Here the divergence at such an order is integrated, which
-gives the least that any statement by Renyi divergence can be; the whole orders alone give the most that the service's
-statement can be. Its figure must lie between the two.
+Between two whole orders the service uses a chord as a bound. Here the divergence at such an order is integrated, which gives the smallest
+possible statement by Renyi divergence; the whole orders alone give the largest possible statement of the service. The service's figure must
+lie between the two.
 """
 
 import math
@@ -19,25 +19,25 @@ WHOLE_ORDERS = (*range(2, 65), *range(66, 129, 2), *range(136, 513, 8))
 CHARGED_ORDERS = (4, 6, 8, 12, 16, 32)
 """Orders of the ledger's filters."""
 ROUNDING = 1e-11
-"""Relative error of a divergence at a charged order that float64 explains, in this sum or in the service's.
+"""Relative error that float64 allows for a divergence at a charged order, in this sum or in the service's.
 
-The logarithm of each term adds six numbers of together at most 3,500 where it is not positive: logarithms of a binomial (246),
-of powers of the rate (885 at 10^-12) and of its complement (346), and an exponent that is at most their sum. So it is off by
-at most 8 * 3,500 * 2^-53, below 4e-12; the error of the sum's logarithm is the relative error of a small divergence, and a
-smaller part of a large one. The rest is for the multiplier of a joint release, whose rounding the exponent enlarges alike.
+The logarithm of each term is a sum of six numbers. If it is not positive, their sizes add up to at most 3,500: logarithms of a binomial (246),
+of powers of the rate (885 at 10^-12) and of its complement (346), and an exponent of at most their sum. So its error is at most
+8 * 3,500 * 2^-53, below 4e-12. The error of the sum's logarithm is the relative error of a small divergence, and a smaller part of a large one.
+The rest covers the multiplier of a joint release: the exponent enlarges its rounding in the same way.
 """
 _BETWEEN = tuple(float(order) for order in 1 + np.geomspace(0.03, 511, 120))
 _MOST_POINTS = 50_000
 _LARGEST_EXPONENT = 600.0
 _NEIGHBOURS = 1e-3
-"""Distance by which the minimum over the orders tried may exceed the one over all orders; a test measures it."""
+"""Largest excess of the minimum over the tried orders above the minimum over all orders; a test measures it."""
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float) -> Bounds:
-    """Enclose what may be stated as epsilon by Renyi divergences at `delta`.
+    """Bound the epsilon at `delta` that can be stated by Renyi divergences.
 
     Args:
-        parts: what ran; not empty.
+        parts: the mechanisms that ran; not empty.
         delta: between 0 and 1.
     """
     high = min(converted(divergence(parts, order), order, delta) for order in WHOLE_ORDERS)
@@ -45,11 +45,11 @@ def epsilon_bounds(parts: Sequence[Part], delta: float) -> Bounds:
 
 
 def enclosed(between: Callable[[float], float], high: float) -> Bounds:
-    """Enclose a statement: from below by the least epsilon of any order, from above by the one of whole orders.
+    """Bound a statement: from below by the smallest epsilon of any order, from above by the smallest of whole orders.
 
     Args:
         between: epsilon by the integrated divergence at an order.
-        high: the least epsilon by sums at whole orders.
+        high: the smallest epsilon by sums at whole orders.
     """
     coarse = [between(order) for order in _BETWEEN]
     best = coarse.index(min(coarse))
@@ -59,12 +59,12 @@ def enclosed(between: Callable[[float], float], high: float) -> Bounds:
 
 
 def integrated(parts: Sequence[Part], order: float) -> float:
-    """Return the divergence of everything together at any one order above 1."""
+    """Return the divergence of all parts together at any order above 1."""
     return sum(part.count * _integrated(part, order) for part in parts)
 
 
 def divergence(parts: Sequence[Part], order: int) -> float:
-    """Return the Renyi divergence of everything together at a whole order of at least 2.
+    """Return the Renyi divergence of all parts together at a whole order of at least 2.
 
     Mironov, Talwar and Zhang 2019, equation 3.3, with the leading 1 split off; the discrete Gaussian is bounded by the
     Gaussian (Canonne, Kamath and Steinke 2020, proposition 5).

@@ -1,7 +1,7 @@
-"""Counts of earlier releases that a plan takes over: which they may be, and what they do to the noise of a bundle's counts.
+"""Counts of earlier releases in a plan: the conditions for reuse, and their effect on the noise of a bundle's counts.
 
-The charge is for the plan's own counts alone. What was released before was paid for then, and is named by the digest of its
-counts; that those were released from the same rows is attested by the signature.
+The charge covers the plan's own counts alone. Earlier releases were paid for at their time and are identified by the digest of their
+counts; only the signature attests that they come from the same rows.
 """
 
 import math
@@ -15,10 +15,10 @@ Json = Mapping[str, Any]
 
 
 def reused_problems(plan: Json) -> Iterator[str]:
-    """Yield the places where the reused counts of a plan are not counts that it may reuse.
+    """Yield reused counts of a plan that it may not reuse.
 
     Args:
-        plan: of the published form.
+        plan: a plan of the published form.
     """
     reused, anchor = plan.get("reused"), plan["anchor"]
     if reused is None:
@@ -42,12 +42,12 @@ def reused_problems(plan: Json) -> Iterator[str]:
 
 
 def says_what_is_reused(reading: str, plan: Json) -> bool:
-    """Whether the promise in words is the one of a plan that reuses counts, or of one that does not; the schema has both."""
+    """Whether the guarantee in words matches a plan that reuses counts, or one that does not; the schema has both."""
     return ("earlier releases" in reading) == ("reused" in plan)
 
 
 def beside(plan: Json) -> str:
-    """Suffix naming how many earlier releases, whose counts the release contains, a figure does not cover; empty without reuse."""
+    """Suffix with the number of earlier releases that a figure does not cover although the release contains their counts; empty without reuse."""
     count = sum(1 + len(one["holds"]) for one in plan.get("reused", ()))
     return (
         f"; in addition to {count} earlier release{'s' * (count > 1)} whose counts it holds" if count else ""
@@ -55,7 +55,7 @@ def beside(plan: Json) -> str:
 
 
 def combined(plan: Json) -> dict[str, Any]:
-    """The anchor of a plan, with the noise that its counts have together with those that it takes over."""
+    """A plan's anchor, with the noise of its counts combined with the reused ones."""
     anchor, reused = plan["anchor"], plan.get("reused")
     if not reused:
         return dict(anchor)
@@ -77,12 +77,12 @@ def combined(plan: Json) -> dict[str, Any]:
 
 
 def keeps_groups_by_class(plan: Json) -> bool | None:
-    """Whether a plan that keeps the groups of earlier pairs counts them by class; None where it keeps none."""
+    """Whether a plan that keeps the groups of earlier pairs counts them by class; None if it keeps no groups."""
     return next((one["tables"]["by_class"] for one in plan.get("reused", ()) if one["tables"]), None)
 
 
 def keeps_screened_pairs(plan: Json) -> bool:
-    """Whether a plan counts the pairs that the screening of an earlier release chose."""
+    """Whether a plan counts the pairs chosen by an earlier release's screening."""
     return any(one["tables"]["screened"] for one in plan.get("reused", ()) if one["tables"])
 
 

@@ -1,4 +1,4 @@
-"""The schedule of the noise and the groups of histograms, computed again from a plan's options."""
+"""The noise schedule and the histogram groups, recomputed from a plan's options."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -6,11 +6,11 @@ from typing import Any
 
 Json = Mapping[str, Any]
 _ROUNDED_UP = 2e-5
-"""Multipliers have six digits, rounded up: relative."""
+"""Relative tolerance of multipliers, which have six digits, rounded up."""
 
 
 def block_problems(plan: Json) -> Iterator[str]:
-    """Report where the blocks of noise are not the options' schedule, from the first block's multiplier on."""
+    """Report noise blocks that differ from the options' schedule, from the first block's multiplier on."""
     options, blocks = plan["options"], plan["blocks"]
     expected = [
         (first, min(steps, plan["steps"] - first), relative)
@@ -31,7 +31,7 @@ def block_problems(plan: Json) -> Iterator[str]:
 
 
 def steps_fit(plan: Json) -> bool:
-    """Whether a plan has the steps of its options: all of them, or where the order sets the noise, some."""
+    """Whether a plan has the steps of its options: all of them, or some if the order sets the noise."""
     ordered = plan["options"]["steps"]
     if plan["options"].get("first_noise_multiplier") is None:
         return bool(plan["steps"] == ordered)
@@ -39,7 +39,7 @@ def steps_fit(plan: Json) -> bool:
 
 
 def _blocks(options: Json) -> Iterator[tuple[int, int, float]]:
-    """First step, steps and relative multiplier of every block; neighbours of equal value are one."""
+    """First step, number of steps and relative multiplier of every block; equal neighbours are merged."""
     steps, delay, blocks = options["steps"], options.get("schedule_start", 0), options["schedule_blocks"]
     if not steps:
         return
@@ -57,7 +57,7 @@ def _blocks(options: Json) -> Iterator[tuple[int, int, float]]:
 
 
 def _relative(options: Json, step: int) -> float:
-    """The multiplier at a step over the first one's (DPBA, equations 8 to 10), never below the schedule's end."""
+    """The ratio of a step's multiplier to the first one's (DPBA, equations 8 to 10), never below the schedule's end."""
     decay, end = options["schedule_decay"], options["schedule_end"]
     time = max(0, step - options.get("schedule_start", 0)) / options["schedule_period"]
     match options["schedule"]:
@@ -73,11 +73,11 @@ def _relative(options: Json, step: int) -> float:
 
 
 def histogram_groups(options: Json, *, image_outputs: int | None) -> int:
-    """Number of the critic's groups of coordinates: one, one a layer, or blocks of rows; and one of all biases.
+    """Number of groups of the critic's coordinates: one, one per layer, or blocks of rows; plus one for all biases.
 
     Args:
-        options: of the plan.
-        image_outputs: scores of a critic of images, whose layers double their channels; None for tables.
+        options: options of the plan.
+        image_outputs: number of scores of a critic of images, whose layers double their channels; None for tables.
     """
     if options["grouping"] == "flat":
         return 1

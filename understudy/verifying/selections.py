@@ -1,4 +1,4 @@
-"""Verifying a selection's release: every candidate's plan and the winner's, what ran of each, and the price of all of it."""
+"""Verify the release of a selection: the plans of all candidates and of the winner, their execution, and the total price."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -16,7 +16,7 @@ Json = Mapping[str, Any]
 
 
 def selecting_of(plan: Json) -> Selecting:
-    """Everything that a selection's plan releases, for the accountant."""
+    """All releases of a selection's plan, for the accountant."""
     return Selecting(
         candidates=tuple(tuple(planned.parts_of(one)) for one in plan["candidates"]),
         choice_epsilon=plan["choice_epsilon"],
@@ -25,7 +25,7 @@ def selecting_of(plan: Json) -> Selecting:
 
 
 def mechanism_of(plan: Json) -> dict[str, Any]:
-    """The mechanism that a selection's plan amounts to, in the certificate's words."""
+    """The mechanism of a selection's plan, in the certificate's words."""
 
     def training(one: Json) -> dict[str, Any]:
         return {name: value for name, value in planned.mechanism_of(one).items() if name != "version"}
@@ -38,7 +38,7 @@ def mechanism_of(plan: Json) -> dict[str, Any]:
 
 
 def plan_problems(opened: Opened) -> Iterator[str]:
-    """Report where a selection's plan is not what its parts, its options and the declared columns give."""
+    """Report a selection's plan that does not follow from its parts, its options and the declared columns."""
     plan = opened.certificate["plan"]
     candidates, finals = plan["candidates"], plan["finals"]
     parts = len(candidates) + 1
@@ -57,7 +57,7 @@ def plan_problems(opened: Opened) -> Iterator[str]:
             if one["guarantee"] != plans[0]["guarantee"]:
                 yield f"plan/{kind}/{number}/guarantee"
             if "learning" in one:
-                # Candidates share one declared domain; the sums of a selection have no place for thresholds.
+                # Candidates share one declared domain; a selection's sums have no place for thresholds.
                 yield f"plan/{kind}/{number}/learning"
             if any(one[name] != finals[0][name] for name in _ONE_UNIT):
                 yield f"plan/{kind}/{number}/privacy_unit"
@@ -75,7 +75,7 @@ def plan_problems(opened: Opened) -> Iterator[str]:
 
 
 def statement_problems(certificate: Json) -> Iterator[str]:
-    """Report which member is not what the plan and the winner give."""
+    """Report members that differ from the plan and the winner."""
     plan, executed = certificate["plan"], certificate["executed"]
     if executed["winner"] >= len(plan["finals"]):
         yield "executed/winner"
@@ -102,7 +102,7 @@ def statement_problems(certificate: Json) -> Iterator[str]:
 
 
 def steps_problems(certificate: Json) -> Iterator[str]:
-    """Report where what ran, of any training, is not what was planned."""
+    """Report differences between execution and plan, for any training."""
     plan, executed = certificate["plan"], certificate["executed"]
     if len(executed["candidates"]) != len(plan["candidates"]):
         yield "executed/candidates"
@@ -117,11 +117,11 @@ def steps_problems(certificate: Json) -> Iterator[str]:
 
 
 def recompute(certificate: Json) -> accounting.Recomputed:
-    """Epsilon of everything together, at the certificate's delta."""
+    """Epsilon of all releases together, at the certificate's delta."""
     return adaptive.recompute(selecting_of(certificate["plan"]), certificate["privacy_parameters"]["delta"])
 
 
 def charge_problems(certificate: Json) -> Iterator[str]:
-    """Report which amount that the ledger was charged is not what the selection costs, rounded up."""
+    """Report charged amounts that differ from the cost of the selection, rounded up."""
     whole = partial(adaptive.divergence, selecting_of(certificate["plan"]))
     return accounting.charge_problems(certificate, whole, excess=adaptive.CHOICE_EXCESS)

@@ -1,8 +1,8 @@
-"""Who signed a certificate: Ed25519 over its purpose and its canonical JSON, by a key that the reader trusts already.
+"""The signature of a certificate: Ed25519 over its purpose and its canonical JSON, by a key that the reader already trusts.
 
-What is signed is ``understudy/signature/1``, NUL, the context, NUL, the document without the four members of the
-signature as canonical JSON. The id of a key is the first half of the SHA-256 of its 32 bytes, in hexadecimal, so a key
-cannot be passed off under the id of another; the certificate itself never says what the key is.
+The signed message is ``understudy/signature/1``, NUL, the context, NUL, and the canonical JSON of the document without the four members of
+the signature. A key's id is the first half of the SHA-256 of its 32 bytes, in hexadecimal, so no key can have another key's id. The certificate
+itself never contains the key.
 """
 
 import base64
@@ -28,14 +28,14 @@ def fingerprint(public_key: bytes) -> str:
 
 
 def signed_message(certificate: Mapping[str, Any], *, context: str = CONTEXT) -> bytes:
-    """The bytes that the signature covers; the context says what it is for."""
+    """The bytes covered by the signature; the context gives its purpose."""
     document = {name: value for name, value in certificate.items() if name not in _SEAL}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return b"\0".join((_DOMAIN, context.encode(), text.encode("ascii")))
 
 
 def verifies(certificate: Mapping[str, Any], public_key: bytes, *, context: str = CONTEXT) -> bool:
-    """Whether this key signed the certificate, or another document whose context is given."""
+    """Whether this key signed the certificate, or another document under its context."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -52,10 +52,10 @@ def verifies(certificate: Mapping[str, Any], public_key: bytes, *, context: str 
 
 
 def key_of_text(text: str) -> bytes:
-    """Read a public key of 64 hexadecimal digits.
+    """Read a public key from 64 hexadecimal digits.
 
     Raises:
-        InputUnusable: it is not one.
+        InputUnusable: the text is no public key.
     """
     try:
         key = bytes.fromhex(text.strip())
@@ -70,7 +70,7 @@ def keys_of_file(file: Path) -> list[bytes]:
     """Read public keys from a file: the answer of ``GET /v1/signing-keys``, a PEM, or hexadecimal lines.
 
     Raises:
-        InputUnusable: there is no such file, or no key in it.
+        InputUnusable: the file is missing, or holds no key.
     """
     try:
         text = file.read_text("utf-8")
@@ -103,13 +103,13 @@ def _key_of_pem(pem: bytes, file: Path) -> bytes:
 
 
 def trusted_keys(texts: Sequence[str], file: Path | None) -> list[bytes]:
-    """Read the keys that a person trusts, from texts of hexadecimal digits and a file.
+    """Read a person's trusted keys, from hexadecimal texts and a file.
 
     Args:
-        texts: see `key_of_text`.
-        file: see `keys_of_file`; None for no file.
+        texts: keys, see `key_of_text`.
+        file: file of keys, see `keys_of_file`; None for no file.
 
     Raises:
-        InputUnusable: one is no key, or the file holds none.
+        InputUnusable: a text is no key, or the file holds none.
     """
     return [key_of_text(text) for text in texts] + ([] if file is None else keys_of_file(file))

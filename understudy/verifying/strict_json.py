@@ -1,4 +1,4 @@
-"""JSON from strangers: one value for every name, numbers that are numbers, bounded depth and length."""
+"""JSON from untrusted sources: unique names, finite numbers, bounded depth and length."""
 
 import json
 import math
@@ -15,11 +15,11 @@ def read_object(content: bytes, name: str) -> dict[str, Any]:
 
     Args:
         content: the file.
-        name: what to call it.
+        name: name of the file, for errors.
 
     Raises:
-        NotABundle: it is not UTF-8, not JSON, not an object, names a member twice, is nested deeper than 64, or holds
-            NaN, an infinity or a number of more than 40 characters.
+        NotABundle: the content is not UTF-8, not JSON, not an object, repeats a member, is nested deeper than 64, or contains NaN, an infinity
+            or a number of more than 40 characters.
     """
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

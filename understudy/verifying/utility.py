@@ -1,7 +1,6 @@
-"""Verifying a utility report offline: its form, its signature, its recomputed price, and its figures.
+"""Verify a utility report offline: its form, its signature, its recomputed price, and its figures.
 
-That the noisy numbers are the dataset's cannot be checked by anybody who has not the dataset; everything else follows from
-them and from the plan.
+Nobody without the dataset can check that the noisy numbers come from it; everything else follows from the numbers and the plan.
 """
 
 import math
@@ -27,8 +26,8 @@ def verify_report(document: Json, *, public_keys: Iterable[bytes] = ()) -> Repor
     """Verify a utility report; numpy, scipy and cryptography (the extra `audit`) must be installed.
 
     Args:
-        document: the report, as the service gave it.
-        public_keys: keys of 32 bytes that the reader has from elsewhere and trusts.
+        document: the service's report.
+        public_keys: 32-byte keys that the reader trusts, from another source.
     """
     checks = [_check("form", form.problems(document, kind="charged"))]
     if checks[0].holds:
@@ -54,7 +53,7 @@ def verify_report(document: Json, *, public_keys: Iterable[bytes] = ()) -> Repor
 
 
 def plan_problems(document: Json) -> Iterator[str]:
-    """Report which member is not what the plan gives, and where the noise is less than the plan's multiplier asks for."""
+    """Report members that differ from the plan, and noise below the plan's multiplier."""
     plan = document["plan"]
     same = ("release_id", "adjacency", "declared_size", "mechanism")
     yield from (name for name in same if document[name] != plan[name])
@@ -72,7 +71,7 @@ def plan_problems(document: Json) -> Iterator[str]:
     if stds.keys() != terms.keys() or rows != [(kind, terms[kind], stds[kind]) for kind in terms]:
         yield "mechanisms"
         return
-    # One unit moves every term by one record at most.
+    # One unit changes every term by at most one record.
     squared = math.fsum(count / stds[kind] ** 2 for kind, count in terms.items())
     if math.sqrt(squared) * plan["noise_multiplier"] > 1 + _CLOSE:
         yield "plan/noise_stds"
@@ -84,7 +83,7 @@ def plan_problems(document: Json) -> Iterator[str]:
 
 
 def number_problems(document: Json) -> Iterator[str]:
-    """Report which number is not what its noisy one and its noise give, or is of another column."""
+    """Report numbers that do not follow from their noisy number and its noise, or belong to another column."""
     plan, results = document["plan"], document["results"]
     names, size = plan["columns"], plan["declared_size"]
     stds = {kind: std / (2 * size) for kind, std in plan["noise_stds"].items() if std is not None}

@@ -1,4 +1,4 @@
-"""Verifying a bundle: every check by name, in order, and what came of it."""
+"""Verify a bundle: every check by name, in order, and its result."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -35,27 +35,27 @@ SCHEMA: Final = "understudy.certificate/2"
 JOINT_SCHEMA: Final = "understudy.federated-certificate/1"
 MEMBER_SCHEMA: Final = "understudy.member-certificate/1"
 _MEMBER: Final = "member"
-"""Kind of a certificate of a generator that one member of a federation trained."""
+"""Kind of the certificate of a generator trained by one member of a federation."""
 _JOINT: Final = "federated"
-"""Kind of a certificate of a generator over the datasets of several owners."""
+"""Kind of the certificate of a generator over several owners' datasets."""
 _OF_OWNERS: Final = {
     private_models.FEDERATED_SCHEMA: "federated-model",
     private_models.AVERAGED_SCHEMA: "averaged-model",
 }
-"""Kinds of certificates of models over the datasets of several owners, by their schema."""
+"""Kinds of certificates of models over several owners' datasets, by schema."""
 _OF_MEMBER: Final = "member-model"
-"""Kind of a certificate of one member of a federation."""
+"""Kind of the certificate of one member of a federation."""
 
 
 class Outcome(IntEnum):
     """Outcome of a verification, and exit status of ``understudy verify``."""
 
     VERIFIED = 0
-    """Everything holds, and a key that the reader trusts has signed it."""
+    """Every check holds, and a key that the reader trusts signed the certificate."""
     REFUSED = 3
-    """Something does not hold."""
+    """Some check fails."""
     SIGNER_UNKNOWN = 4
-    """Everything that can be computed holds, but no key that the reader trusts has signed it."""
+    """Every computable check holds, but no key that the reader trusts signed the certificate."""
 
 
 _WORDS: Final = {True: "holds", False: "REFUSED", None: "open"}
@@ -74,9 +74,9 @@ class Check:
     """One check.
 
     Attributes:
-        name: of the check; stable.
-        holds: whether it holds; None where it could not be decided.
-        detail: what was found.
+        name: name of the check; stable.
+        holds: whether it holds; None if undecided.
+        detail: the finding.
     """
 
     name: str
@@ -89,9 +89,9 @@ class Report:
     """Result of a verification.
 
     Attributes:
-        outcome: of all checks together.
-        checks: each of them, in order.
-        certificate: what the bundle states.
+        outcome: result of all checks together.
+        checks: the checks, in order.
+        certificate: the certificate of the bundle.
     """
 
     outcome: Outcome
@@ -99,7 +99,7 @@ class Report:
     certificate: Mapping[str, Any]
 
     def lines(self) -> list[str]:
-        """The report for people. What a stranger wrote into the bundle makes no line of its own."""
+        """The report as lines. Text from the bundle cannot start a line of its own."""
         stated = self.certificate
         who = [
             f"{name.replace('_', ' ')}: {stated.get(name)}"
@@ -110,7 +110,7 @@ class Report:
 
     @property
     def refusals(self) -> tuple[Check, ...]:
-        """The checks that do not hold."""
+        """The failed checks."""
         return tuple(check for check in self.checks if check.holds is False)
 
 
@@ -119,8 +119,8 @@ def verify_bundle(path: Path, *, public_keys: Iterable[bytes] = (), allow_unsign
 
     Args:
         path: the bundle.
-        public_keys: keys of 32 bytes that the reader has from elsewhere and trusts.
-        allow_unsigned: accept an unsigned local certificate if everything that can be computed holds.
+        public_keys: 32-byte keys that the reader trusts, from another source.
+        allow_unsigned: accept an unsigned local certificate if every computable check holds.
 
     Raises:
         NotABundle: the file is no bundle.
@@ -131,7 +131,7 @@ def verify_bundle(path: Path, *, public_keys: Iterable[bytes] = (), allow_unsign
 def verify_opened(
     opened: Opened, *, public_keys: Iterable[bytes] = (), allow_unsigned: bool = False
 ) -> Report:
-    """Verify what was read from a bundle; see `verify_bundle`."""
+    """Verify an opened bundle; see `verify_bundle`."""
     checks: list[Check] = []
     if opened.certificate.get("schema") == selections.SCHEMA:
         checks += _selection_checks(opened, list(public_keys))
@@ -165,16 +165,16 @@ def verify_opened(
 
 
 def keep_if_verified(waiting: Path, target: Path, *, public_keys: Collection[bytes]) -> None:
-    """Move a bundle that was just downloaded to its place if everything holds, and delete it otherwise.
+    """Move a downloaded bundle to its target if every check holds, and delete it otherwise.
 
     Args:
-        waiting: where it is.
-        target: its place; what was there stays where the new one does not hold.
-        public_keys: keys of 32 bytes that the reader trusts.
+        waiting: the downloaded file.
+        target: the target; an existing file there stays if the new one fails.
+        public_keys: 32-byte keys that the reader trusts.
 
     Raises:
-        VerificationFailed: it does not hold, or none of the keys has signed it.
-        NotABundle: it is none.
+        VerificationFailed: a check fails, or none of the keys signed the certificate.
+        NotABundle: the file is no bundle.
     """
     try:
         report = verify_bundle(waiting, public_keys=public_keys)
@@ -194,7 +194,7 @@ def _outcome(checks: list[Check]) -> Outcome:
 
 
 def _decided(name: str, problems: Iterator[str], good: str | Callable[[], str]) -> Check:
-    """One check; what is good is computed only where nothing is wrong, since it may not be computable elsewhere."""
+    """One check. The success text is built only if there are no problems, because it may not be computable otherwise."""
     if found := list(problems):
         return Check(name=name, holds=False, detail=contents.listed(found))
     return Check(name=name, holds=True, detail=good if isinstance(good, str) else good())
@@ -205,14 +205,14 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
 
     Args:
         opened: the bundle.
-        kind: of `form.problems`.
-        signature: checks who signed it.
+        kind: kind of certificate, see `form.problems`.
+        signature: checks the signature.
     """
     certificate = opened.certificate
     problems = form.problems(certificate, kind=kind)
     yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))
     if not whole.holds:
-        # No further check can read a certificate of another form, so its signature does not matter.
+        # No later check can read a certificate of another form, so its signature does not matter.
         return
     yield signature(certificate)
     yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
@@ -245,7 +245,7 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
 
 
 def _owners(certificate: Mapping[str, Any], problems: Iterator[str]) -> Check:
-    """Whether every ledger that the plan names was charged all of it."""
+    """Whether every ledger in the plan was charged the whole cost."""
     places = (
         f"{problem} (owner {one['dataset_id']})"
         for one in certificate["ledgers"]
@@ -296,7 +296,7 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
 def _model_checks(
     opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]], Check]
 ) -> Iterator[Check]:
-    """Check a certificate of a private model; arguments as `_checks`."""
+    """Check a certificate of a private model; for the arguments see `_checks`."""
     certificate = opened.certificate
     problems = form.problems(certificate, kind=kind)
     yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))
@@ -341,14 +341,14 @@ def _model_checks(
 
 
 def _look(opened: Opened) -> Iterator[Check]:
-    """Findings of the generator check, if the certificate was issued after it was introduced."""
+    """The generator check's findings, if the certificate has them."""
     look = opened.certificate.get("generator_check")
     if look is not None:
         yield _decided("generator", contents.look_problems(opened), contents.look_words(look))
 
 
 def _counts(opened: Opened, plan: Mapping[str, Any]) -> Iterator[Check]:
-    """Whether the noisy counts are of the shape and the noise that the plan says, where the bundle holds any."""
+    """Whether noisy counts, if the bundle has any, have the shape and noise of the plan."""
     if opened.counts is not None:
         good = "every table is of the declared columns, with the certified noise"
         yield _decided("counts", counts.count_problems(opened, plan), good)
@@ -446,7 +446,7 @@ def _enclosed(found: accounting.Recomputed) -> str:
 
 
 def report_json(report: Report) -> str:
-    """A report for programs."""
+    """A report as JSON, for programs."""
     return json.dumps(
         {
             "outcome": report.outcome.name.lower().replace("_", "-"),
