@@ -150,8 +150,8 @@ def test_the_command_quotes_orders_lists_shows_and_verifies(
     assert report_id in capsys.readouterr().out
     assert run("quality", "show", report_id, "--out", file) == 0
     said = capsys.readouterr().out
-    assert "Score: 'sick' predicted rightly for" in said
-    assert "always the most frequent class would reach 75.0%" in said
+    assert "Score: 'sick' predicted correctly for" in said
+    assert "majority-class baseline: 75.0%" in said
     assert "ward x age" in said
     assert run("quality", "show", report_id, "--json") == 0
     assert json.loads(capsys.readouterr().out) == json.loads(file.read_text())

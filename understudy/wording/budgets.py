@@ -1,4 +1,4 @@
-"""Budgets, requests, grants and what one more job would do, as lines for people."""
+"""Budgets, requests, grants and the effect of one more job, as lines for a reader."""
 
 from understudy.documents import Json
 from understudy.results.budgets import Budget, Statement
@@ -13,7 +13,7 @@ def budget_lines(budget: Budget) -> list[str]:
 
 
 def total_lines(found: Budget | Statement) -> list[str]:
-    """Format a cap, what is spent and what is reserved as three lines, and a fourth where their sums exceed the cap that they compose to.
+    """Format a cap, the spent and the reserved amounts as three lines, and a fourth if their sums exceed the cap that they compose to.
 
     Args:
         found: the budget, or the ledger.
@@ -35,10 +35,10 @@ def total_lines(found: Budget | Statement) -> list[str]:
 
 
 def amounts(document: Json) -> str:
-    """Format an epsilon and a delta, which the service states as numbers or as exact decimals, in one form.
+    """Format epsilon and delta, stated as numbers or as exact decimals, in one form.
 
     Args:
-        document: has both.
+        document: a document with both.
     """
     return "  ".join(f"{name} {number(document[name])}" for name in ("epsilon", "delta"))
 
@@ -53,11 +53,11 @@ def number(amount: float | str) -> str:
 
 
 def beyond_the_cap(epsilon: float, budget: Budget) -> list[str]:
-    """Say that a requested or granted epsilon is more than the cap has left, in one line or none.
+    """Say that a requested or granted epsilon exceeds the remaining cap, in one line or none.
 
     Args:
-        epsilon: requested or granted.
-        budget: of the dataset.
+        epsilon: the requested or granted epsilon.
+        budget: budget of the dataset.
     """
     left = budget.document.get("remaining_epsilon")
     if left is None or NEARLY * epsilon <= left:
@@ -98,7 +98,7 @@ def grant_line(grant: Grant) -> str:
 
 
 def what_if_lines(answer: WhatIf) -> list[str]:
-    """Format what one more job would do as lines."""
+    """Format the effect of one more job as lines."""
     lines = ["one more job: fits" if answer.fits else f"one more job: does NOT fit ({answer.refusal})"]
     for name, bound in (("cap", answer.cap), ("grant", answer.grant)):
         if bound is not None:
@@ -110,8 +110,8 @@ def bound_line(name: str, bound: Json) -> str:
     """Format a cap or a grant with one more job as one line.
 
     Args:
-        name: which of the two.
-        bound: the part of the answer.
+        name: "cap" or "grant".
+        bound: its part of the answer.
     """
     start = f"  {name:<6} epsilon {bound['epsilon']:g}  delta {bound['delta']:g}"
     if bound["fits"]:

@@ -1,4 +1,4 @@
-"""Format a quote for people: what would run, what it costs, what is left."""
+"""Format a quote for a reader: the training, its price, and the remaining budget."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,21 +10,21 @@ from understudy.results.jobs import Quote
 SELECTION = "selection"
 MODEL = "model"
 NEARLY = 0.999
-"""What is left is rounded down, and a price in millionths rounded up."""
+"""The remaining budget is rounded down, and a price in millionths is rounded up."""
 FEMTO, FEMTO_PLACES = 10**15, 15
 """Charges of delta are whole multiples of 1e-15."""
 NOISE = 0.25
-"""Expected share of rows in a wrong cell from which counts say little (docs/choosing-epsilon.md)."""
+"""Expected share of rows in a wrong cell above which counts are of little use (docs/choosing-epsilon.md)."""
 VISIBLE_BEYOND = 0.02
-"""Share of a column's numbers beyond learnt bounds from which a quote warns."""
+"""Share of a column's numbers outside learnt bounds above which a quote warns."""
 GRAPHICAL = ("aim", "mst")
-"""Synthesizers that measure and fit, and train nothing."""
+"""Synthesizers that measure and fit, without training steps."""
 NO_EXPECTATION = {
     "images": " for images",
     "no-anchor": ": training with a critic alone counts nothing",
     "chosen-under-noise": ": a graphical model selects under noise which columns to count together",
 }
-"""Why a quote states no expected error of counts, by its code; follows "not known in advance"."""
+"""Reasons for a quote without an expected error of counts, by code; the text follows "not known in advance"."""
 
 
 def quote_lines(quote: Quote) -> list[str]:
@@ -46,10 +46,10 @@ def quote_lines(quote: Quote) -> list[str]:
 
 
 def training_lines(document: Json) -> list[str]:
-    """Format what a generator's training would do, measure and cost, without what a budget has left.
+    """Format the training of a generator: its steps, measurements and cost, without the remaining budget.
 
     Args:
-        document: of the quote.
+        document: document of the quote.
     """
     return [*_training(document), *_groups(document)]
 
@@ -71,7 +71,7 @@ def _model(document: Json) -> list[str]:
 
 
 def _groups(document: Json) -> list[str]:
-    """Describe the loss of several units together; no line from services of earlier versions."""
+    """The joint loss of several units; no line for services of earlier versions."""
     known = [one for one in document.get("groups", ()) if one["epsilon"] is not None]
     if not known:
         return []
@@ -80,7 +80,7 @@ def _groups(document: Json) -> list[str]:
 
 
 def _ledgers(ledgers: Sequence[Json]) -> list[str]:
-    """Describe where an order over the datasets of several owners fits."""
+    """The ledgers of several owners, and whether an order fits in each."""
     return [
         f"  ledger of dataset {one['dataset_id']}: {'fits' if one['fits'] else 'NO (' + str(one['refusal']) + ')'}"
         for one in ledgers
@@ -123,7 +123,7 @@ def _bound(document: Json) -> list[str]:
 
 
 def expected_error_lines(document: Json) -> list[str]:
-    """Describe the expected error of counts and what is measured, or why it is not known in advance."""
+    """The expected error of counts and the measurements, or the reason why they are not known in advance."""
     if "expected_error" not in document:  # services of earlier versions do not state it
         return []
     found = document["expected_error"]
@@ -155,10 +155,10 @@ def expected_error_lines(document: Json) -> list[str]:
 
 
 def noise_line(found: Mapping[str, Any] | None) -> str | None:
-    """Say that counts of the rows would be so far off that they say little; None if they would not.
+    """Warn that counts of the rows would be so inaccurate that they are of little use; None if they would not.
 
     Args:
-        found: the expected errors, as shares; None where they are not known in advance.
+        found: the expected errors, as shares; None if unknown in advance.
     """
     if found is None:
         return None
@@ -177,7 +177,7 @@ def noise_line(found: Mapping[str, Any] | None) -> str | None:
 
 
 def _is_bounded(document: Json) -> bool:
-    """Whether the rows of a unit beyond a bound, declared or learnt, do not count."""
+    """Whether a declared or learnt bound leaves out some rows of a unit."""
     learning = document.get("learning") or {"releases": ()}
     learns = any(release["learns"] == "records" for release in learning["releases"])
     return learns or (document.get("privacy_unit") or {}).get("records") is not None
@@ -187,7 +187,7 @@ def errors_in_words(found: Mapping[str, Any]) -> str:
     """Expected errors of columns, pairs and triples in percent.
 
     Args:
-        found: As a quote states them, as shares.
+        found: Expected errors of a quote, as shares.
     """
     kinds = {"one_way": "columns", "two_way": "pairs", "three_way": "triples"}
     return ", ".join(
@@ -204,7 +204,7 @@ def _has_unit_column(document: Mapping[str, Any]) -> bool:
 
 
 def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[str]:
-    """Describe which parts of the domain are learnt under noise; no line if all of it is declared.
+    """The parts of the domain that are learnt under noise; no line if all of it is declared.
 
     Args:
         learning: the quote's member.
@@ -240,7 +240,7 @@ def _beyond(learning: Mapping[str, Any]) -> list[str]:
 
 
 def _reused(reused: Mapping[str, Any] | None) -> list[str]:
-    """Describe what reused counts are worth; no line if none are reused."""
+    """The value of reused counts; no line if none are reused."""
     if reused is None:
         return []
     count = len(reused["releases"]) + sum(len(one["holds"]) for one in reused["releases"])
@@ -278,7 +278,7 @@ def _guarantee(document: Json) -> str:
 
 
 def _report(document: Json) -> list[str]:
-    """State what the cap leaves for a utility report of the release; no line before there is a cap."""
+    """What the cap leaves for a utility report of the release; no line without a cap."""
     guarantee, left = take(document, "guarantee", "remaining_epsilon_after")
     if left is None:
         return []
@@ -290,10 +290,10 @@ def _report(document: Json) -> list[str]:
 
 
 def refused_by_cap(quote: Quote) -> str:
-    """Say what an order costs and what is left of the cap that refuses it, in a sentence without its last stop.
+    """The cost of an order and the remaining cap that refuses it, as a sentence without its full stop.
 
     Args:
-        quote: the quote, refused with `budget-refused`.
+        quote: a quote refused with `budget-refused`.
     """
     left, epsilon, guarantee = take(quote.document, "remaining_epsilon_after", "epsilon", "guarantee")
     basic = quote.document.get("filters", {}).get("basic")
@@ -309,7 +309,7 @@ def refused_by_cap(quote: Quote) -> str:
 
 
 def _free_delta(document: Json) -> str:
-    """Say which delta basic composition has left for an order whose epsilon fits."""
+    """The delta that basic composition leaves for an order whose epsilon fits."""
     basic = document["filters"]["basic"]
     before = basic["used_delta"] - document["charge"]["delta_femtos"] / FEMTO
     free = round(basic["capacity_delta"] - before, FEMTO_PLACES)
@@ -319,7 +319,7 @@ def _free_delta(document: Json) -> str:
 
 
 def _grant_has(document: Json, grant: Json) -> str:
-    """Say what a grant that refuses an order has left, of epsilon, or of delta where that alone is too little."""
+    """The remaining epsilon of a grant that refuses an order, or its remaining delta if only delta is short."""
     left = f"your grant of epsilon {grant['epsilon']:g} has {grant['remaining_epsilon']:.4g} left for one more order"
     if grant.get("short_of") != ["delta"]:  # services of earlier versions do not state it
         return f", and {left}"
@@ -327,7 +327,7 @@ def _grant_has(document: Json, grant: Json) -> str:
 
 
 def room_lines(quote: Quote) -> list[str]:
-    """Say whether an order fits under the cap and the grant; where a grant lacks, what it costs, what is left and how to get more."""
+    """Whether an order fits under the cap and the grant; if a grant is short, the cost, the remainder and how to get more."""
     left, grant, epsilon = take(quote.document, "remaining_epsilon_after", "grant", "epsilon")
     under_cap = "" if left is None else f"; available under the cap after it: epsilon {left:.4g}"
     costs = f"  fits into the budget: NO. It costs epsilon {epsilon['reported']:.4g}"

@@ -10,7 +10,7 @@ from understudy.wording.quotes import room_lines
 _BAR: Final = 20
 _SHOWN_PAIRS: Final = 10
 GRANT_MISSING: Final = frozenset({"no-grant", "grant-refused"})
-"""Refusals that a new grant lifts: the cap admits the job."""
+"""Refusals that a new grant resolves: the cap admits the job."""
 _KINDS: Final = {"columns": "errors of columns", "pairs": "errors of pairs", "score": "score"}
 
 
@@ -19,7 +19,7 @@ def quote_lines(quote: Quote, *, requests_grant: bool = False) -> list[str]:
 
     Args:
         quote: the quote.
-        requests_grant: whether the caller requests a grant for the report; that none covers it yet is then no obstacle.
+        requests_grant: whether the caller requests a grant for the report; a missing grant is then no obstacle.
     """
     guarantee, epsilon, report, grant = take(quote.document, "guarantee", "epsilon", "report", "grant")
     lines = [
@@ -52,8 +52,8 @@ def report_lines(report: UtilityReport) -> list[str]:
     if (score := report.score) is not None:
         on_synthetic, most_frequent = take(score.document, "on_synthetic", "most_frequent")
         lines += [
-            f"Score: {score.names[0]!r} predicted rightly for {_interval(score)} of the units",
-            f"  on synthetic records {on_synthetic:.1%}; always the most frequent class would reach {most_frequent:.1%}",
+            f"Score: {score.names[0]!r} predicted correctly for {_interval(score)} of the units",
+            f"  on synthetic records {on_synthetic:.1%}; majority-class baseline: {most_frequent:.1%}",
         ]
     lines.append(f"Errors of columns (0 % is best): mean {_interval(report.mean_of_columns)}")
     lines += [_row(measured) for measured in report.columns]
@@ -62,11 +62,11 @@ def report_lines(report: UtilityReport) -> list[str]:
         worst = sorted(report.pairs, key=lambda pair: -pair.estimate)[:_SHOWN_PAIRS]
         lines += [_row(measured) for measured in worst]
     lines.append(
-        "Errors compare listed values, bins of numbers and dates, and one word for all values that the release does not list; `understudy ask` "
-        "tells the share of that word."
+        "Errors compare listed values, bins of numbers and dates, and one word for all unlisted values; `understudy ask` "
+        "gives the share of that word."
     )
     lines.append(
-        "Each interval contains the value without noise with 95 % probability; 'by chance' is the error of a perfect release."
+        "Each interval contains the noise-free value with 95 % probability; 'by chance' is the error of a perfect release."
     )
     return lines
 
