@@ -1,17 +1,15 @@
-"""The moment anchor of images: the only lines that read private images, and the noise on what they find.
+"""The moment anchor of images: the only code that reads private images, and the noise on its results.
 
-Releases, in order, each a Gaussian mechanism on all units: class counts and sums of pixels; second moments of what is
-left after the noisy class mean, in low frequencies; rounds of counts and sums of the cells of every class (k-means with
-noise); counts, means and second moments of every cell in the noisy basis. Between them there is only post-processing
-(`models/images/basis.py`, `first_centres`, `moved_centres`).
+The releases, in order, are Gaussian mechanisms on all units: class counts and pixel sums; second moments of the low-frequency residuals after
+subtracting the noisy class mean; rounds of counts and sums of every class's cells (noisy k-means); counts, means and second moments of every
+cell in the noisy basis. All steps between are post-processing (`models/images/basis.py`, `first_centres`, `moved_centres`).
 
-Sensitivity under adding or removing one unit. A unit's `m` records count one `m`-th each, so by convexity of the norm it
-moves a release by at most what one record alone could: a record has one class and one cell, so its contribution lies in
-one row or matrix. A weighted count `w` with a sum of vectors of norm at most `C`: `hypot(w, C)`. A matrix `u u^T`, its
-upper triangle released with the off-diagonal numbers weighted by `sqrt(2)`: the Frobenius norm `|u|^2`. Squared
-distances cut at `R` and weighted to at most `t |u|^2`, released with it: `|u|^2 hypot(1, t)`. Norms are clipped with every
-rounding downwards; sums are integers on the public grid, exact in any order; noise is rounded to the same grid
-(docs/mechanisms/image-anchor.md).
+Sensitivity under adding or removing one unit. Each of a unit's `m` records has weight one `m`-th, so by convexity of the norm the unit changes a
+release at most as much as one record alone. A record has one class and one cell, so its contribution lies in one row or matrix. A weighted count
+`w` with a sum of vectors of norm at most `C`: `hypot(w, C)`. A matrix `u u^T`, released as its upper triangle with off-diagonal numbers
+weighted by `sqrt(2)`: the Frobenius norm `|u|^2`. Squared distances cut at `R` and weighted to at most `t |u|^2`, released with it:
+`|u|^2 hypot(1, t)`. Norms are clipped with every rounding downwards; sums are integers on the public grid, exact in any order; noise is rounded
+to the same grid (docs/mechanisms/image-anchor.md).
 """
 
 import math
@@ -30,11 +28,11 @@ from models.randomness import KeyedStreams, Purpose
 _MADE = 4000
 _ITERATIONS = 15
 _FEWEST = 0.1
-"""A cell moves only where its noisy count is at least this share of an even one."""
+"""A cell moves only if its noisy count is at least this share of an even one."""
 
 
 def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: KeyedStreams) -> ImageMoments:
-    """Make all releases of the plan, each depending on the ones before it."""
+    """Make all releases of the plan, each depending on the earlier ones."""
     private = ImageSums(images, plan)
     means = _release_sums(
         private.mean_sums(),
@@ -84,7 +82,7 @@ def _release_sums(
     std: float,
     grid: float,
 ) -> Sums:
-    """Noise on counts, whose weight is `COUNT_WEIGHT * norm`, and on sums of vectors of norm at most `norm`."""
+    """Add noise to counts, weighted by `COUNT_WEIGHT * norm`, and to sums of vectors of norm at most `norm`."""
     counts, sums = exact
     weight = COUNT_WEIGHT * norm
     parts = ((counts, std / weight), (sums, std))
@@ -105,9 +103,9 @@ def _release_sums(
 def _release_products(
     products: Floats, spread: Floats, purpose: Purpose, streams: KeyedStreams, *, bound: float, std: float
 ) -> SecondMoments:
-    """Noise on the upper triangles of sums of `u u^T`, `|u|^2 <= bound`, and on a spread of weight `SPREAD_WEIGHT bound`.
+    """Add noise to the upper triangles of sums of `u u^T`, `|u|^2 <= bound`, and to a spread weighted by `SPREAD_WEIGHT bound`.
 
-    A diagonal number gets noise of `std`; one above it counts twice in the Frobenius norm and gets `std / sqrt(2)`.
+    A diagonal number gets noise of `std`; one above the diagonal counts twice in the Frobenius norm and gets `std / sqrt(2)`.
     """
     rows, columns = np.triu_indices(products.shape[-1], 1)
     weight = SPREAD_WEIGHT * bound if spread.size else 0.0
@@ -137,17 +135,17 @@ def _release_products(
 
 
 def _in_steps(exact: Floats, noise: Floats, grid: float) -> Floats:
-    """Values on a grid plus noise rounded to it, added as whole steps.
+    """Values on a grid plus noise rounded to the grid, added as whole steps.
 
-    Steps of `GRID / 255` are no power of two, so values in records are rounded. A sum of two of them would carry in its last
-    bits which two they were, noise or no noise; one product with the sum of the steps carries that sum alone.
+    Steps of `GRID / 255` are no power of two, so values in records are rounded. The last bits of a sum of two such values would reveal its
+    summands despite the noise; one product with the sum of the steps reveals only that sum.
     """
     made: Floats = (np.rint(exact / grid) + np.rint(noise / grid)) * grid
     return made
 
 
 def first_centres(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan, streams: KeyedStreams) -> Floats:
-    """The same for all classes: k-means of numbers drawn from the noisy Gaussian of all residuals.
+    """Initial centres, equal for all classes: k-means of draws from the noisy Gaussian of all residuals.
 
     Returns:
         (classes, cells, dimensions) integers times 2^12.
@@ -167,7 +165,7 @@ def first_centres(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan, stre
 
 
 def moved_centres(centres: Floats, cells: Sums) -> Floats:
-    """One step of k-means by noisy counts and sums; an almost empty cell does not move."""
+    """One step of k-means with noisy counts and sums; an almost empty cell does not move."""
     even = np.maximum(cells.counts.sum(axis=1, keepdims=True), 1.0) / centres.shape[1]
     moved = np.rint(cells.sums / np.maximum(cells.counts, 1.0)[..., None] * 2.0**RESIDUAL_BITS)
     moved = np.clip(moved, -(2.0**20), 2.0**20)

@@ -1,11 +1,10 @@
-"""Rejection by a critic's answer: of a few draws of any label, the first that a critic of labels assigns the wanted label.
+"""Rejection by a critic's answer: the first of a few draws of any label that a label critic assigns the wanted label.
 
-Where labels are few, draws of any label are tried. So a made picture has the label that real images taught, not the one it
-was drawn for, and what sets the anchor's laws of two labels apart (noise, for one) says nothing of it: a classifier that
-learns from such pictures learns from the critic. It is post-processing of noisy releases.
+With few labels, draws of any label are tried. So a generated picture has the label that real images taught, not the label it was drawn for, and
+differences between the anchor's distributions of two labels (such as noise) reveal nothing about the label: a classifier that learns from such
+pictures learns from the critic. This is post-processing of noisy releases.
 
-With many labels most draws of another label would be in vain; there `models.images.chosen` chooses among draws of the
-label that is wanted.
+With many labels most draws of other labels would be wasted; there `models.images.chosen` chooses among draws of the wanted label.
 """
 
 import numpy as np
@@ -18,20 +17,20 @@ from models.critic.label_network import LabelCritic
 from models.images.chosen import DRAWS
 
 ANSWERED_LABELS = 2
-"""The most labels for which this helps (docs/rules-study.md)."""
+"""Maximum number of labels for which this helps (docs/rules-study.md)."""
 
 
 class AnsweredImages(nn.Module):
     """(latent, label one-hot) to images in [0, 1], each one of `DRAWS` draws of a generator.
 
-    The first draws have labels of the law, the last has the one that is wanted, so that hardly a picture is of none that
-    the critic takes for it (with two labels and a critic that agrees with 9 of 10 pictures, one in a hundred).
+    The first draws have labels from the label distribution, the last one has the wanted label, so that very few pictures get a label the critic does
+    not assign (one in a hundred with two labels and a critic that agrees with 9 of 10 pictures).
 
     Args:
         generator: makes the draws.
-        critic: of the generator's labels, trained on real images.
-        law: (classes,) shares of the labels, positive.
-        draw_dimension: numbers of the generator's latent vector. The last one does not affect the image: it draws the label.
+        critic: critic of the generator's labels, trained on real images.
+        law: (classes,) label probabilities, positive.
+        draw_dimension: size of the generator's latent vector. Its last number does not affect the image: it draws the label.
     """
 
     lead: Tensor
@@ -66,7 +65,7 @@ class AnsweredImages(nn.Module):
         shares = torch.softmax(self.critic.logits(pictures), dim=1).reshape(-1, DRAWS, classes)
         share = (shares * wanted).sum(dim=2)
         passes = (share >= shares.amax(dim=2)).to(share.dtype)
-        # Earlier draws rank higher than any difference in shares; if none passes, the best one is taken.
+        # Any earlier passing draw outranks a later one; if none passes, the best one is taken.
         merit = share + passes * (1.0 + self.lead)
         taken = nn.functional.one_hot(merit.argmax(dim=1), DRAWS).to(share.dtype)
         tried = pictures.reshape(-1, DRAWS, *pictures.shape[1:])

@@ -1,4 +1,4 @@
-"""Class means, directions and their variances, from the noisy means and the noisy basis release. Free of charge."""
+"""Class means, directions and their variances, from the noisy means and the noisy basis release. Free of privacy cost."""
 
 import numpy as np
 from scipy import fft
@@ -8,11 +8,11 @@ from models.images.exact import COSINE_BITS, RESIDUAL_BITS, Floats, cosines
 from models.images.moments import SecondMoments, Sums
 
 _FEWEST_STDS = 4.0
-"""A class count is raised to at least this many standard deviations of its noise."""
+"""Lower bound on a class count, in standard deviations of its noise."""
 
 
 def class_sizes(means: Sums, plan: ImageAnchorPlan) -> Floats:
-    """Records of every class, positive and at least what the noise allows to see; shape (classes,)."""
+    """Records of every class, positive and at least the noise floor; shape (classes,)."""
     std = plan.means_noise_multiplier * plan.means_sensitivity / (COUNT_WEIGHT * plan.image_norm)
     return np.maximum(means.counts, max(_FEWEST_STDS * std, 1.0))
 
@@ -20,8 +20,8 @@ def class_sizes(means: Sums, plan: ImageAnchorPlan) -> Floats:
 def class_means(means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int]) -> Floats:
     """Mean images in [0, 1]; (classes, height, width, channels).
 
-    The noise is white, images are smooth: every ring of frequencies of a mean is multiplied by the share of its energy
-    that is not noise (Wiener's filter with the energy estimated from the ring itself).
+    The noise is white and images are smooth: every frequency ring of a mean is multiplied by its share of energy without noise (a Wiener filter
+    with the energy estimated from the ring itself).
     """
     height, width, channels = shape
     sizes = class_sizes(means, plan)[:, None, None, None]
@@ -48,7 +48,7 @@ def class_centres(means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int
 
 
 def _spectrum(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> tuple[Floats, Floats]:
-    """Eigenvalues per record, falling, and their vectors (features, features)."""
+    """Eigenvalues per record, decreasing, and their vectors (features, features)."""
     values, vectors = np.linalg.eigh(basis.products / class_sizes(means, plan).sum())
     return values[::-1], vectors[:, ::-1]
 
@@ -59,11 +59,11 @@ def directions(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Floa
 
 
 def variances(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Floats:
-    """Variance along every direction of low frequencies, less what noise adds to it, not negative; (features,).
+    """Variance along every low-frequency direction without the contribution of noise, not negative; (features,).
 
     Noise of spectral radius `e` lifts an eigenvalue `t` of the exact matrix to `t + e^2 / (4 t)` (Benaych-Georges and
     Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank perturbations of large random matrices", 2011).
-    Below that, eigenvectors are of noise, and directions share evenly what the trace leaves.
+    Below that, eigenvectors are noise, and directions share the rest of the trace evenly.
     """
     values, _ = _spectrum(basis, means, plan)
     std = plan.basis_noise_multiplier * plan.basis_sensitivity / class_sizes(means, plan).sum()
@@ -76,7 +76,7 @@ def variances(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Float
 
 
 def ring_energies(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Floats:
-    """Mean squares of the residuals' numbers in every ring of low frequencies, (frequencies,); noise leaves them unbiased."""
+    """Mean squares of the residuals in every low-frequency ring, (frequencies,); noise leaves them unbiased."""
     squares = np.diagonal(basis.products).reshape(-1, plan.frequencies, plan.frequencies)
     ring = np.maximum(np.arange(plan.frequencies)[:, None], np.arange(plan.frequencies)[None, :])
     sums = np.array([squares[:, ring == number].mean() for number in range(plan.frequencies)])

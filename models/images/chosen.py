@@ -1,12 +1,11 @@
-"""Rejection by a likelihood ratio: of a few draws of one label, the first that a critic of labels accepts.
+"""Rejection by a likelihood ratio: the first of a few draws of one label that a label critic accepts.
 
-The anchor's cells overlap more than the classes do, so some of its pictures look like another class than the one they are
-made for, and a classifier learns from them what is wrong. A critic that has learnt the labels of real images, under
-noise that was paid for, tells these draws apart; what it does with made ones is post-processing. Yet a small critic is
-wrong at times, and throwing away whatever it doubts throws away what is hard. So it is heard against itself: as it
-was before its first real image, when it knew the anchor's pictures alone. A draw passes with the quotient of its label's
-probabilities after real images and before them, at most one, so only what they taught decides. It is rejection sampling
-by a discriminator (Azadi and others 2019) with another discriminator and a fixed number of tries.
+The anchor's cells overlap more than the classes do, so some of its pictures look like another class than their label, and a classifier learns
+wrong things from them. A critic that has learnt the labels of real images, under noise that was paid for, detects these draws; its use on
+generated images is post-processing. But a small critic errs, and rejecting every doubtful draw would reject the hard ones. So a draw is accepted
+with probability min(1, p_after / p_before), the critic's label probabilities after and before training on real images. Before, the critic knew
+the anchor's pictures alone, so only the knowledge from real images decides. This is discriminator rejection sampling (Azadi and others 2019)
+with another discriminator and a fixed number of tries.
 """
 
 import math
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 from models.critic.label_network import LabelCritic
 
 DRAWS = 4
-"""Draws for one image: if 11 % are rejected, 0.01 % of the images come from a rejected draw."""
+"""Draws per image: if 11 % are rejected, 0.01 % of the images come from a rejected draw."""
 
 
 class ChosenImages(nn.Module):
@@ -25,9 +24,9 @@ class ChosenImages(nn.Module):
 
     Args:
         generator: makes the draws.
-        critic: of the generator's labels, trained on real images.
-        before: the same critic, after it had seen the generator's images only.
-        draw_dimension: numbers of the generator's latent vector. The last one does not affect the image: it is the coin.
+        critic: critic of the generator's labels, trained on real images.
+        before: the same critic, trained on the generator's images only.
+        draw_dimension: size of the generator's latent vector. Its last number does not affect the image: it decides acceptance.
     """
 
     lead: Tensor
@@ -53,7 +52,7 @@ class ChosenImages(nn.Module):
         quotient = (after - before).reshape(-1, DRAWS)
         uniform = (0.5 + 0.5 * torch.erf(draws[:, -1] * math.sqrt(0.5))).reshape(-1, DRAWS)
         passes = (torch.exp(quotient) >= uniform).to(quotient.dtype)
-        # Earlier draws rank higher than any difference in sigmoids; if none passes, the best one is taken.
+        # Any earlier passing draw outranks a later one; if none passes, the best one is taken.
         merit = torch.sigmoid(quotient) + passes * (1.0 + self.lead)
         taken = nn.functional.one_hot(merit.argmax(dim=1), DRAWS).to(quotient.dtype)
         drawn = pictures.reshape(-1, DRAWS, *pictures.shape[1:])
@@ -61,7 +60,7 @@ class ChosenImages(nn.Module):
 
 
 def kept_copy(critic: LabelCritic) -> LabelCritic:
-    """A frozen copy of the critic with its present parameters."""
+    """A frozen copy of the critic with its current parameters."""
     copy = LabelCritic(
         image=critic.image,
         widths=tuple(geometry.outputs for geometry in critic.geometries),

@@ -1,8 +1,8 @@
 """Exact arithmetic on images: sums of integers below 2^53, which float64 adds exactly in any order.
 
-A record's numbers must not depend on the other records. A floating-point matrix product may round a row differently when
-the number of rows changes, and then removing one unit would change the others' contributions. So all matrix products here
-are of integers; everything else (scale factors, rounding) is elementwise.
+A record's contribution must not depend on other records. A floating-point matrix product may round a row differently when the number of rows
+changes, so removing one unit would change the others' contributions. So all matrix products here use integers; all other operations (scale
+factors, rounding) are elementwise.
 """
 
 import math
@@ -20,17 +20,17 @@ RECORD_BITS = 10
 """Clipped vectors are multiples of 2^-10; their products and sums of 2^-20."""
 _TO_PIXELS = 1.0 / 255.0
 BELOW = 1.0 - 2.0**-40
-"""Below one by more than all rounding of a scale factor, so that clipped norms stay below their bound."""
-CHUNK = 4096  # images at a time, and fewer where they are large: float64 copies of a chunk stay below 64 MiB
+"""Factor below one by more than all rounding of a scale factor, so that clipped norms stay below their bound."""
+CHUNK = 4096  # images at a time, fewer if they are large: float64 copies of a chunk stay below 64 MiB
 CHUNK_PIXELS = 1 << 22
 
 
 def cosines(side: int, frequencies: int) -> Floats:
-    """The orthonormal discrete cosine transform (type II) of a side, lowest frequencies, times 2^14, in integers.
+    """The orthonormal discrete cosine transform (type II) of one side, lowest frequencies first, in integers times 2^14.
 
     Args:
-        side: pixels.
-        frequencies: kept, at most `side`.
+        side: number of pixels.
+        frequencies: number of frequencies kept, at most `side`.
 
     Returns:
         (frequencies, side).
@@ -43,13 +43,13 @@ def cosines(side: int, frequencies: int) -> Floats:
 
 
 def low_frequencies(pixels: npt.NDArray[np.uint8], frequencies: int) -> Floats:
-    """Low frequencies of images, exact up to one rounding of every number to the grid 2^-12.
+    """Low frequencies of images, exact up to one rounding of each number to the grid 2^-12.
 
     The two integer products stay below 2^(8 + 14 + 8) and 2^(30 + 14 + 8).
 
     Args:
         pixels: (images, height, width, channels) with sides up to 256.
-        frequencies: kept along each side.
+        frequencies: number kept along each side.
 
     Returns:
         (images, channels * frequencies^2) integers times 2^12.
@@ -65,7 +65,7 @@ def low_frequencies(pixels: npt.NDArray[np.uint8], frequencies: int) -> Floats:
 
 
 def unit_shares(unit_of_record: npt.NDArray[np.int64]) -> Floats:
-    """One over the number of records of each record's unit; shape (records,)."""
+    """One over the number of records in each record's unit; shape (records,)."""
     return (
         1.0 / np.bincount(unit_of_record, minlength=1)[unit_of_record] if len(unit_of_record) else np.zeros(0)
     )
@@ -76,15 +76,14 @@ def clipped(
 ) -> Floats:
     """Vectors with a leading constant, each with norm at most `sqrt(share) * hypot(lead, bound)`, rounded towards zero.
 
-    The products of such a vector with itself then add up, over a unit's records, to a matrix of Frobenius norm at
-    most `lead^2 + bound^2`.
+    The outer products of such a vector with itself then add up, over a unit's records, to a matrix of Frobenius norm at most `lead^2 + bound^2`.
 
     Args:
         values: (records, n) integers times 2^12.
         bound: clipping norm.
-        shares: (records,) of each record in its unit.
-        lead: the leading number; 0 leaves it out.
-        squares: (records,) squared norms of `values`, where they are known.
+        shares: (records,) share of each record in its unit.
+        lead: the leading number; 0 omits it.
+        squares: (records,) squared norms of `values`, if known.
 
     Returns:
         (records, n or n + 1) integers times 2^10.
@@ -97,7 +96,7 @@ def clipped(
 
 
 def nearest(values: Floats, centres: Floats) -> npt.NDArray[np.int64]:
-    """Index of the centre next to each vector, the lowest of several; exact, both are integers.
+    """Index of the nearest centre of each vector, the lowest in a tie; exact, because both are integers.
 
     Args:
         values: (records, n), below 2^24.

@@ -1,9 +1,9 @@
-"""The generator of images: it contains the anchor's law, and a convolutional decoder that adds nothing at first.
+"""The generator of images: the anchor's distribution, and a convolutional decoder that adds nothing at first.
 
-The latent vector is standard normal. Its first number picks the cell of the class by thresholds, the next `d` make the
-Gaussian inside the cell, `e` more the tail outside its basis, six move the image a little, eight make its high-frequency
-texture, and the rest feed the decoder. The decoder sees all of it and the moved image, and its last layer starts at zero:
-an untrained generator draws exactly `moved(clamp(mean + basis (centre + factor z, tail y)))`, with texture.
+The latent vector is standard normal. Its first number picks the cell of the class by thresholds, the next `d` are the Gaussian inside the cell, `e`
+more the tail outside its basis, six move the image a little, eight make its high-frequency texture, and the rest feed the decoder. The decoder
+receives the whole vector and the moved image, and its last layer starts at zero: an untrained generator draws exactly
+`moved(clamp(mean + basis (centre + factor z, tail y)))`, with texture.
 """
 
 import math
@@ -29,9 +29,9 @@ class ImageGenerator(nn.Module):
     """(latent, label one-hot) to images in [0, 1].
 
     Args:
-        mixture: noisy law of images; public shapes, kept as buffers.
-        width: channels of the decoder.
-        extra: numbers of the latent vector that only the decoder sees.
+        mixture: noisy distribution of images; public shapes, kept as buffers.
+        width: number of the decoder's channels.
+        extra: size of the decoder's own part of the latent vector.
     """
 
     thresholds: Tensor
@@ -84,7 +84,7 @@ class ImageGenerator(nn.Module):
         self.leave = nn.Conv2d(width, self.channels, 3, padding=1)
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
-        """Shapes (rows, latent_dimension) and (rows, classes; or 0 where images have no labels) to (rows, c, h, w)."""
+        """Shapes (rows, latent_dimension) and (rows, classes; or 0 for images without labels) to (rows, c, h, w)."""
         if label.shape[1] == 0:
             label = torch.cat([label, torch.ones_like(latent[:, :1])], dim=1)
         start = self.anchor(latent, label)
@@ -110,7 +110,7 @@ class ImageGenerator(nn.Module):
         return self._moved(picture, moves[:, :, 0])
 
     def _moved(self, picture: Tensor, moves: Tensor) -> Tensor:
-        """Pictures looked up at places moved by small linear maps and shifts."""
+        """Pictures resampled at positions moved by small linear maps and shifts."""
         change = torch.cat([moves[:, :4].reshape(-1, 2, 2), moves[:, 4:, None]], dim=2).transpose(1, 2)
         places = self.grid[:, :2] + torch.matmul(self.grid, change)
         return nn.functional.grid_sample(
@@ -133,7 +133,7 @@ class ImageGenerator(nn.Module):
         return torch.as_tensor(self.leave(hidden))
 
     def initialise(self, streams: KeyedStreams) -> None:
-        """Draw fan-in scaled weights of the decoder from the keyed stream; its last layer starts at zero."""
+        """Draw the decoder's fan-in scaled weights from the keyed stream; its last layer starts at zero."""
         layers = [module for module in self.modules() if isinstance(module, nn.Linear | nn.Conv2d)]
         counts = [layer.weight.numel() for layer in layers]
         drawn = torch.split(streams.torch_normals(Purpose.GENERATOR_INIT, 0, sum(counts)), counts)
@@ -162,9 +162,9 @@ class _Bounded(torch.autograd.Function):
 
 
 def bounded(pixels: Tensor) -> Tensor:
-    """Clamp to [0, 1], with a gradient for pixels outside that descent moves back inside.
+    """Clamp to [0, 1], with a gradient that lets descent move outside pixels back inside.
 
-    The gradient of a plain clamp is zero outside: a pixel that one bad step makes black in every image stays black.
+    A plain clamp has gradient zero outside: a pixel that one bad step makes black in every image would stay black.
     """
     if not pixels.requires_grad:
         return torch.clamp(pixels, 0.0, 1.0)
@@ -176,7 +176,7 @@ def _float(values: Floats) -> Tensor:
 
 
 def _pixel_places(height: int, width: int) -> Tensor:
-    """Centres of the pixels as (x, y, 1), from -1 to 1 across the picture; (height * width, 3)."""
+    """Pixel centres as (x, y, 1), from -1 to 1 across the picture; (height * width, 3)."""
     across = (2.0 * torch.arange(width) + 1.0) / width - 1.0
     down = (2.0 * torch.arange(height) + 1.0) / height - 1.0
     places = [across.repeat(height), down.repeat_interleave(width), torch.ones(height * width)]

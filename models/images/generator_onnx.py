@@ -1,6 +1,6 @@
-"""A generator of images as an ONNX model: `latent` and `label` in, `images` out; the number of rows is free.
+"""A generator of images as an ONNX model with inputs `latent` and `label` and output `images`; the number of rows is free.
 
-The operations are those of the modules' `forward`, one for one (`models.images.generator`, `chosen`, `answered`).
+The operations correspond one to one to those of the modules' `forward` (`models.images.generator`, `chosen`, `answered`).
 """
 
 import math
@@ -19,18 +19,18 @@ from models.images.texture import TEXTURE_DRAWS
 from models.onnx_graph import OnnxGraph, rows_of
 
 _NEVER = float(np.finfo(np.float32).max)
-"""A threshold that no latent number passes."""
+"""A threshold above every latent number."""
 
 
 def image_generator_onnx(network: nn.Module, *, classes: int) -> bytes:
     """Return the serialised model.
 
     Args:
-        network: on the CPU, float32.
-        classes: columns of `label`; 0 where images have no labels.
+        network: the network, on the CPU, in float32.
+        classes: number of columns of `label`; 0 for images without labels.
 
     Raises:
-        TypeError: a module, the network or one in it, has no form here.
+        TypeError: the network, or a module in it, has no ONNX form here.
     """
     graph = OnnxGraph()
     match network:
@@ -55,14 +55,14 @@ def _image_generator(module: nn.Module) -> ImageGenerator:
 
 
 def _ones(graph: OnnxGraph) -> str:
-    """The one class of images without labels, (rows, 1)."""
+    """The single class of images without labels, (rows, 1)."""
     rows = graph.apply("Shape", "latent", start=0, end=1)
     shape = graph.apply("Concat", rows, graph.constant([1], np.int64), axis=0)
     return graph.apply("Expand", graph.constant([[1.0]]), shape)
 
 
 def _generated(graph: OnnxGraph, made: ImageGenerator, latent: str, label: str) -> str:
-    """`ImageGenerator.forward`, of labels with at least one class."""
+    """`ImageGenerator.forward`, for labels with at least one class."""
     start = _anchor(graph, made, latent, label)
     residual = _residual(graph, made, latent, label, start)
     images = _clamped(graph, graph.apply("Add", start, residual))
@@ -103,7 +103,7 @@ def _anchor(graph: OnnxGraph, made: ImageGenerator, latent: str, label: str) -> 
 
 
 def _moved(graph: OnnxGraph, made: ImageGenerator, picture: str, moves: str) -> str:
-    """Pictures looked up at places moved by small linear maps and shifts."""
+    """Pictures resampled at positions moved by small linear maps and shifts."""
     linear = graph.shaped(_columns(graph, moves, 0, 4), -1, 2, 2)
     shift = graph.shaped(_columns(graph, moves, 4, MOVES), -1, 2, 1)
     change = graph.apply("Transpose", graph.apply("Concat", linear, shift, axis=2), perm=[0, 2, 1])
@@ -114,7 +114,7 @@ def _moved(graph: OnnxGraph, made: ImageGenerator, picture: str, moves: str) -> 
 
 
 def _residual(graph: OnnxGraph, made: ImageGenerator, latent: str, label: str, start: str) -> str:
-    """What the decoder adds to the anchor's images."""
+    """The decoder's addition to the anchor's images."""
     hidden = graph.linear(made.enter, graph.apply("Concat", latent, label, axis=1))
     hidden = graph.shaped(_leaky(graph, hidden), -1, made.first.in_channels, *made.quarter_size)
     hidden = enlarged(graph, hidden, *made.half_size)
@@ -169,7 +169,7 @@ def _answered(graph: OnnxGraph, network: AnsweredImages, made: ImageGenerator, c
 
 
 def _for_each_draw(graph: OnnxGraph) -> str:
-    """The label once for each draw, (rows, draws times classes)."""
+    """The label, repeated for each draw, (rows, draws times classes)."""
     return graph.apply("Tile", "label", graph.constant([1, DRAWS], np.int64))
 
 
@@ -180,7 +180,7 @@ def _coins(graph: OnnxGraph, network: ChosenImages | AnsweredImages, draws: str)
 def _taken(
     graph: OnnxGraph, score: str, passes: str, lead: torch.Tensor, pictures: str, made: ImageGenerator
 ) -> None:
-    """Of the draws of a row, the first that passes, or the one of the highest score."""
+    """The first draw of a row that passes, or else the one with the highest score."""
     counted = graph.apply("Cast", passes, to=TensorProto.FLOAT)
     merit = graph.apply("Add", score, graph.apply("Mul", counted, _tensor(graph, 1.0 + lead)))
     best = graph.apply("ArgMax", merit, axis=1, keepdims=0)
@@ -194,14 +194,14 @@ def _tensor(graph: OnnxGraph, values: torch.Tensor) -> str:
 
 
 def _thresholds(graph: OnnxGraph, values: torch.Tensor) -> str:
-    """Thresholds along the last axis; one that is never passed where there are none, for an axis has numbers."""
+    """Thresholds along the last axis; a threshold above every number if there are none, because an axis cannot be empty."""
     if values.shape[-1] == 0:
         values = torch.full((*values.shape[:-1], 1), _NEVER)
     return _tensor(graph, values)
 
 
 def _passed(graph: OnnxGraph, number: str, thresholds: str) -> str:
-    """How many of its row's thresholds a number exceeds, (rows,) int64."""
+    """The number of thresholds in its row that a number exceeds, (rows,) int64."""
     exceeded = graph.apply("Greater", number, thresholds)
     return graph.summed(graph.apply("Cast", exceeded, to=TensorProto.INT64), axis=1)
 
@@ -212,7 +212,7 @@ def _columns(graph: OnnxGraph, source: str, start: int, stop: int) -> str:
 
 
 def _products(graph: OnnxGraph, matrices: torch.Tensor, index: str, vectors: str) -> str:
-    """Each row's matrix, given by its index, times its vector."""
+    """The product of each row's matrix, given by its index, and its vector."""
     size = matrices.shape[-1]
     chosen = graph.apply("Gather", _tensor(graph, matrices), index, axis=0)
     return graph.shaped(graph.apply("MatMul", chosen, graph.shaped(vectors, -1, size, 1)), -1, size)
@@ -233,7 +233,7 @@ def _leaky(graph: OnnxGraph, values: str) -> str:
 
 
 def enlarged(graph: OnnxGraph, images: str, height: int, width: int) -> str:
-    """Images of this size, every pixel that of the nearest place as torch has it."""
+    """Images in this size, by nearest-neighbour interpolation as in torch."""
     return graph.apply(
         "Resize",
         images,

@@ -1,4 +1,4 @@
-"""The distribution of images that the noisy releases describe: a Gaussian mixture per class. Post-processing, free of charge."""
+"""The distribution of images described by the noisy releases: a Gaussian mixture per class. Post-processing, free of privacy cost."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from models.images.texture import power_law_texture
 from models.simplex import positive_law, project_to_simplex
 
 TAIL = 96
-"""Directions beyond the basis that get a variance, but no covariances."""
+"""Directions outside the basis with a variance but without covariances."""
 _SMALLEST_VARIANCE = 1e-4
 _SMALLEST_RATIO = 1e-3
 _FEWEST_STDS = 2.0
@@ -21,13 +21,13 @@ _FEWEST_STDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Mixture:
-    """A class and a cell drawn by their shares; then `mean + basis (centre + factor z, tail y)`, moved by `moves w`.
+    """A class and a cell drawn by their shares, then `mean + basis (centre + factor z, tail y)`, moved by `moves w`.
 
     `z`, `y` and `w` are standard normal. Pixels are in the order channel, height, width.
 
     Args:
         shape: height, width, channels.
-        law: (classes,) shares of the classes; one class where images have no labels.
+        law: (classes,) class probabilities; one class for images without labels.
         means: (classes, pixels) in [0, 1].
         basis: (pixels, d + e), nearly orthonormal columns.
         weights: (classes, cells) shares of the cells in their class.
@@ -51,11 +51,11 @@ class Mixture:
 
 
 def plain_mixture(shape: tuple[int, int, int], classes: int) -> Mixture:
-    """The start of a generator without an anchor: one cell a class without any freedom, all of it grey. Public constants.
+    """The start of a generator without an anchor: one cell per class without any variation, all grey. Public constants.
 
     Args:
         shape: height, width, channels.
-        classes: declared labels, 0 where images have none.
+        classes: number of declared labels, 0 for images without labels.
     """
     laws, pixels = max(classes, 1), int(np.prod(shape))
     return Mixture(
@@ -73,7 +73,7 @@ def plain_mixture(shape: tuple[int, int, int], classes: int) -> Mixture:
 
 
 def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, int, int]) -> Mixture:
-    """Denoise the releases: shrink every covariance towards its class's, every class's towards that of all residuals."""
+    """Denoise the releases: shrink every cell covariance towards its class's, and every class covariance towards that of all residuals."""
     sizes = class_sizes(moments.means, plan)
     spectrum = variances(moments.basis, moments.means, plan)
     inside, last = plan.dimensions, min(len(spectrum), plan.dimensions + TAIL)
@@ -99,7 +99,7 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
             factors[index, number] = np.linalg.cholesky(positive(covariance))
     total = max(float(moments.means.counts.sum()), 1.0)
     law = positive_law(project_to_simplex(moments.means.counts, total=total) / total)
-    # The basis release clips harder than the moments' restored spread: the tail lost as much as the basis did.
+    # The basis release clips more than the moments, whose spread is restored: the tail lost as much energy as the basis did.
     lost = np.clip(float(law @ np.array(energies)) / max(float(spectrum[:inside].sum()), 1e-9), 1.0, 4.0)
     return Mixture(
         shape=shape,
@@ -116,7 +116,7 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
 
 
 def spread_within(mixture: Mixture) -> Floats:
-    """Root mean squared distance of a class's pixels from their mean before they are cut to [0, 1]; (classes,)."""
+    """Root mean squared distance of a class's pixels from their mean before clamping to [0, 1]; (classes,)."""
     shares = mixture.weights
     energy = (shares * ((mixture.factors**2).sum(axis=(2, 3)) + (mixture.centres**2).sum(axis=2))).sum(axis=1)
     middle = ((shares[:, :, None] * mixture.centres).sum(axis=1) ** 2).sum(axis=1)
@@ -126,7 +126,7 @@ def spread_within(mixture: Mixture) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Cells:
-    """Denoised cells of one class: shares, means less centres, covariances."""
+    """The denoised cells of one class: shares, means minus centres, covariances."""
 
     shares: Floats
     moved: Floats
@@ -154,7 +154,7 @@ def _cells_of(
     else:
         made = [pooled]
     covariances = np.stack(made)
-    # Clipping moves distant records closer: restore the mean squared distance, which was released with the moments.
+    # Clipping shrinks distant records: restore the mean squared distance, which was released with the moments.
     reach = SPREAD_REACH * plan.cell_norm**2
     wanted = float(moments.moments.spread[index].sum()) * reach / float(counts.sum())
     have = float(shares @ (np.trace(covariances, axis1=1, axis2=2) + (moved**2).sum(axis=1)))
@@ -164,7 +164,7 @@ def _cells_of(
 
 
 def _kept(moved: Floats, noise: Floats) -> Floats:
-    """Share of every vector's energy that is not noise: the factor of James and Stein; (cells,)."""
+    """The share of every vector's energy without noise: the James-Stein factor; (cells,)."""
     energy = np.maximum((moved**2).sum(axis=1), 1e-12)
     kept: Floats = np.clip(1.0 - moved.shape[1] * noise**2 / energy, 0.0, 1.0)
     return kept
@@ -173,13 +173,13 @@ def _kept(moved: Floats, noise: Floats) -> Floats:
 def shrunk(seen: Floats, base: Floats, noise: float) -> Floats:
     """A noisy covariance shrunk towards a base, entry by entry, as far as noise hides the difference.
 
-    The difference at (i, j) is taken to have variance `g b_ii b_jj`; `g` is estimated from all numbers at once by
-    weighted moments, and every number keeps the share `g b_ii b_jj / (g b_ii b_jj + noise variance)` of it.
+    The difference at (i, j) has assumed variance `g b_ii b_jj`. All entries together give an estimate of `g` by weighted moments, and every entry
+    keeps the share `g b_ii b_jj / (g b_ii b_jj + noise variance)` of the difference.
 
     Args:
         seen: (d, d) symmetric.
         base: (d, d), positive diagonal.
-        noise: standard deviation of the noise on a diagonal number; above it, less by sqrt(2).
+        noise: standard deviation of the noise on a diagonal entry; entries above it have less by sqrt(2).
     """
     scale = np.maximum(np.diag(base), 1e-6)
     signal = np.outer(scale, scale)

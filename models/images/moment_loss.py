@@ -1,4 +1,4 @@
-"""The distance of a generated batch from the noisy statistics of images, kept in the generator's loss for good."""
+"""The distance of a generated batch from the noisy statistics of images, a permanent part of the generator's loss."""
 
 import torch
 from torch import Tensor
@@ -12,15 +12,15 @@ _SMALLEST = 1e-6
 
 
 class ImageMomentLoss:
-    """Squared distance between what was released and the same statistic of a batch, clipped in the same way.
+    """Squared distance between the released statistics and the same statistics of a batch, clipped in the same way.
 
-    Every difference is divided by the standard deviation that it would have if the batch followed the private law: noise
-    of the release and sampling of the batch together. Nothing is corrected for clipping, as both sides are clipped.
-    The assignment of a record to a cell is constant; gradients pass through its numbers only.
+    Every difference is divided by its standard deviation for a batch from the private distribution, from the noise of the release and the sampling of
+    the batch together. Clipping needs no correction, because both sides are clipped. The assignment of a record to a cell is constant; gradients
+    pass only through its numbers.
 
     Args:
-        moments: noisy.
-        plan: of the anchor.
+        moments: the noisy moments.
+        plan: plan of the anchor.
         shape: height, width, channels of every image.
     """
 
@@ -48,11 +48,11 @@ class ImageMomentLoss:
         self._spread_variance = _float((std[:, None] / (SPREAD_WEIGHT * bound)) ** 2)
 
     def __call__(self, images: Tensor, label: Tensor) -> Tensor:
-        """The distance, a scalar: about one for each statistic that is right but for noise and sampling, on average.
+        """The distance, a scalar: on average about one for each statistic that differs only by noise and sampling.
 
         Args:
             images: (rows, channels, height, width) in [0, 1].
-            label: (rows, classes) one-hot; (rows, 0) where images have no labels.
+            label: (rows, classes) one-hot; (rows, 0) for images without labels.
         """
         if label.shape[1] == 0:
             label = torch.ones_like(images[:, 0, 0, :1])

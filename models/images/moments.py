@@ -1,4 +1,4 @@
-"""The noisy statistics of images that the anchor releases; all of them may leave."""
+"""The noisy statistics of images that the anchor releases; all of them may be published."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class SecondMoments:
 
     Args:
         products: (features, features), or (classes, cells, 1 + d, 1 + d) with the leading number first; symmetric.
-        spread: (classes, cells) sums of squared distances to the cell's centre, over their reach; empty without cells.
+        spread: (classes, cells) sums of squared distances to the cell's centre, in units of their reach; empty without cells.
     """
 
     products: Floats
@@ -38,13 +38,13 @@ class SecondMoments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImageMoments:
-    """Everything that the anchor of images releases.
+    """All releases of the anchor of images.
 
     Args:
         means: class counts and sums of clipped images.
         basis: second moments of clipped residuals in low frequencies.
-        centres: (classes, cells, dimensions) of the cells, in 2^-12 of a pixel's range; post-processing of releases.
-        moments: of every cell of every class, in the basis.
+        centres: (classes, cells, dimensions) centres of the cells, in 2^-12 of a pixel's range; post-processing of releases.
+        moments: moments of every cell of every class, in the basis.
     """
 
     means: Sums
@@ -53,7 +53,7 @@ class ImageMoments:
     moments: SecondMoments
 
     def tensors(self) -> dict[str, Tensor]:
-        """For a checkpoint."""
+        """The tensors, for a checkpoint."""
         parts = {
             "counts": self.means.counts,
             "sums": self.means.sums,

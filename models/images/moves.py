@@ -1,10 +1,9 @@
-"""Small linear maps and shifts of generated images, scaled by the noisy covariances. Free of charge.
+"""Small linear maps and shifts of generated images, scaled by the noisy covariances. Free of privacy cost.
 
-To first order a moved picture is the picture plus a combination of six tangent images. The variance that a cell's
-covariance has along these says how much its pictures differ by such moves: much for handwriting, little for pictures
-that were aligned. A Gaussian makes such differences by blurring; really moving the picture keeps it sharp and goes
-beyond first order. Moves come on top of the Gaussian: taking out of it what they explain made classifiers worse
-(MNIST, epsilon 4 and 10: 0.6 points).
+To first order a moved picture is the picture plus a combination of six tangent images. The variance of a cell's covariance along these tangents
+shows how much its pictures differ by such moves: much for handwriting, little for aligned pictures. A Gaussian produces such differences by
+blurring; moving the picture keeps it sharp and goes beyond first order. Moves are added to the Gaussian: removing their variance from it made
+classifiers worse (MNIST, epsilon 4 and 10: 0.6 points).
 """
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from models.images.exact import Floats
 
 MOVES = 6
-"""Four numbers of the linear map less the identity, row by row in the order x, y, and the shift; in half sides."""
+"""The four entries of the linear map minus the identity, row by row in the order x, y, and the shift; in half sides."""
 MOVED_SHARE = 1.0
 """Share of the variance along the tangents that becomes moves."""
 _RIDGE = 0.02
@@ -21,7 +20,7 @@ _LARGEST = 0.4
 
 
 def tangents(picture: Floats) -> Floats:
-    """Derivatives of a (channels, height, width) picture by the six numbers; (channels * height * width, 6)."""
+    """Derivatives of a (channels, height, width) picture with respect to the six numbers; (channels * height * width, 6)."""
     _, height, width = picture.shape
     down = np.gradient(picture, axis=1) * (height / 2.0)
     right = np.gradient(picture, axis=2) * (width / 2.0)
@@ -32,16 +31,16 @@ def tangents(picture: Floats) -> Floats:
 
 
 def moves_of(covariance: Floats, basis: Floats, along: Floats, *, share: float = MOVED_SHARE) -> Floats:
-    """The law of the moves of one cell.
+    """The distribution of the moves of one cell.
 
-    The regression of a picture's difference `B z` on the tangents has the covariance `P = G T' B S B' T G`, `G = (T' T +
-    ridge)^-1`; moves get `share * P`.
+    The regression of a picture's difference `B z` on the tangents has the covariance `P = G T' B S B' T G`, `G = (T' T + ridge)^-1`; moves get
+    `share * P`.
 
     Args:
-        covariance: (d, d) positive, of numbers in the basis.
+        covariance: (d, d) positive definite, of coordinates in the basis.
         basis: (pixels, d).
         along: (pixels, 6) tangents.
-        share: of the variance.
+        share: share of the variance.
 
     Returns:
         The lower triangular factor of the moves' covariance (6, 6).

@@ -1,4 +1,4 @@
-"""Exact sums over private images, one pass for each release of the anchor; independent of the order of records and chunks."""
+"""Exact sums over private images, one pass per release of the anchor; independent of the order of records and chunks."""
 
 from collections.abc import Iterator
 
@@ -21,16 +21,16 @@ from models.images.exact import (
 )
 
 GRID = 2.0**-20
-"""Public grid of counts, products and their noise; sums of pixels are on 2^-20 / 255."""
+"""Public grid of counts, products and their noise; sums of pixels use the grid 2^-20 / 255."""
 _SHARE_BITS = 20
 
 
 class ImageSums:
-    """Private images and exact sums over them. Only `models/images/anchor.py` may use it.
+    """Private images with exact sums over them. Only `models/images/anchor.py` may use this class.
 
     Args:
         images: private.
-        plan: how to clip.
+        plan: the clipping.
     """
 
     def __init__(self, images: PrivateImages, plan: ImageAnchorPlan) -> None:
@@ -41,7 +41,7 @@ class ImageSums:
         height, width, channels = images.shape
         self.pixel_count = height * width * channels
         self.features = plan.frequencies**2 * channels
-        # float32 holds these integers exactly: low frequencies are below 2^(12 + 9), all norms of images are.
+        # float32 represents these integers exactly: low frequencies are below 2^(12 + 9), like all norms of images.
         self._residuals = np.empty((len(self.labels), self.features), dtype=np.float32)
         for part in self._chunks():
             self._residuals[part] = low_frequencies(self.pixels[part], plan.frequencies)
@@ -52,7 +52,7 @@ class ImageSums:
         self._residuals -= means.astype(np.float32)[self.labels]
 
     def project(self, directions: Floats) -> None:
-        """Keep the residuals inside the basis alone; (features, dimensions) integers times 2^14."""
+        """Keep only the residuals' components in the basis; (features, dimensions) integers times 2^14."""
         self._inside = np.empty((len(self.labels), directions.shape[1]), dtype=np.float32)
         for part in self._chunks():
             exact = self._residuals[part].astype(np.float64) @ directions
@@ -91,7 +91,7 @@ class ImageSums:
             inside = self._inside[rows].astype(np.float64)
             cell = nearest(inside, centres[index])
             root = np.sqrt(self.shares[rows])
-            # `clipped` gives a share's root; its second factor makes the whole share.
+            # `clipped` applies the root of a share; this second factor completes the share.
             short = np.trunc(
                 clipped(inside, self._plan.residual_norm, self.shares[rows]) * (root[:, None] * 2.0**10)
             )
@@ -105,7 +105,7 @@ class ImageSums:
     def moment_sums(self, centres: Floats) -> tuple[Floats, Floats]:
         """Exact augmented second moments (classes, cells, 1 + d, 1 + d), squared distances (classes, cells).
 
-        Distances are in units of their reach, so at most one a record.
+        Distances are in units of their reach, so each record adds at most one.
         """
         plan = self._plan
         size = plan.dimensions + 1

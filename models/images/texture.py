@@ -1,14 +1,13 @@
-"""High-frequency texture ("grain"): a little noise on the frequencies of a generated image. Post-processing, free of charge.
+"""High-frequency texture ("grain"): a little noise on the frequencies of a generated image. Post-processing, free of privacy cost.
 
-The anchor measures low frequencies only, so its images are smoother than real ones, and a classifier trained on them
-learns to rely on that. Texture replaces what is missing. Where the anchor is alone it is white noise, of one public
-standard deviation at all frequencies. Beside a critic of labels it lies above the measured frequencies and continues
-their energies by a power law: the energy of photographs falls about with the cube of the frequency (faces: within 8 %
-from the 7th ring to the 13th; docs/rules-study.md).
+The anchor measures only low frequencies, so its images are smoother than real ones, and a classifier trained on them learns to rely on that.
+Texture replaces the missing frequencies. With the anchor alone it is white noise, with one public standard deviation at all frequencies. Beside a
+label critic it fills the frequencies above the measured ones and continues their energies by a power law: the energy of photographs falls roughly
+with the cube of the frequency (faces: within 8 % from the 7th ring to the 13th; docs/rules-study.md).
 
-One normal number per frequency would make the latent vector as long as the image. Instead frequency `p` gets
-`sin(z . phase_p)` of `TEXTURE_DRAWS` normals `z`. The phase vectors are so long and so different that these waves have
-variance one half and are almost uncorrelated (below 1e-4 for 3,072 of them).
+One normal number per frequency would make the latent vector as long as the image. Instead, frequency `p` gets `sin(z . phase_p)` with
+`TEXTURE_DRAWS` normals `z`. The phase vectors are so long and so different that these waves have variance one half and are almost
+uncorrelated (below 1e-4 for 3,072 of them).
 """
 
 import numpy as np
@@ -17,11 +16,11 @@ from scipy.special import ndtri
 from models.images.exact import Floats
 
 WHITE_TEXTURE = 0.1
-"""Standard deviation of white texture, as a share of the range of a pixel."""
+"""Standard deviation of white texture, as a share of a pixel's range."""
 DECAY = 3.0
-"""The energy of an image falls with this power of the frequency."""
+"""Power of the frequency by which the energy of an image falls."""
 TEXTURE_DRAWS = 8
-"""Latent numbers of one image's texture."""
+"""Number of latent numbers for one image's texture."""
 _LENGTH = 12.0
 
 
@@ -45,15 +44,15 @@ def white_texture(height: int, width: int) -> Floats:
 
 
 def power_law_texture(energies: Floats, height: int, width: int) -> Floats:
-    """(height, width) standard deviations for the frequencies that the anchor does not measure; zero for those that it does.
+    """(height, width) standard deviations of the frequencies that the anchor does not measure; zero for measured ones.
 
-    A ring holds the frequencies whose larger index is `k`. The upper half of the measured rings gives the level
-    `mean of e_k k^DECAY`, weighted by the numbers in each ring; the power law continues from there.
+    A ring contains the frequencies with larger index `k`. The upper half of the measured rings gives the level `mean of e_k k^DECAY`, weighted by
+    the frequencies per ring; the power law continues from there.
 
     Args:
-        energies: (frequencies,) noisy mean squares of the numbers of every measured ring.
-        height: of the picture.
-        width: of the picture.
+        energies: (frequencies,) noisy mean squares of each measured ring.
+        height: height of the picture.
+        width: width of the picture.
     """
     known = len(energies)
     used = np.arange(known // 2, known, dtype=np.float64)
