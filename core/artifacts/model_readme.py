@@ -17,14 +17,14 @@ and publishing this bundle cost no further privacy. {accuracy}
 |---|---|
 | `model.onnx` | the whole model: {inputs} in, `logits` ({classes} numbers) out |
 | `weights.safetensors` | its weights, and principal components if it has any |
-| `manifest.json` | what goes in and out, SHA-256 of model, weights and domain |
-| `domain.json` | the declared domain: what codes and labels mean |
+| `manifest.json` | inputs and outputs, SHA-256 of model, weights and domain |
+| `domain.json` | the declared domain: the meaning of codes and labels |
 | `predict.py` | predicts from a file, with numpy and onnxruntime alone |
-| `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
+| `certificate.json` | the budget spent, the mechanism, and the SHA-256 of all other files; {signed} |
 
 {verify}
 
-To predict, unzip the bundle, verified if it comes from somebody else, and run
+To predict, unzip the bundle (verify it first if it comes from somebody else) and run
 
     python predict.py {source} predictions.csv
 
@@ -34,15 +34,15 @@ network; noise in training makes them worse calibrated than those of a model wit
 _SIGNED: Final = {
     "signed": "signed",
     "verify": (
-        "With understudy installed: `understudy verify bundle.zip --keys signing-keys.json` computes the figures again and "
-        "checks\nthe signature against keys that you have from the service itself, never from this bundle."
+        "With understudy installed: `understudy verify bundle.zip --keys signing-keys.json` recomputes the figures and "
+        "checks\nthe signature. Take the keys from the service itself, never from this bundle."
     ),
 }
 _UNSIGNED: Final = {
     "signed": "not signed",
     "verify": (
-        "With understudy installed: `understudy verify bundle.zip --allow-unsigned` computes the figures again. Nobody has "
-        "signed\nthis bundle: it was made without a service, and is worth the word of whoever handed it to you."
+        "With understudy installed: `understudy verify bundle.zip --allow-unsigned` recomputes the figures. This bundle "
+        "was made\nwithout a service and is not signed: it is only as trustworthy as the person who gave it to you."
     ),
 }
 

@@ -14,9 +14,9 @@ NEARLY = 0.999
 FEMTO, FEMTO_PLACES = 10**15, 15
 """Charges of delta are whole multiples of 1e-15."""
 NOISE = 0.25
-"""Expected share of rows in a wrong cell above which counts are of little use (docs/choosing-epsilon.md)."""
+"""Expected share of rows in a wrong cell at which counts become of little use (docs/choosing-epsilon.md)."""
 VISIBLE_BEYOND = 0.02
-"""Share of a column's numbers outside learnt bounds above which a quote warns."""
+"""Share of a column's numbers outside learnt bounds at which a quote begins to warn."""
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, without training steps."""
 NO_EXPECTATION = {

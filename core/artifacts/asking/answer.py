@@ -1,16 +1,16 @@
 """Answers from the noisy counts of a release: counts, means and shares with 95 % intervals. Post-processing, free.
 
 The noise is Gaussian with known variance, so the interval of a count is exact: the estimate plus and minus
-1.96 standard errors. A mean or a share is a ratio of two jointly Gaussian sums N / D. Its interval holds
-every t for which N - t D is within 1.96 of its standard deviations of zero (Fieller 1954), which is exact
+1.96 standard errors. A mean or a share is a ratio of two jointly Gaussian sums N / D. Its interval contains
+every t with N - t D within 1.96 standard deviations of zero (Fieller 1954), which is exact
 too. If D itself is within noise of zero, the interval is the whole range. Results are clipped to their range:
 counts at zero, shares at zero and one, means at the smallest and largest value. The true value lies in that
-range, so clipping loses no coverage. An interval beyond its range would be clipped to a point, which would look certain, so every
-interval reaches at least one standard error into its range.
+range, so clipping loses no coverage. An interval outside its range would be clipped to a misleadingly certain point, so every
+interval extends at least one standard error into its range.
 
 Questions about two or three columns that were not counted together are answered under an assumption
-(`core.artifacts.asking.assumed`), and the answer says so. With two such columns the interval is what the counts of each
-column alone allow; means, and answers over three columns, have no interval.
+(`core.artifacts.asking.assumed`), and the answer says so. With two such columns the interval is the range that the counts of each column
+alone allow; means, and answers over three columns, have no interval.
 """
 
 import itertools
@@ -49,16 +49,16 @@ from core.plan.near_names import nearest
 
 MOST_ROWS: Final = 10_000
 _NAMED: Final = 20
-"""Number of columns that an error lists."""
+"""Maximum number of columns listed in an error."""
 _OF_ZEROS: Final = (
-    "Combinations that the declared rules or the calendar leave empty are 0: they are not counted, and have no noise. "
+    "Combinations that the declared rules or the calendar exclude are 0: they are not counted and have no noise. "
     "`understudy check-rules` compares the rules with the counts."
 )
 
 
 @dataclass(frozen=True)
 class OpenedCounts:
-    """The counts of a release, ready for questions."""
+    """The counts of a release, opened for questions."""
 
     domain: TableDomain
     estimates: Estimates
@@ -73,7 +73,7 @@ class OpenedCounts:
         """
         document, content, plan_measured = unpack_counts(source)
         if document.get("schema") == IMAGES:
-            raise NoCounts("The release is of images, which are not counted.")
+            raise NoCounts("The release is of images, which have no counts.")
         if content is None:
             raise NoCounts(
                 "The counts would take more than 64 MiB, or the release was made before bundles held counts."
@@ -82,14 +82,14 @@ class OpenedCounts:
             )
         domain, counts = TableDomain.from_json(document), ReleasedCounts.from_bytes(content)
         if counts.cardinalities != domain.cardinalities:
-            raise BundleInvalid("counts.bin in the bundle is of other columns than its domain.")
+            raise BundleInvalid("counts.bin in the bundle does not have the columns of its domain.")
         return cls(domain, Estimates(counts))
 
     def answer(self, text: str) -> Answer:
         """Answer a question (`core.artifacts.asking.question`).
 
         Raises:
-            QuestionInvalid: it cannot be read, or names what is not declared.
+            QuestionInvalid: the question cannot be parsed, or names an undeclared column or value.
             NotCounted: its columns were not counted together, and no assumption gives an answer.
             AnswerTooLong: the answer has too many rows.
         """
@@ -105,13 +105,13 @@ class OpenedCounts:
         """Return the linear predictor of the target.
 
         Raises:
-            NotCounted: there is no target, or too much or too little was counted.
+            NotCounted: there is no target, there are too many groups, or no column was counted with the target.
         """
         return LinearPredictor.of(self.domain, self.estimates, self.zeros)
 
     @cached_property
     def zeros(self) -> Zeros:
-        """Return the combinations that the declared rules leave empty."""
+        """Return the combinations that the declared rules exclude."""
         return Zeros.of(self.domain, self.estimates, self.rules_check)
 
     @cached_property
@@ -123,7 +123,7 @@ class OpenedCounts:
 class _Asked:
     """One question resolved against the domain.
 
-    Every sum is over products of one vector per column, the weight of each of its codes.
+    Every sum runs over products of one vector per column, the weights of its codes.
     """
 
     def __init__(self, opened: OpenedCounts, question: Question) -> None:
@@ -142,7 +142,7 @@ class _Asked:
         self._basis: Basis = "counted"
 
     def answer(self) -> Answer:
-        """Answer it."""
+        """The answer."""
         question = self._question
         if question.measure == "mean":
             assert question.subject is not None, "a mean is of a column"
@@ -199,7 +199,7 @@ class _Asked:
         return rows, rows_of.drawn(share * (1 - share) * self._total() / wholes[best], error)
 
     def _known_shares(self, rows: tuple[Row, ...], part: Weights, rest: Weights) -> tuple[Row, ...]:
-        """Rows of shares, with those that the declared rules say."""
+        """Rows of shares, exact if the declared rules determine them."""
         none, full = self._are_empty(part), self._are_empty(rest)
         rows = rows_of.exact(rows_of.exact(rows, none & ~full, 0.0), full & ~none, 1.0)
         return rows_of.of_nothing(rows, none & full, low=0.0, high=1.0)
@@ -257,7 +257,7 @@ class _Asked:
         return [part / whole if whole > 0 else None for part, whole in sums]
 
     def _within(self, estimates: Sequence[float | None], found: Sequence[Limits]) -> tuple[Row, ...]:
-        """Rows of an assumed answer, each clipped to its limits if it has any."""
+        """Rows of an assumed answer, each clipped to its limits, if any."""
         rows = []
         for place, (values, estimate) in enumerate(zip(self._labels(), estimates, strict=True)):
             low, high = found[place] if found else (None, None)
@@ -270,7 +270,7 @@ class _Asked:
         return tuple(rows)
 
     def _limits(self, weights: Weights) -> list[Limits]:
-        """What the counts of each column alone allow in every row of two columns; empty for three."""
+        """The limits from the counts of each column alone, for every row of two columns; empty for three columns."""
         if len(self._columns) != 2:  # noqa: PLR2004
             return []
         alone = []
@@ -287,7 +287,7 @@ class _Asked:
         return self._estimates.table(self._columns)
 
     def _are_empty(self, weights: Weights) -> codes.Mask:
-        """(rows,) which rows hold only combinations that are known to be empty."""
+        """(rows,) whether a row contains only combinations that are known to be empty."""
         shape = [len(self._codes(place)) for place in self._columns]
         empty = self._zeros.of_columns(self._columns)
         possible = np.ones(shape) if empty is None else np.broadcast_to(~empty, shape).astype(np.float64)
@@ -296,7 +296,7 @@ class _Asked:
 
     @property
     def _notes_of_zeros(self) -> list[str]:
-        """What the declared rules leave empty of the columns asked about."""
+        """Notes on the asked columns' combinations that the declared rules exclude."""
         empty = self._zeros.of_columns(self._columns) if len(self._columns) > 1 else None
         return [_OF_ZEROS] if empty is not None else []
 
@@ -317,7 +317,7 @@ class _Asked:
         return [float(value) for value in np.ravel(table)]
 
     def _covariance(self, left: Weights, right: Weights) -> float:
-        """Covariance of two sums in one row; the same in every row, since a row is one code of each of its columns."""
+        """Covariance of two sums in one row; equal in all rows, because a row has one code of each of its columns."""
         first = {
             place: np.eye(1, len(self._codes(place)), int(np.flatnonzero(self._codes(place))[0]))[0]
             for place in self._rows
@@ -326,14 +326,14 @@ class _Asked:
         return self._estimates.covariance(self._columns, a, a if left is right else {**right, **first})
 
     def _settle(self) -> None:
-        """Convert from codes to the groups in which these columns were counted together, once all columns are known."""
+        """Convert from codes to the groups of the joint counts, once all columns are known."""
         self._groups = self._estimates.groups(self._columns)
         self._kept = {
             place: self._merged(place, kept > 0).astype(float) for place, kept in self._kept.items()
         }
 
     def _merged(self, place: int, mask: codes.Mask) -> codes.Mask:
-        """The groups that a selection of codes touches. A partially selected group counts whole and is noted."""
+        """The groups that a selection of codes touches. A partially selected group is counted in full, with a note."""
         groups = self._groups[place]
         touched = np.bincount(groups, weights=mask) > 0
         if (touched[groups] & ~mask).any():
@@ -341,7 +341,7 @@ class _Asked:
             labels = codes.labels_of(column)
             whole = [codes.name_of_group(labels, groups, group) for group in np.flatnonzero(touched).tolist()]
             self._notes.append(
-                f"Together with other columns '{column.name}' was counted in groups of values, and whole groups are answered: "
+                f"Joint counts of '{column.name}' are of groups of values, so the answer covers whole groups: "
                 f"{'; '.join(whole[:_NAMED])}{' and others' if len(whole) > _NAMED else ''}."
             )
         return touched
@@ -375,7 +375,7 @@ class _Asked:
         return self._kept.get(place, np.ones(int(self._groups[place].max()) + 1))
 
     def _beside(self, place: int) -> None:
-        """Add a column whose values are summed over."""
+        """Add a column to sum over."""
         if place in self._rows:
             raise QuestionInvalid(
                 "The measured column cannot also be a column of the answer.", remedy="Leave out one."
@@ -407,14 +407,14 @@ class _Asked:
             more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""
             near = nearest(name, names)
             raise QuestionInvalid(
-                f"A column of the question is not among the modelled ones: {', '.join(few)}{more}.",
+                f"A column of the question is not modelled. The modelled columns are {', '.join(few)}{more}.",
                 remedy=f"Did you mean '{near}'? {QuestionInvalid.standing_remedy}" if near else "",
                 columns=few,
             )
         return names.index(name)
 
     def _require_answerable(self) -> None:
-        """Decide whether the columns were counted together; refuse a question that no assumption answers either."""
+        """Decide whether the columns were counted together; refuse a question without an answer under any assumption."""
         names = [self._column(place).name for place in self._columns]
         rows = math.prod(int(self._codes(place).sum()) for place in self._rows)
         if rows > MOST_ROWS:

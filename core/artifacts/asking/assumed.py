@@ -1,19 +1,18 @@
-"""Counts of columns that were not counted together, assumed from tables that were; with limits instead of an interval.
+"""Assumed counts of columns that were not counted together, from tables that were; with limits instead of an interval.
 
-Two columns are taken as conditionally independent given the columns that link them: along the shortest path
-of counted pairs, preferably over the target, and as independent if no path links them. A tree-structured
-graphical model draws them this way, and an anchor's generator is fitted this way if screening left their pair
-out. Three columns are fitted to their three pairs, counted or assumed, by iterative proportional fitting
-(Deming and Stephan 1940), which gives the table of maximum entropy with these pairs.
+Two columns are assumed conditionally independent given the columns that link them, along the shortest path of counted pairs, preferably
+through the target; without a path they are assumed independent. A tree-structured graphical model draws them this way, and an anchor's generator is
+fitted this way if screening excluded their pair. Three columns are fitted to their three pairs, counted or assumed, by iterative proportional
+fitting (Deming and Stephan 1940), which gives the table of maximum entropy with these pairs.
 
-Combinations that the declared rules leave empty are 0 (`core.artifacts.asking.zeros`). The others are scaled to the counts of
-each column in turn: independence becomes quasi-independence (Bishop, Fienberg and Holland 1975, chapter 5). Where the rules make
-noisy counts of two columns contradict each other, they meet halfway by their variances.
+Combinations excluded by the declared rules are 0 (`core.artifacts.asking.zeros`). The other ones are scaled to the counts of each column in
+turn: independence becomes quasi-independence (Bishop, Fienberg and Holland 1975, chapter 5). If the rules make noisy counts of two columns
+contradict each other, the two fits are averaged by inverse variance.
 
-The error of the assumption was not measured, so no standard error is stated. The limits from the counts of
-each column alone hold under any dependence (Frechet 1935): two events of a and b among n records occur
-together in at least a + b - n and in at most min(a, b) records. With empty combinations they are narrower: records of the first
-event can be outside the second one only in groups that some of its own groups allow.
+The error of the assumption was not measured, so no standard error is stated. The limits from the counts of each column alone hold under
+any dependence (Frechet 1935): two events of a and b among n records occur together in at least a + b - n and in at most min(a, b) records. Empty
+combinations narrow the limits: records of the first event can be outside the second one only in groups that some of the event's own groups
+allow.
 """
 
 import itertools
@@ -33,16 +32,16 @@ MOST_CELLS: Final = 2**20
 """Maximum number of cells of a fitted table; memory and time are linear in it."""
 _ROUNDS: Final = 50
 _LEAST: Final = 1e-6
-"""Records in place of a negative count where combinations are empty, so that every possible one can be scaled."""
+"""Replaces negative counts if some combinations are empty, in records, so that every possible combination can be scaled."""
 _CLOSE: Final = 1e-3
-"""Convergence tolerance in records: how far the fitted pairs may differ from their targets."""
+"""Convergence tolerance in records: the largest difference between the fitted pairs and their targets."""
 _QUANTITIES: Final = 4
-"""Quantities bounded simultaneously, by Bonferroni: the total, an event of one column, and two of the other."""
+"""Number of quantities bounded simultaneously, by Bonferroni: the total, an event of one column, and two of the other."""
 _QUANTITIES_WITH_ZEROS: Final = 11
-"""The same where combinations are empty: five for each of two events of one column, and the event of the other."""
+"""The same number if some combinations are empty: five for each of two events of one column, and the event of the other."""
 
 Limits = tuple[float, float]
-"""Lower and upper limit in records, which hold for all of a row's quantities at once in at least 95 of 100
+"""Lower and upper limit in records. They hold for all of a row's quantities at once in at least 95 of 100
 releases."""
 
 
@@ -74,9 +73,9 @@ def assumed_table(
     """Estimate the counts of every combination of groups of two or three columns; one axis per column, in the given order.
 
     Args:
-        estimates: of the release.
+        estimates: estimates of the release.
         columns: two or three, each counted.
-        target: index of the target, which links others preferably.
+        target: index of the target, the preferred link between other columns.
         zeros: combinations that are known to be empty.
     """
     if len(columns) == 2:  # noqa: PLR2004
@@ -90,7 +89,7 @@ def assumed_table(
 
 
 def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_interval: bool) -> str:
-    """Say that columns were not counted together, what was assumed, and what the interval means.
+    """Say that columns were not counted together, what is assumed, and what the interval means.
 
     Args:
         between: names of the columns that link two of them.
@@ -100,7 +99,7 @@ def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_int
     else:
         taken = f"assumed independent given {', '.join(between)}" if between else "assumed independent"
     interval = (
-        "The interval is what the counts of each column alone allow, however the two depend on each other."
+        "The interval is the range that the counts of each column alone allow, under any dependence."
         if has_interval
         else "No interval: the error of this assumption was not measured."
     )
@@ -120,9 +119,9 @@ def limits_of_rows(
     """Limits of the number of records in every combination of events of two columns.
 
     Args:
-        estimates: of the release.
-        columns: the two.
-        events: for each column its events, each a (groups,) indicator of the groups it contains.
+        estimates: estimates of the release.
+        columns: the two columns.
+        events: the events of each column, each a (groups,) indicator of its groups.
         zeros: combinations that are known to be empty.
     """
     empty = zeros.of_pair(columns[0], columns[1])
@@ -142,7 +141,7 @@ def limits_of_rows(
 def _limits_beside(
     estimates: Estimates, columns: Sequence[int], events: Sequence[Floats], possible: Flags
 ) -> Limits:
-    """Limits of one combination of two events where some combinations of groups are empty.
+    """Limits of one combination of two events if some combinations of groups are empty.
 
     Args:
         possible: (groups of the first column, groups of the second).
@@ -151,7 +150,7 @@ def _limits_beside(
     for axis in (0, 1):
         allowed = possible if axis == 0 else possible.T
         own, other = events[axis] > 0, events[1 - axis] > 0
-        # Those of the own event with a partner in the other one, and the partners outside it of the own event.
+        # First the event's own groups with a partner in the other event, then the partners of these groups outside the other event.
         meeting, outside = own & allowed[:, other].any(axis=1), ~other & allowed[own].any(axis=0)
         if not meeting.any():
             return 0.0, 0.0
@@ -180,13 +179,13 @@ def _limits_of(
 
 
 def _limits(estimate: float, variance: float, quantities: int = _QUANTITIES) -> Limits:
-    """Limits of one quantity, wide enough to hold for so many simultaneously, by Bonferroni."""
+    """Limits of one quantity that hold for a number of quantities simultaneously, by Bonferroni."""
     off = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2 * quantities)) * math.sqrt(variance)
     return max(estimate - off, 0.0), max(estimate + off, 0.0)
 
 
 def _pair(estimates: Estimates, first: int, second: int, target: int | None, zeros: Zeros) -> Floats:
-    """A table of two columns with the counts of each: as counted, or assumed along the path between them."""
+    """A table of two columns with the counts of each: counted, or assumed along the path between them."""
     if estimates.are_counted((first, second)):
         table = estimates.table((first, second))
     else:
@@ -197,7 +196,7 @@ def _pair(estimates: Estimates, first: int, second: int, target: int | None, zer
     if empty is None:
         return _fitted(np.maximum(table, 0.0), margins)
     by_columns = _fitted(np.where(empty, 0.0, np.maximum(table, _LEAST)), margins)
-    # Where no table of the possible combinations has both margins, the fit ends at that of the second column alone.
+    # If no table of the possible combinations has both margins, the fit ends with the second column's margin.
     margins[1,] = by_columns.sum(axis=0)
     by_rows = _fitted(by_columns, {(0,): margins[0,]})
     variances = [
@@ -215,12 +214,12 @@ def _along(estimates: Estimates, path: Sequence[int], ends: tuple[int, int], zer
         return product
     table = _step(estimates, path[0], path[1], zeros)
     for left, right in itertools.pairwise(path[1:]):
-        # Not clipped before summing: clipping noise below zero would bias the sum upwards.
+        # Not clipped before summing: clipping negative noise would bias the sum upwards.
         step = _step(estimates, left, right, zeros)
         whole = step.sum(axis=1, keepdims=True)
         some = (
             whole > step.shape[1]
-        )  # below one record a cell says nothing; the right column's overall counts are used instead
+        )  # a cell below one record has no information; the right column's overall counts are used instead
         alone = np.maximum(estimates.margin(right), 0.0)
         share = np.where(some, step / np.where(some, whole, 1.0), alone / max(float(alone.sum()), 1e-9))
         table = table @ share

@@ -1,4 +1,4 @@
-"""The labels of a column's codes, the codes that a condition selects, and the number that each code represents."""
+"""The labels of a column's codes, the codes that a condition selects, and the number that represents each code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 MISSING = "(missing)"
 MOST_NAMED, NAMED_OF_MORE = 100, 20
-"""A group of at most this many codes is labelled with all of them, a larger one with the first few."""
+"""Maximum size of a group that is labelled with all its codes; a larger one is labelled with the first few."""
 _LISTED = 2
 _MISSING_WORDS = frozenset({"missing", "null", MISSING})
 
@@ -36,7 +36,7 @@ class Selected:
 
 
 def counted_by(domain: TableDomain) -> str:
-    """Describe what is counted."""
+    """The unit of the counts, in words."""
     unit = domain.privacy_unit
     if unit is None:
         return "records"
@@ -52,7 +52,7 @@ def labels_of(column: Modelled) -> list[str]:
 
 
 def labels_of_values(column: NumericColumn | TimeColumn) -> list[str]:
-    """The label of every code of a column of numbers or times but that of missing values, in code order."""
+    """The label of every code of a number or time column except the missing code, in code order."""
     text = _text_of(column)
     lows, highs, is_open = bin_ends(column)
     return [text(value) for value in column.specials] + [
@@ -62,7 +62,7 @@ def labels_of_values(column: NumericColumn | TimeColumn) -> list[str]:
 
 
 def values_of(column: NumericColumn) -> list[float] | None:
-    """The one number of every code but that of missing values, in code order; None if some code has several."""
+    """The single number of every code except the missing code, in code order; None if some code covers several numbers."""
     lows, highs, is_open = bin_ends(column)
     if is_open.any() or (lows != highs).any():
         return None
@@ -87,8 +87,8 @@ def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:
     """The number that every code represents in a mean: the midpoint of its bin.
 
     Returns:
-        (codes,) the numbers; (codes,) which codes enter a mean, excluding missing values and special values
-        beyond the declared bounds, which are not numbers; and half the width of the widest bin.
+        (codes,) the numbers; (codes,) the codes that enter a mean, without missing values and without special values
+            outside the declared bounds, which are not numbers; and half the width of the widest bin.
     """
     lows, highs, _is_open = bin_ends(column)
     specials = np.array(column.specials)
@@ -102,10 +102,10 @@ def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:
 
 
 def selected(column: Modelled, condition: Condition) -> Selected:
-    """Find the codes that a condition selects. A range is widened to whole bins, since only those were counted.
+    """Find the codes that a condition selects. A range is widened to whole bins, because only bins were counted.
 
     Raises:
-        QuestionInvalid: the column has no such value, or has no order.
+        QuestionInvalid: the column has no such value, or no order.
     """
     if isinstance(column, LabelColumn):
         return Selected(codes=_words(column, condition))
@@ -161,7 +161,7 @@ def _word(column: LabelColumn, value: str) -> int:
 def _range(column: NumericColumn | TimeColumn, low: float, high: float) -> Selected:
     lows, highs, is_open = bin_ends(column)
     specials = np.array(column.specials)
-    # A bin that is open above excludes its end, and one that begins where the range ends adds only a single point.
+    # A bin with an open upper end excludes its end, and a bin that begins at the end of the range adds only one point.
     touched = (lows <= high) & np.where(is_open, highs > low, highs >= low)
     touched &= ~((column.bins.grid is None) & (lows == high) & (high > low))
     codes = np.zeros(column.cardinality, dtype=np.bool_)
@@ -177,7 +177,7 @@ def _range(column: NumericColumn | TimeColumn, low: float, high: float) -> Selec
 
 
 def bin_ends(column: NumericColumn | TimeColumn) -> tuple[Floats, Floats, Mask]:
-    """Return the smallest and largest value of every bin, (bins,) each, and which bins end just below the largest."""
+    """Return the smallest and largest value of every bin, (bins,) each, and the bins with an open upper end."""
     bins = column.bins
     if bins.grid is None:
         is_open = np.ones(bins.count, dtype=np.bool_)

@@ -48,7 +48,7 @@ class NoCounts(Conflict):
 
 
 class NotCounted(Conflict):
-    """The columns were not counted together, and no assumption gives an answer: more than three, or too many combinations."""
+    """The columns were not counted together, and no assumption gives an answer: there are more than three, or too many combinations."""
 
     code = "not-counted"
     title = "These columns were not counted together"

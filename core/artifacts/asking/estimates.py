@@ -121,7 +121,7 @@ class _Tables:
         self._counts = counts
         self._cells = cells
         self._of_cells = tables
-        # Cached: all tables enter the total, and all tables of a column its margin.
+        # Cached, because all tables enter the total, and all tables of a column enter its margin.
         self._margins: dict[tuple[int, ...], Floats] = {}
         self._variances: dict[tuple[int, ...], float] = {}
         self._holding: defaultdict[int, set[int]] = defaultdict(set)
@@ -143,7 +143,7 @@ class _Tables:
     def covariance(self, columns: Sequence[int], left: Weights, right: Weights) -> float:
         """See `Estimates.covariance`."""
         factors: dict[int, tuple[float, float]] = {}
-        """Of each column, where it is in a component and where it is not."""
+        """Per column, the factor if it is in a component, and the factor if it is not."""
         for column in columns:
             cells = self._cells[column]
             ones = np.ones(cells)
@@ -184,7 +184,7 @@ class _Tables:
         return _centred(total * (self._counts.step * self._variance(part)))
 
     def _variance(self, part: tuple[int, ...]) -> float:
-        """Variance of every cell of that margin before it is centred."""
+        """Variance of every cell of that margin before centring."""
         if part not in self._variances:
             weights = (1.0 / self._margin_variance(table, part) for table in self.tables(part))
             self._variances[part] = 1.0 / math.fsum(weights)
@@ -232,7 +232,7 @@ class ColumnPrecision:
 def column_precisions(domain: TableDomain, estimates: Estimates) -> tuple[ColumnPrecision, ...]:
     """Return the precision of every modelled column and then of every pattern of dates and times, in the order of their codes.
 
-    All codes of a column have the same.
+    All codes of a column have the same precision.
     """
     found = []
     for place, column in enumerate(domain.coded):

@@ -1,6 +1,6 @@
-"""What the noise of a release's counts hides: kinds of records whose number cannot be distinguished from zero, or whose pairs are nothing but noise.
+"""Records hidden by the noise of a release's counts: their number cannot be distinguished from zero, or their pairs are nothing but noise.
 
-A generator draws such records all the same, from noise. Post-processing of released counts, free of charge.
+A generator still draws such records, from noise. Post-processing of released counts, free of privacy cost.
 """
 
 import itertools
@@ -17,16 +17,16 @@ from core.plan.domain.table import TableDomain
 
 REMEDY: Final = "A larger epsilon, fewer columns or coarser bins show more of it."
 MOST_UNLISTED: Final = 0.5
-"""Share of records outside the learnt words of a column beyond which a note says so."""
+"""Share of records outside a column's learnt words above which a note says so."""
 
 
 def hidden_condition(domain: TableDomain, estimates: Estimates, wanted: Mapping[int, Mask]) -> str | None:
-    """Say that the noise hides the records that meet a condition; None where the counts show them, or say nothing of them.
+    """Say that the noise hides the records that satisfy a condition; None if the counts show them, or contain nothing about them.
 
     Args:
         domain: the declared domain.
-        estimates: of the release.
-        wanted: by place of a coded column, (codes,) which of its codes the condition allows.
+        estimates: estimates of the release.
+        wanted: by the index of a coded column, (codes,) the codes that the condition allows.
     """
     names = [_on_one_line(column.name) for column in domain.coded]
     for place, codes in wanted.items():
@@ -40,21 +40,21 @@ def hidden_condition(domain: TableDomain, estimates: Estimates, wanted: Mapping[
     for place, codes in wanted.items():
         if not codes.all() and _pairs_are_noise(estimates, place, codes, len(names)):
             return (
-                f"The counts of such values of '{names[place]}' with other columns cannot be distinguished from noise: in rows with them "
+                f"The counts of such values of '{names[place]}' with other columns cannot be distinguished from noise: in rows with these values "
                 "the other columns are drawn from noise, or nearly as in all rows."
             )
     return None
 
 
 def hidden_class(domain: TableDomain, estimates: Estimates) -> str | None:
-    """Say that the noise hides the smallest class of the target, missing values and words beyond the listed ones aside."""
+    """Say that the noise hides the smallest class of the target; missing values and unlisted words do not count as classes."""
     target = domain.target_index
     if target is None or not estimates.are_counted((target,)):
         return None
     column, counts = domain.coded[target], estimates.table((target,)).copy()
     for code in (column.null_code, column.other_code if isinstance(column, LabelColumn) else None):
         if code is not None:
-            counts[code] = np.inf  # often nobody has it, as was to be expected
+            counts[code] = np.inf  # often empty, as expected
     smallest = int(np.argmin(counts))
     codes = np.arange(domain.cardinalities[target]) == smallest
     reason = hidden_condition(domain, estimates, {target: codes})
@@ -65,12 +65,12 @@ def hidden_class(domain: TableDomain, estimates: Estimates) -> str | None:
 
 
 def unlisted_words(domain: TableDomain, estimates: Estimates, learnt: Iterable[int]) -> Iterator[str]:
-    """Say of which columns most records have a word that was not learnt.
+    """Name the columns in which most records have a word that was not learnt.
 
     Args:
-        domain: with the learnt words.
-        estimates: of the release.
-        learnt: places of the columns whose words were learnt.
+        domain: the domain with the learnt words.
+        estimates: estimates of the release.
+        learnt: indices of the columns with learnt words.
     """
     for place in learnt:
         column = domain.modelled[place]
@@ -85,7 +85,7 @@ def unlisted_words(domain: TableDomain, estimates: Estimates, learnt: Iterable[i
         if share > MOST_UNLISTED:
             words = len(column.words) - 1
             yield (
-                f"Of '{_on_one_line(column.name)}' {words} word{'' if words == 1 else 's'} could be learnt; about {100 * share:.0f} % of the records have "
+                f"{words} word{'' if words == 1 else 's'} of '{_on_one_line(column.name)}' could be learnt; about {100 * share:.0f} % of the records have "
                 f"another one, which is '{_on_one_line(column.words[column.other_code])}' in synthetic rows. Declare its words if they are public."
             )
 
@@ -95,7 +95,7 @@ def _on_one_line(name: str) -> str:
 
 
 def _too_few(estimates: Estimates, wanted: Mapping[int, Mask]) -> str | None:
-    """Whether so few records may be of a kind that there may be none."""
+    """Note that the group may be empty; else None."""
     columns = list(wanted)
     if not estimates.are_counted(columns):
         return None
@@ -114,10 +114,10 @@ def _too_few(estimates: Estimates, wanted: Mapping[int, Mask]) -> str | None:
 
 
 def _pairs_are_noise(estimates: Estimates, place: int, codes: Mask, columns: int) -> bool:
-    """Whether the pairs of some values with all columns are as they would be by noise alone, and too few to be otherwise.
+    """Whether the pairs of some values with all columns look like noise alone, and the values are too rare to show otherwise.
 
-    Under independence a contrast of the values' row, its counts less its part of the other column's, is noise of known variance. The sum of
-    its squares over all pairs, in units of that variance, is then chi-squared; and a cell of the row is hidden if its mean count is.
+    Under independence a contrast of the values' row (its counts minus its share of the other column's counts) is noise of known variance. So the sum
+    of its squares over all pairs, in units of that variance, is chi-squared. A cell of the row is hidden if its mean count is within noise.
     """
     squares, freedom, hidden, pairs = 0.0, 0, 0, 0
     for other in range(columns):
@@ -127,7 +127,7 @@ def _pairs_are_noise(estimates: Estimates, place: int, codes: Mask, columns: int
         row = (np.bincount(estimates.groups(pair)[place], weights=codes) > 0).astype(np.float64)
         table = estimates.table(pair)
         if table.shape[1] == 1 or row.all():
-            continue  # nothing to compare: one group of the other column, or rows of all groups of this one
+            continue  # no comparison: the other column has one group, or all groups of this one are selected
         total = float(table.sum())
         part = float(row @ table.sum(axis=1)) / total if total > 0 else 0.0
         along = row - part

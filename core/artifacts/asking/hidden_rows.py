@@ -1,4 +1,4 @@
-"""Conditions on synthetic rows that ask for what the noise of a release's counts hides."""
+"""Conditions on synthetic rows that are hidden by the noise of a release's counts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,33 +20,33 @@ Mask = NDArray[np.bool_]
 
 
 def hidden_in(counts: OpenedCounts, wanted: Conditions) -> str | None:
-    """Say that the noise hides the rows that meet some conditions; None where it does not.
+    """Say that the noise hides the rows that satisfy some conditions; None if it does not.
 
     Args:
-        counts: of the release.
+        counts: counts of the release.
         wanted: the conditions.
     """
     return hidden_condition(counts.domain, counts.estimates, _codes_of(counts.domain, wanted))
 
 
 def hidden_where(counts: OpenedCounts, where: Where) -> str | None:
-    """Say so of conditions as a request has them, with what shows more.
+    """Say the same for the conditions of a request, with the remedy.
 
     Args:
-        counts: of the release.
+        counts: counts of the release.
         where: see `core.artifacts.sampling.value_conditions.requested_conditions`.
 
     Raises:
-        InvalidCondition: no column is called so, or it cannot have such values.
+        InvalidCondition: there is no such column, or it cannot have such values.
     """
     hidden = hidden_in(counts, requested_conditions(where, counts.domain))
     return None if hidden is None else f"{hidden} {REMEDY}"
 
 
 def _codes_of(domain: TableDomain, wanted: Conditions) -> Mapping[int, Mask]:
-    """By place of a column of words, and of the target, which of its codes the conditions allow.
+    """The allowed codes of each column of words, and of the target, by the column's index.
 
-    Of other numbers and times one bin among many says little: rows of it are drawn much as those of its neighbours.
+    For other numbers and times one bin of many has little information: its rows are drawn much like those of its neighbours.
     """
     places = {column.name: place for place, column in enumerate(domain.coded)}
     found: dict[int, Mask] = {}
@@ -65,7 +65,7 @@ def _codes_of(domain: TableDomain, wanted: Conditions) -> Mapping[int, Mask]:
 
 
 def _code_of(domain: TableDomain, place: int, value: Any) -> Mask:  # noqa: ANN401 - whatever a program writes
-    """The code of a value; all codes where it has none of its own."""
+    """The code of a value; all codes if it has none of its own."""
     column = domain.coded[place]
     try:
         condition = table_condition(domain, {column.name: value})
@@ -77,7 +77,7 @@ def _code_of(domain: TableDomain, place: int, value: Any) -> Mask:  # noqa: ANN4
 
 
 def _codes_within(column: Ordered, spans: list[Interval], *, is_missing: bool) -> Mask:
-    """The codes whose bins some intervals touch."""
+    """The codes with bins that some intervals touch."""
     unit = column.seconds_per_unit if isinstance(column, TimeColumn) else 1
     lows, highs, _ = bin_ends(column)
     specials = np.array(column.specials, dtype=np.float64)

@@ -1,20 +1,20 @@
-"""A linear predictor of a table's target from its released counts. It costs no budget: post-processing.
+"""A linear predictor of a table's target from its released counts. Post-processing, free of privacy cost.
 
 The logistic loss of one class c against the others, expanded to second order at zero, is a sum over records of
 
     log 2 + (1/2 - y_c) h.w_c + (h.w_c)^2 / 8
 
 so its minimiser needs only sum y_c h and sum h h^T: the functional mechanism (Zhang, Zhang, Xiao, Yang and Winslett 2012,
-arXiv 1208.0219). With h the one-hot groups of all columns but the target, these sums are the counts of pairs, which a release
-holds already. The minimiser is w_c = 4 (sum h h^T)^-1 sum (y_c - 1/2) h, and 1/2 + h.w_c / 4 estimates the share of class c
-among records like h, by least squares.
+arXiv 1208.0219). With h the one-hot groups of all columns except the target, these sums are counts of pairs, which a release
+already contains. The minimiser is w_c = 4 (sum h h^T)^-1 sum (y_c - 1/2) h, and 1/2 + h.w_c / 4 is a least-squares estimate of the share of
+class c among records like h.
 
 Noise moves the eigenvalues of the matrix by up to about its norm: `s sqrt(d)` for independent entries of standard deviation s in d
-dimensions, up to a factor of two. Small eigenvalues are noise, and inverting them would raise it, so `s sqrt(d)` is added to all.
-The right-hand side, sum y_c h, is as noisy: in d dimensions its noise has about the same norm, and what is added bounds what it does
-to the shares of a class. So s is of the cells of all tables that enter, those with the target included. A pair that was not counted is
-assumed, as for questions: it is made of tables that were, and has no noise of its own. A small table counts pairs with the target
-alone; there its matrix is all assumed, and the noise is theirs. `benchmarks.linear_predictor` measures the result.
+dimensions, up to a factor of two. Small eigenvalues are noise, and inverting them would amplify it, so `s sqrt(d)` is added to all.
+The right-hand side, sum y_c h, is equally noisy: in d dimensions its noise has about the same norm, and the added term bounds its effect on the
+class shares. So s covers the cells of all tables used, including those with the target. A pair without counts is assumed, as for questions: it is
+made from counted tables and has no noise of its own. A small table counts only pairs with the target; its matrix is then all assumed, and
+its noise is that of these pairs. `benchmarks.linear_predictor` measures the result.
 """
 
 import itertools
@@ -35,9 +35,9 @@ from core.plan.domain.table import TableDomain
 MOST_FEATURES: Final = 2048
 """Maximum number of groups of all columns together; time grows with its cube."""
 UNKNOWN: Final = -1
-"""In place of a code: the record has no value that the domain takes."""
+"""Stands for a code if the record has no accepted value."""
 _LEAST: Final = 1e-6
-"""Least probability of a class."""
+"""Smallest probability of a class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +45,10 @@ class LinearPredictor:
     """Probabilities of the classes of a table's target.
 
     Attributes:
-        target: place of the target among the modelled columns.
-        groups: by place of each other column, (codes,) the group of each code.
-        weights: by place of each other column, (groups, classes) what a record in the group adds to the shares of the classes.
-        means: by place of each other column, (classes,) what a record adds on average: that of a record whose value is not known.
+        target: index of the target among the modelled columns.
+        groups: by the index of each other column, (codes,) the group of each code.
+        weights: by the index of each other column, (groups, classes) a record's addition to the class shares, by its group.
+        means: by the index of each other column, (classes,) the mean addition, used for records with an unknown value.
     """
 
     target: int
@@ -62,7 +62,7 @@ class LinearPredictor:
 
         Args:
             domain: declares the target.
-            estimates: of the release.
+            estimates: estimates of the release.
             zeros: combinations that are known to be empty.
 
         Raises:
@@ -102,12 +102,12 @@ class LinearPredictor:
         """Return (records, classes) probabilities.
 
         Args:
-            codes: (records, columns) of all modelled columns, or `UNKNOWN`; that of the target is not read.
+            codes: (records, columns) codes of all modelled columns, or `UNKNOWN`; the target's code is not read.
         """
         shares = np.zeros((len(codes), next(iter(self.means.values())).size))
         for column, weights in self.weights.items():
             own = codes[:, column]
-            # Where the code is unknown the group of code 0 is looked up and not used.
+            # For an unknown code the group of code 0 is looked up but not used.
             added = weights[self.groups[column][np.maximum(own, 0)]]
             shares += np.where((own == UNKNOWN)[:, None], self.means[column], added)
         kept: Floats = np.maximum(shares, _LEAST)
@@ -116,7 +116,7 @@ class LinearPredictor:
 
 
 def _mean(counts: Floats, weights: Floats) -> Floats:
-    """(classes,) the mean of (groups, classes) weights over the records."""
+    """The mean over records of (groups, classes) weights, (classes,)."""
     kept = np.maximum(counts, 0.0)
     mean: Floats = kept @ weights / max(float(kept.sum()), 1.0)
     return mean
@@ -139,7 +139,7 @@ def _sums(
 
 def _deviation(estimates: Estimates, columns: Sequence[int]) -> float:
     """The typical standard deviation of a cell of the counted pairs of some columns, in records."""
-    variances = []  # never empty: some pair with the target was counted
+    variances = []  # never empty, because some pair with the target was counted
     for pair in itertools.combinations(columns, 2):
         if estimates.are_counted(pair):
             one_cell = np.zeros([estimates.margin(column).size for column in pair])

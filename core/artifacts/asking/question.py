@@ -4,7 +4,7 @@
                each followed by [where CONDITION and CONDITION ...]; further columns follow another `by` or a comma
     condition  COLUMN = VALUE | COLUMN in (VALUE, VALUE ...) | COLUMN between VALUE and VALUE
 
-A name or value with spaces or punctuation, or that is a keyword, is put in single or double quotes; a quote
+A name or value in single or double quotes may contain spaces or punctuation, or be a keyword; a quote
 inside is doubled.
 """
 
@@ -37,13 +37,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A parsed question. Its names are not yet checked against a domain.
+    """A parsed question, with names that are not yet checked against a domain.
 
     Attributes:
         subject: the column of a mean; None otherwise.
         share: the condition of a share; None otherwise.
-        columns: each combination of their values is a row of the answer.
-        conditions: all of them restrict the counted records.
+        columns: the columns; each combination of their values is a row of the answer.
+        conditions: the conditions, which together restrict the counted records.
     """
 
     measure: Measure

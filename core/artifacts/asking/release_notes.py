@@ -1,4 +1,4 @@
-"""Notes for the reader of a release: rules that its counts contradict, and what their noise hides. Post-processing, free of charge."""
+"""Notes for the reader of a release: rules that its counts contradict, and what their noise hides. Post-processing, free of privacy cost."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,11 +13,11 @@ from core.plan.domain.table import TableDomain
 
 
 def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, ...]:
-    """Return README paragraphs: one for each contradicted rule and one with the remedy, the bound on records, then those of `noise_notes`.
+    """Return README paragraphs: one per contradicted rule and one with the remedy, the bound on records, and `noise_notes`.
 
     Args:
-        bundle: as staged.
-        learnt: places of the columns whose words were learnt.
+        bundle: the staged bundle.
+        learnt: indices of the columns with learnt words.
     """
     if bundle.counts is None or bundle.domain.get("schema") == IMAGES:
         return ()
@@ -30,33 +30,33 @@ def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, .
 
 
 def _bound_on_records(domain: TableDomain) -> Iterator[str]:
-    """The bound on the records of a unit that count, declared or learnt."""
+    """The declared or learnt bound on a unit's records."""
     records = domain.records_per_unit
     if records is not None:
-        counts = "record counts" if records == 1 else "records count"
+        counts = ("record", "counts") if records == 1 else ("records", "count")
         unit = " ".join(str(domain.privacy_unit).split())
         yield (
-            f"Of one '{unit}' at most {records:,} {counts}: counts and rows are of the records that count, which may be fewer than the table's."
+            f"At most {records:,} {counts[0]} of each '{unit}' {counts[1]}: counts and rows cover only these records, which may be fewer than the table's."
         )
 
 
 def noise_notes(domain: TableDomain, estimates: Estimates, *, learnt: Iterable[int]) -> tuple[str, ...]:
-    """Say which class of the target the noise hides, and of which columns few words were learnt.
+    """Name the class of the target that the noise hides, and the columns with few learnt words.
 
     Args:
-        domain: with everything that was learnt.
-        estimates: of the release.
-        learnt: places of the columns whose words were learnt.
+        domain: the domain with all learnt parts.
+        estimates: estimates of the release.
+        learnt: indices of the columns with learnt words.
     """
     hidden = hidden_class(domain, estimates)
     return (*(() if hidden is None else (hidden,)), *unlisted_words(domain, estimates, learnt))
 
 
 def learnt_words(certificate: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the places of the columns whose words the training of a release learnt.
+    """Return the indices of the columns whose words the training of a release learnt.
 
     Args:
-        certificate: of the release.
+        certificate: certificate of the release.
     """
     learning = certificate.get("plan", {}).get("learning") or {"releases": ()}
     return tuple(one["column"] for one in learning["releases"] if one["learns"] == "categories")

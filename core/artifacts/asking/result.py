@@ -15,12 +15,12 @@ class Row:
     """One row of an answer.
 
     Attributes:
-        values: of the answer's columns.
-        estimate: clipped to its possible range; None for a ratio whose denominator is within noise of zero.
+        values: values of the answer's columns.
+        estimate: the estimate, clipped to its possible range; None for a ratio with a denominator within noise of zero.
         low: lower end of the 95 % interval; None without an interval.
-        high: its upper end.
-        standard_error: of the unclipped estimate; None for a ratio over noise, and for an assumption.
-        unbiased: the unclipped estimate, suitable for sums; None likewise.
+        high: upper end of the 95 % interval.
+        standard_error: standard error of the unclipped estimate; None for a ratio with a noisy denominator, and for an assumption.
+        unbiased: the unclipped estimate, suitable for sums; None in the same cases.
     """
 
     values: tuple[str, ...]
@@ -39,7 +39,7 @@ class Answer:
         basis: "counted", or "assumed" for columns that were not counted together.
         columns: names of the columns of the rows.
         rows: in the order of the columns' codes, the last column fastest.
-        counted: what is counted, in words.
+        counted: the unit of the counts, in words.
         drawn_rows: number of drawn rows whose sampling error alone equals the standard error of the largest
             group; None if unknown.
         notes: caveats about the numbers.

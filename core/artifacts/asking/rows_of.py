@@ -18,7 +18,7 @@ def counted(values: tuple[str, ...], estimate: float, error: float) -> Row:
 
 
 def exact(rows: tuple[Row, ...], known: npt.NDArray[np.bool_], value: float) -> tuple[Row, ...]:
-    """Return rows of which the public domain says some numbers: these have no noise."""
+    """Return rows with the exact numbers that the public domain determines: these have no noise."""
     return tuple(
         replace(row, estimate=value, low=value, high=value, standard_error=0.0, unbiased=value)
         if is_known
@@ -30,7 +30,7 @@ def exact(rows: tuple[Row, ...], known: npt.NDArray[np.bool_], value: float) -> 
 def of_nothing(
     rows: tuple[Row, ...], known: npt.NDArray[np.bool_], *, low: float, high: float
 ) -> tuple[Row, ...]:
-    """Return rows of ratios of which some are known to be of no records: these have no estimate."""
+    """Return rows of ratios, without an estimate for those over no records."""
     return tuple(
         Row(values=row.values, estimate=None, low=low, high=high, standard_error=None, unbiased=None)
         if is_known
@@ -48,7 +48,7 @@ def ratio(
     low: float,
     high: float,
 ) -> Row:
-    """Return a ratio with Fieller's interval, clipped to what is possible.
+    """Return a ratio with Fieller's interval, clipped to its possible range.
 
     Args:
         part: the numerator.
@@ -81,7 +81,7 @@ def ratio(
 
 
 def _possible(first: float, last: float, *, low: float, high: float, error: float) -> tuple[float, float]:
-    """The interval from `first` to `last`, clipped to what lies between `low` and `high`, but not to a point at either."""
+    """The interval from `first` to `last`, clipped to the range from `low` to `high`, but not to a point at either end."""
     return max(min(first, high - error), low), min(max(last, low + error), high)
 
 
@@ -94,21 +94,21 @@ def drawn(variance: float, error: float) -> int | None:
 
 def comparison(drawn_rows: int | None) -> tuple[str, ...]:
     """Return the note that compares the answer with drawn rows."""
-    generator = "the unknown error of the generator adds to it"
+    generator = "the generator's unknown error adds to it"
     if drawn_rows is None:
         return (f"Drawn rows have sampling error; {generator}.",)
     return (
-        f"Fewer than {drawn_rows:,} drawn rows are less accurate for the largest group by sampling error alone; {generator}.",
+        f"For the largest group, fewer than {drawn_rows:,} drawn rows are less accurate by sampling error alone; {generator}.",
     )
 
 
 def of_bins(name: str, half: float, *, merged: bool, has_intervals: bool) -> tuple[str, ...]:
-    """Say what the interval of a mean covers and what it does not, a sentence for each.
+    """Describe what the interval of a mean covers and what it does not, one sentence for each.
 
     Args:
-        name: the column whose mean was asked for.
-        half: the largest distance between a value and the number that it counts as.
-        merged: whether values count as the mean of a group of bins, and not as the midpoint of their bin.
+        name: name of the mean's column.
+        half: the largest distance between a value and the number that represents it.
+        merged: whether the mean of a group of bins represents a value, instead of the midpoint of its bin.
         has_intervals: whether the answer has intervals.
     """
     part, number = ("group of bins", "mean") if merged else ("bin", "midpoint")
@@ -117,9 +117,9 @@ def of_bins(name: str, half: float, *, merged: bool, has_intervals: bool) -> tup
     if not has_intervals:
         return (
             f"The estimates are of {counts_as}.",
-            f"They do not know where in its {part} a value lies: {further} away.",
+            f"The position of a value in its {part} is unknown: {further} away.",
         )
     return (
-        f"The intervals cover the noise of the counts: each is for the mean of {counts_as}.",
-        f"They do not cover where in its {part} a value lies: {further} beyond either end.",
+        f"The intervals cover the noise of the counts, for the mean of {counts_as}.",
+        f"They do not cover the position of a value in its {part}: {further} beyond either end.",
     )

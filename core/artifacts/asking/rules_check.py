@@ -1,4 +1,4 @@
-"""Which declared rules between columns the noisy counts of a release contradict. Post-processing, free.
+"""The declared rules between columns that the noisy counts of a release contradict. Post-processing, free of privacy cost.
 
 If all records satisfy a rule, the cells that it forbids are empty, and their estimated sum is Gaussian noise
 around zero with known variance. The estimate is the best linear unbiased one from all released tables
@@ -44,8 +44,8 @@ class Contradiction:
     """Two columns whose counts show that records break a rule.
 
     Attributes:
-        estimate: records on the forbidden cells, in the unit of `RulesCheck.counted`; other violations may go
-            unseen.
+        estimate: records on the forbidden cells, in the unit of `RulesCheck.counted`; other violations may remain
+            undetected.
         low: lower end of the 95 % interval.
         high: its upper end.
     """
@@ -87,7 +87,7 @@ class RulesCheck:
 
     Attributes:
         rules: in the order of the domain document.
-        counted: what is counted, in words.
+        counted: the unit of the counts, in words.
     """
 
     rules: tuple[CheckedRule, ...]
@@ -100,7 +100,7 @@ class RulesCheck:
 
     @property
     def remedy(self) -> str | None:
-        """What to do; None if no rule is contradicted."""
+        """The remedy; None if no rule is contradicted."""
         return REMEDY if any(rule.contradictions for rule in self.rules) else None
 
     @property
@@ -160,7 +160,7 @@ def significant(checks: int) -> float:
 
 
 def _counted(by_pair: Mapping[Pair, Flags], estimates: Estimates) -> Iterator[tuple[Pair, Flags]]:
-    """For each jointly counted pair of columns, the groups of codes that a rule forbids."""
+    """Yield the groups of codes that a rule forbids, for each jointly counted pair of columns."""
     for pair, cells in by_pair.items():
         if estimates.are_counted(pair):
             groups = estimates.groups(pair)

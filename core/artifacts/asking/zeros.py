@@ -1,7 +1,7 @@
-"""Combinations of two columns' groups that the declared rules, or the calendar, leave empty. Public, free of charge.
+"""Combinations of two columns' groups that the declared rules or the calendar exclude. Public, free of privacy cost.
 
-What the noise says of such a combination is known to be noise. A rule states what its author believes; records that break it
-are not refused. So a rule that the counts contradict (`core.artifacts.asking.rules_check`) leaves nothing empty here.
+Counts of such a combination are known to be noise. A rule is a belief of its author; records that break it are not refused. So a rule that the
+counts contradict (`core.artifacts.asking.rules_check`) excludes nothing here.
 """
 
 import itertools
@@ -23,19 +23,19 @@ class Zeros:
     """The empty combinations of every two columns.
 
     Attributes:
-        pairs: by places of two columns, the smaller first, (groups of the first, groups of the second), true where empty.
+        pairs: by the indices of two columns, the smaller first, (groups of the first, groups of the second), true if empty.
     """
 
     pairs: Mapping[Pair, Flags]
 
     @classmethod
     def of(cls, domain: TableDomain, estimates: Estimates, check: RulesCheck) -> Self:
-        """Find them.
+        """Find the empty combinations.
 
         Args:
             domain: the declared domain.
-            estimates: whose groups are read.
-            check: which rules the counts contradict.
+            estimates: the estimates whose groups are used.
+            check: the rules that the counts contradict.
         """
         kept = [
             by_pair
@@ -55,12 +55,12 @@ class Zeros:
         return cls(pairs=pairs)
 
     def of_pair(self, first: int, second: int) -> Flags | None:
-        """Return which combinations of two columns are empty, (groups of the first, groups of the second); None if none is."""
+        """Return the empty combinations of two columns, (groups of the first, groups of the second); None if there are none."""
         found = self.pairs.get((min(first, second), max(first, second)))
         return found if found is None or first < second else found.T
 
     def of_columns(self, columns: Sequence[int]) -> Flags | None:
-        """Return which combinations of several columns are empty, one axis per column; None if none is."""
+        """Return the empty combinations of several columns, with one axis per column; None if there are none."""
         empty: Flags | None = None
         for axes in itertools.combinations(range(len(columns)), 2):
             of_two = self.of_pair(*(columns[axis] for axis in axes))
@@ -72,4 +72,4 @@ class Zeros:
 
 
 NO_ZEROS: Final = Zeros(pairs={})
-"""Nothing is known to be empty."""
+"""No combination is known to be empty."""

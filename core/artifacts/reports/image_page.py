@@ -72,9 +72,7 @@ def render_images(subject: Subject, contents: ImageReportContents, domain: Image
         ],
         best=None if contents.learning is None else best_scores(contents.learning),
         label_rows=list(_label_rows(contents)),
-        score_rows=[]
-        if contents.learning is None
-        else list(score_rows(contents.learning, "images", "label")),
+        score_rows=[] if contents.learning is None else list(score_rows(contents.learning, "images")),
         distance_rows=[] if near is None else list(_distance_rows(near)),
         all_labels=len(domain.labels),
         most_images=at_most(REAL_IMAGES, domain),

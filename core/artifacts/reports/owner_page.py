@@ -72,7 +72,7 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
         ),
         best=None if contents.learning is None else best_scores(contents.learning),
         column_rows=list(_column_rows(contents)),
-        score_rows=[] if contents.learning is None else list(score_rows(contents.learning, "rows", "answer")),
+        score_rows=[] if contents.learning is None else list(score_rows(contents.learning, "rows")),
         distance_rows=list(_distance_rows(contents)),
         copy_rows=list(_copy_rows(contents)),
     )
@@ -132,12 +132,12 @@ def _column_rows(contents: OwnerReportContents) -> Iterator[Row]:
         yield compared.column.name, [percent(compared.variation), percent(compared.by_chance), *["–"] * 6]
 
 
-def score_rows(found: Learning, records: str, answer: str) -> Iterator[Row]:
+def score_rows(found: Learning, records: str) -> Iterator[Row]:
     """The rows of the table of scores; `records` are "rows" or "images"."""
     for made, real in zip(found.from_synthetic, found.from_real, strict=True):
         yield made.model, [f"synthetic {records}", *_score(made)]
         yield real.model, [f"real {records}", *_score(real)]
-    yield f"always the most frequent {answer}", [f"real {records}", percent(found.majority), "", ""]
+    yield "majority-class baseline", [f"real {records}", percent(found.majority), "", ""]
 
 
 def _score(score: Score) -> list[str]:

@@ -203,7 +203,7 @@ def test_a_bundle_without_counts_says_why():
 
 
 def test_counts_of_other_columns_than_the_domain_are_refused():
-    with pytest.raises(BundleInvalid, match="other columns"):
+    with pytest.raises(BundleInvalid, match="the columns of its domain"):
         OpenedCounts.open(pack(bundle(counts=PACKED), readme="x"))
 
 

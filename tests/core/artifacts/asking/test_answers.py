@@ -139,8 +139,7 @@ def test_a_question_of_several_columns_says_which_whole_groups_it_answers():
     assert not any("whole groups" in note for note in answer.notes)
     widened = EXACT.answer("region where wait = 28").notes[0]
     assert widened == (
-        "Together with other columns 'wait' was counted in groups of values, and whole groups are answered: "
-        f"{first} ... 29."
+        f"Joint counts of 'wait' are of groups of values, so the answer covers whole groups: {first} ... 29."
     )
     assert "whole groups" not in " ".join(EXACT.answer("count where wait = 28").notes)
     assert (
@@ -153,10 +152,10 @@ def test_a_mean_of_bins_says_what_its_interval_covers_and_what_not():
     """The mean of the values may be anywhere within half a bin of the interval, which is about midpoints."""
     covers, covers_not = EXACT.answer("mean of age").notes[:2]
     assert covers == (
-        "The intervals cover the noise of the counts: each is for the mean of 'age' with each value taken as the midpoint of its bin."
+        "The intervals cover the noise of the counts, for the mean of 'age' with each value taken as the midpoint of its bin."
     )
     assert covers_not.startswith(
-        "They do not cover where in its bin a value lies: the mean of the values themselves may lie up to "
+        "They do not cover the position of a value in its bin: the mean of the values themselves may lie up to "
     )
     assert covers_not.endswith(" beyond either end.")
     (half,) = re.findall(r"up to ([0-9.,]+) beyond", covers_not)
@@ -307,7 +306,10 @@ def test_an_answer_says_how_many_drawn_rows_would_be_worse():
     share = largest.estimate / total
     at_equal = total * np.sqrt(share * (1 - share) / answer.drawn_rows)
     assert at_equal == pytest.approx(largest.standard_error, rel=0.02)
-    assert f"Fewer than {answer.drawn_rows:,} drawn rows are less accurate" in answer.notes[-1]
+    assert (
+        f"For the largest group, fewer than {answer.drawn_rows:,} drawn rows are less accurate"
+        in answer.notes[-1]
+    )
     for question in ("share of sick = yes by region", "mean of visits"):
         assert opened(released(PRIVATE)).answer(question).drawn_rows > 0
 

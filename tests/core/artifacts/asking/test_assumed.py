@@ -118,9 +118,9 @@ def test_where_the_assumption_is_true_answers_are_the_truth(question, true):
 
 def test_the_first_note_says_what_was_assumed():
     for question, words in {
-        "a by b": "a and b were not counted together. They are assumed independent given c. The interval is what",
+        "a by b": "a and b were not counted together. They are assumed independent given c. The interval is the range that",
         "a by d": "a and d were not counted together. They are assumed independent given c, b. The interval is",
-        "a by e": "a and e were not counted together. They are assumed independent. The interval is what",
+        "a by e": "a and e were not counted together. They are assumed independent. The interval is the range that",
         "a by b by c": "a, b and c were not counted together. They are assumed to depend on each other only through their pairs. No",
     }.items():
         assert EXACT.answer(question).notes[0].startswith(f"Estimated, not counted: {words}")

@@ -92,6 +92,6 @@ def test_words_that_were_not_learnt_are_told_of() -> None:
         said = list(unlisted_words(domain, Estimates(counts), [0]))
         assert bool(said) == told
         if told:
-            assert said[0].startswith("Of 'city' 1 word could be learnt; about 86 % of the records have")
+            assert said[0].startswith("1 word of 'city' could be learnt; about 86 % of the records have")
             assert "'elsewhere'" in said[0]
     assert list(unlisted_words(domain, Estimates(counts), [])) == []

@@ -172,5 +172,5 @@ def test_a_real_generator_is_drawn_from_and_the_report_is_the_same_again() -> No
     )
     first, again = (render_images(SUBJECT, measure_images(real, sampler), sampler.domain) for _ in range(2))
     assert first == again
-    assert "There is nothing to learn" in first, "one unit"
+    assert "No model was trained" in first, "one unit"
     assert "images of at least two units" in first

@@ -120,7 +120,7 @@ def test_the_file_needs_nothing_and_hostile_names_do_nothing():
     html = render(SUBJECT, contents_of(domain_of(4, hostile=True)))
     parser = checked(html)
     assert {"svg", "table", "style", "title"} <= parser.tags
-    for section in ("In short", "Pairs of columns", "Privacy attacks", "What this report does not say"):
+    for section in ("In short", "Pairs of columns", "Privacy attacks", "Limits of this report"):
         assert section in html
     assert "outside the promise" in html
     assert "250\u202f000" in html
@@ -187,7 +187,7 @@ def test_what_a_rare_target_lost_is_read_from_scores_that_count_its_rare_answer(
     assert said is None or said in new[0]
     name = "AUROC" if auroc else "Balanced accuracy"
     assert any(sentence.startswith(f"{name}, which counts a rare answer") for sentence in told.sentences)
-    assert "of the best classifier learnt from synthetic rows" in render(
+    assert "of the best classifier trained on synthetic rows" in render(
         SUBJECT, replace(contents, learning=learning)
     )
 
@@ -259,7 +259,7 @@ def test_a_column_whose_values_the_release_does_not_list_is_not_called_the_neare
     )
     html = render(Subject(title="t", facts=()), contents)
     assert f"<b>{percent(mean)}</b><span>mean distance of single columns" in html
-    assert html.count("· 100.0\u202f% of the real rows have a value that the release does not list") == 1
+    assert html.count("· 100.0\u202f% of the real rows have an unlisted value") == 1
 
 
 def test_the_farthest_column_is_the_one_whose_printed_distance_is_the_largest(monkeypatch):
@@ -318,7 +318,7 @@ def test_one_column_and_one_unit_are_reported_without_what_they_cannot_have():
     )  # fmt: skip
     html = render(Subject(title="one", facts=()), contents)
     assert contents.attacks is None
-    assert "There is nothing to learn" in html
+    assert "No model was trained" in html
     assert "The domain declares no target. Predicted is" in html
     assert "records of at least two units" in html
 
