@@ -44,8 +44,16 @@ def fitted(folder: Path, *, rare: int, city: dict[str, Any]) -> Fitted:
 @pytest.fixture(scope="module")
 def hidden(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
     ignored = {"name": "city", "kind": "ignored"}
-    with pytest.warns(HiddenByNoise, match="hides '1', the smallest class"):
-        return fitted(tmp_path_factory.mktemp("rare"), rare=1, city=ignored)
+    for _ in range(4):  # in one training of forty the noise lifts the class out of the noise
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = fitted(tmp_path_factory.mktemp("rare"), rare=1, city=ignored)
+        if any(
+            issubclass(one.category, HiddenByNoise) and "hides '1', the smallest class" in str(one.message)
+            for one in told
+        ):
+            return found
+    pytest.fail("nobody was told that the noise hides a class of one row")
 
 
 def test_a_condition_on_a_hidden_class_warns_once(hidden: Fitted) -> None:
