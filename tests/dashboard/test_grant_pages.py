@@ -7,6 +7,8 @@ from uuid import uuid4
 import pytest
 
 from core.platform.access.roles import Role
+
+# private: the scale of an axis shows in a picture only
 from service.dashboard.utility_report_pages import _scale
 from service.wording.labels import ACTIONS, action
 from tests.dashboard.visitor import Visitor, enter

@@ -53,6 +53,7 @@ def test_power_a_device_with_another_stream_is_refused(monkeypatch: pytest.Monke
         if len(calls) == 7:
             a[2, -1] ^= 1  # one bit of the last block
 
+    # private: plants a faulty cipher
     monkeypatch.setattr(cipher, "_quarter_rounds", faulty)
     with pytest.raises(DeviceDiffers):
         StreamWords(100, torch.device("cpu"))

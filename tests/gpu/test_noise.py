@@ -60,6 +60,7 @@ def test_noise_replayed_from_a_graph_is_the_hosts_to_the_bit(
         return lambda: (played.append(1), replay())[1]
 
     monkeypatch.setattr(device_noise, "captured", counted)
+    # private: a rare draw comes once in half a million words
     monkeypatch.setattr(randomness, "_RARE", np.uint64(2**57))
     plan, made = plan_of(layout, 0.7), DeviceNoise(layout, CPU)
     played.clear()

@@ -104,6 +104,7 @@ def test_power_norms_of_coarse_products_are_found(monkeypatch: pytest.MonkeyPatc
     with CoarseProducts():
         form, layout = form_in("tf32", "vectors", "layers")
         require_measured(form, layout, "vectors")
+        # private: plants the fault of a narrow accumulator
         monkeypatch.setattr(closed_form, "_gram", narrow)
         with pytest.raises(AssertionError, match="never below"):
             require_measured(form, layout, "vectors")

@@ -284,6 +284,7 @@ def test_the_public_trial_reads_no_record(graphs_on_cpu: None, monkeypatch: pyte
         worked_.append(1)
         return whole(self, *given, **named)
 
+    # private: a refused capture shows nowhere else
     monkeypatch.setattr(static_buffers.MicrobatchRunner, "_try", watched)
     monkeypatch.setattr(static_buffers.MicrobatchRunner, "add", counted)
     results("vectors", "flat", CPU)

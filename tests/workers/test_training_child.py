@@ -158,6 +158,7 @@ def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypat
     def refused(*_, **__):
         raise error
 
+    # private: plants a failure in the middle of the child
     monkeypatch.setattr(training_child, "_trained", refused)
     job_id = workshop.order()
     workshop.claim(job_id)

@@ -144,6 +144,7 @@ def test_a_share_outside_its_range_is_refused():
 
 
 def test_more_units_than_exact_sums_can_hold_are_refused(monkeypatch):
+    # private: the real limit would need a table of its size
     monkeypatch.setattr(mean_embedding, "_MOST_UNITS", 20)
     with pytest.raises(ValueError, match="too many units"):
         released(private(20))

@@ -226,6 +226,7 @@ def test_too_many_images_that_end_the_process_refuse_the_upload(monkeypatch: pyt
 def test_a_process_that_says_nothing_is_the_machines_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     with decoder() as decoding:
         decoding.decode([IMAGE])
+        # private: the real patience is longer than a test
         monkeypatch.setattr(image_decoder, "_PATIENCE_SECONDS", 0.2)
         with pytest.raises(DecoderUnavailable):
             decoding.decode([b"sleep"])

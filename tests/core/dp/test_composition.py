@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+# private: the bound of one tilt, which the best of all tilts hides
 from core.dp.composition import Outline, Tilted, _compose, _epsilon, composed_epsilon
 from core.dp.connected_dots import Losses, connect_dots
 from core.dp.hockey_stick import Direction

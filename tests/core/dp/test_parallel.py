@@ -13,6 +13,8 @@ import pytest
 from core.dp.accountant import epsilons, rdp_at
 from core.dp.errors import InvalidMechanism, UnknownMechanism
 from core.dp.hockey_stick import Direction, hockey_stick
+
+# private: which mechanisms hang together shows in the time alone
 from core.dp.loss import _connected, curves_of
 from core.dp.mechanism import (
     Chosen,

@@ -10,6 +10,8 @@ from models.encoding import PrivateTable
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.selection import scoring, selecting
+
+# private: the state between two parts, which a resumed selection starts from
 from models.selection.selecting import Selected, Selection, _Progress
 from models.selection.split import part_of, part_of_unit
 from models.synthesizer import NullHost, TrainedGenerator

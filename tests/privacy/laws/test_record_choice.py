@@ -46,6 +46,7 @@ def test_over_all_words_every_record_is_chosen_equally_often(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With words of eight bits instead of 64 there are 256 of them: each record has as many, the rest draw again."""
+    # private: so that a buffer of words ends within the test
     monkeypatch.setattr(poisson, "_WORDS", 256)
     streams = EveryWord()
     sampler = UnitSampler(np.repeat(np.arange(256), count), sampling_rate=1.0, max_sampled_batch=256)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
+# private: the law beyond the constant is what is tested
 from models.randomness import _RARE, PIECE, KeyedStreams, KeystreamReader, NormalSource, Purpose
 from tests.privacy.laws.alarm import alarm
 from tests.privacy.laws.normal_battery import Floats

@@ -89,6 +89,7 @@ class Day:
             seen.append(self.look())
 
         monkeypatch.setattr(attempts, "watch", stand_in)
+        # private: the stand-in stages nothing
         monkeypatch.setattr(Trainer, "_staged", lambda *_: {"schema": "a test's"})
         Trainer(
             self.workshop.settings,

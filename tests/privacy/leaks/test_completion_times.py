@@ -143,6 +143,7 @@ def test_logs_and_traces_hold_one_word_for_every_failure_that_could_depend_on_ro
 
 def test_publishing_at_once_is_noticed(day, monkeypatch):
     """The power of these tests: without the wait they fail."""
+    # private: plants the fault of an outcome that is not held back
     monkeypatch.setattr(Trainer, "_held_back", lambda _self, outcome, *_: outcome)
     seen = day.train(monkeypatch, outcome=Outcome.DONE, after=7.25)
     with pytest.raises(AssertionError):
@@ -153,6 +154,7 @@ def test_showing_marks_at_once_is_noticed(day, monkeypatch):
     monkeypatch.setattr(
         "core.jobs.coarse.Edges.passed", lambda self, at: int((at - self.claimed_at).total_seconds() * 1000)
     )
+    # private: plants the fault of an outcome that is not held back
     monkeypatch.setattr(Trainer, "_held_back", lambda _self, outcome, *_: outcome)
     marks = ((3, 10), (4, 20), (5, 35))
     seen = day.train(monkeypatch, outcome=Outcome.DONE, after=7.25, marks=marks)

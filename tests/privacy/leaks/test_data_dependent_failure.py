@@ -67,6 +67,7 @@ def test_the_log_has_the_same_word(day, monkeypatch, capsys, outcome):
 
 def test_one_word_for_each_would_be_noticed(day, monkeypatch, capsys):
     monkeypatch.setattr(Outcome, "public", property(lambda self: self))
+    # private: plants the fault of an outcome that is not held back
     monkeypatch.setattr(Trainer, "_held_back", lambda _self, outcome, *_: outcome)
     ended(day, monkeypatch, Outcome.TOO_LARGE, after=1, step=3)
     assert "too-large" in capsys.readouterr().out

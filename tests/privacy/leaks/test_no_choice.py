@@ -92,6 +92,7 @@ def test_stopping_early_would_be_noticed(monkeypatch):
             return
 
     monkeypatch.setattr(Training, "_private_step", watched)
+    # private: plants a fault in the loop of steps
     monkeypatch.setattr(Training, "_train", stopping)
     with pytest.raises(AssertionError):
         test_other_rows_change_neither_what_happens_nor_when()

@@ -35,6 +35,7 @@ def test_steps_that_follow_the_table_would_be_noticed(monkeypatch):
             self._private_step(step)
             self._keep(pretrained=OPTIONS["pretraining_steps"], trained=step + 1)
 
+    # private: plants epochs over the rows in the loop of steps
     monkeypatch.setattr(Training, "_train", epochs)
     with pytest.raises(AssertionError):
         test_a_table_of_any_size_is_trained_with_the_same_steps_marks_and_shapes()

@@ -37,6 +37,7 @@ def test_no_two_draws_of_a_job_share_an_address(options, monkeypatch):
         opened[purpose.name, step] += 1
         return nonce(purpose, step)
 
+    # private: an address of noise shows nowhere else
     monkeypatch.setattr(randomness, "_nonce", noting)
     rows = small_table()
     IdpganSynthesizer().fit(rows, small_plan(rows, **OPTIONS[options]), streams(), NullHost())

@@ -223,6 +223,7 @@ class Deployment:
         """Put fixed stand-ins in the place of the machine's randomness and of its processes."""
         entropy = FrozenEntropy()
         patch.setattr(os, "urandom", entropy)
+        # private: the standard library's own source of entropy, repeated for a replay
         patch.setattr(random, "_urandom", entropy)
         patch.setattr(keyring, "Ed25519PrivateKey", FrozenSigningKey)
         patch.setattr("sys.stdout", self._printed)

@@ -111,6 +111,7 @@ def metric_of_rows(patch: pytest.MonkeyPatch) -> None:
         yield from families(deployment, session)
         yield GaugeMetricFamily("understudy_rows", "Rows taken in.", value=count.rows)
 
+    # private: plants rows in the metrics of a deployment
     patch.setattr(Deployment, "_families", with_rows)
 
 
@@ -153,6 +154,7 @@ def write_more_with_rows(patch: pytest.MonkeyPatch) -> None:
 
         return attach(taking, report, data_key, more)
 
+    # private: plants rows in the answer to an upload
     patch.setattr(upload.RowsUpload, "_attach", attached)
 
 

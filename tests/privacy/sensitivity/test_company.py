@@ -202,6 +202,7 @@ def test_power_records_that_mix_are_found(monkeypatch: pytest.MonkeyPatch) -> No
         pushed[-1] -= 1e-3 * pushed[-1].mean(dim=0)
         return whole(self, chunk, values, pushed)
 
+    # private: plants the fault of centred factors
     monkeypatch.setattr(Factoring, "_right", centred)
     with pytest.raises(AssertionError):
         test_company_and_place_do_not_change_a_bit(60, (48, 32), cells=False)
@@ -222,12 +223,14 @@ def test_power_one_place_that_rounds_differently_is_refused(
         pushed[1][place, 7] = torch.nextafter(pushed[1][place, 7], torch.tensor(9.0, dtype=dtype))
         return pushed
 
+    # private: plants rounding that depends on the company
     monkeypatch.setattr(Factoring, "_push", uneven)
     with pytest.raises(UnevenRounding):
         require_placement_invariance(form, inputs=60, dtype=dtype)
 
 
 def test_training_begins_with_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    # private: both ways give the same sums, so which was taken shows nowhere
     monkeypatch.setattr(placement_invariance, "_alike", lambda _: False)
     with pytest.raises(UnevenRounding):
         PrivateCritic(Critic(inputs=12, widths=(8, 8)).initialise(STREAMS), small_plan(), STREAMS)

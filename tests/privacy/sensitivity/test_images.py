@@ -157,6 +157,7 @@ def test_power_one_place_that_rounds_differently_is_refused(
 
 
 def test_training_begins_with_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    # private: both ways give the same sums, so which was taken shows nowhere
     monkeypatch.setattr(placement_invariance, "_alike", lambda _: False)
     with pytest.raises(UnevenRounding):
         PrivateCritic(critic_of((1, 8, 8), (16, 16), dtype=torch.float32), small_plan(), STREAMS)

@@ -340,6 +340,7 @@ def test_a_generator_whose_charge_is_in_no_ledger_any_more_is_not_handed_out(
     sound = GeneratorCheck(draws=5000, distinct_records=4000)
     monkeypatch.setattr(fitting, "check_generator", lambda _generator, _domain: sound)
     monkeypatch.setattr(fitting, "write_bundle", lambda **_: b"")
+    # private: plants a failure after the training, before the certificate
     monkeypatch.setattr(fitting, "_certified", lambda *_, **__: (b"", {}))
     monkeypatch.setattr(CertificateRecorder, "executed", lambda _self: None)
     with pytest.raises(VerificationFailed, match="not returned"):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+# private: slopes and moments are compared with a slow bound, one by one
 from understudy.verifying.chernoff import _SLOPES, Rounded, _best, _Moments, best_order, window
 
 TAILS = (1e-2, 1e-6, 1e-15)

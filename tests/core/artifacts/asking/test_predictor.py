@@ -43,6 +43,7 @@ def test_noise_is_shrunk_instead_of_raised(monkeypatch: pytest.MonkeyPatch) -> N
         return float(np.sqrt(((found - exact) ** 2).mean()))
 
     shrunk = error()
+    # private: without noise the predictor is compared to an exact one
     monkeypatch.setattr(predictor, "_deviation", lambda *_: 0.0)
     assert shrunk < 0.5 * error()
 
