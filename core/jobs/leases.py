@@ -84,7 +84,7 @@ class Leases(Generic[RowT]):
         row.state = self.running
         row.fence += 1
         row.lease_expires_at = now + timedelta(seconds=seconds)
-        row.lease_holder = owner
+        row.lease_owner = owner
 
     def put_back(self, row: RowT) -> None:
         """Let a locked row wait for a worker again."""
@@ -93,7 +93,7 @@ class Leases(Generic[RowT]):
     def end(self, row: RowT, state: str) -> None:
         """Give a locked row a state in which no worker holds it."""
         row.state = state
-        row.lease_expires_at = row.lease_holder = None
+        row.lease_expires_at = row.lease_owner = None
 
     def renew(self, session: Session, row_id: UUID, *, fence: int, now: datetime, seconds: float) -> None:
         """Let the lease hold for `seconds` from now on.
@@ -162,15 +162,15 @@ class Leases(Generic[RowT]):
             The ids of the rows, which are claimable.
         """
         held = (
-            select(self.table.id, self.table.lease_holder)
-            .where(self._leased, self.table.lease_expires_at >= now, self.table.lease_holder.is_not(None))
+            select(self.table.id, self.table.lease_owner)
+            .where(self._leased, self.table.lease_expires_at >= now, self.table.lease_owner.is_not(None))
             .with_for_update(skip_locked=True)
         )
         dead = [row_id for row_id, owner in session.execute(held) if is_dead(str(owner))]
         session.execute(
             update(self.table)
             .where(self.table.id.in_(dead))
-            .values(lease_expires_at=now - timedelta(microseconds=1), lease_holder=None)
+            .values(lease_expires_at=now - timedelta(microseconds=1), lease_owner=None)
             .execution_options(synchronize_session=False)
         )
         return dead

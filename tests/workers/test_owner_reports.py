@@ -371,11 +371,11 @@ def test_a_report_names_the_process_that_makes_it(workshop):
     owners: list[str | None] = []
 
     def look(_: float) -> None:
-        owners.append(getattr(row_of(workshop, report_id), "lease_holder", None))
+        owners.append(getattr(row_of(workshop, report_id), "lease_owner", None))
 
     reporter(workshop, f"raise SystemExit({ExitCode.DONE})", sleep=look).report(report_id)
     assert set(owners) == {this_process()}
-    assert getattr(row_of(workshop, report_id), "lease_holder", "gone") is None
+    assert getattr(row_of(workshop, report_id), "lease_owner", "gone") is None
 
 
 def test_a_lost_worker_and_a_lost_message_are_made_good(workshop):

@@ -92,7 +92,7 @@ def test_a_worker_that_is_told_to_stop_hands_its_job_back_and_no_attempt_is_coun
         trainer(workshop, script, stopping=begun.exists).train(job_id)
         assert time.monotonic() - began < 30, "the child was killed, not waited for"
         job = workshop.job(job_id)
-        assert (job.state, job.fence, job.attempts, job.lease_holder) == ("queued", fence, 0, None)
+        assert (job.state, job.fence, job.attempts, job.lease_owner) == ("queued", fence, 0, None)
         begun.unlink()
     assert isinstance(workshop.queue, MemoryQueue)
     assert workshop.queue.sent == [job_id] * 4

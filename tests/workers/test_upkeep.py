@@ -86,7 +86,7 @@ def test_leases_of_dead_processes_end_whatever_the_kind(workshop, clock):
             )
         )  # fmt: skip
         for number, (name, owner) in enumerate(owners.items()):
-            claimed = {"fence": 1, "lease_expires_at": NOON + timedelta(hours=1), "lease_holder": owner}
+            claimed = {"fence": 1, "lease_expires_at": NOON + timedelta(hours=1), "lease_owner": owner}
             event_id = uuid4()
             session.add(NotificationEvent(id=event_id, kind="test", facts={"owner": name}, at=NOON))
             session.flush()

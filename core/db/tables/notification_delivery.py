@@ -37,4 +37,4 @@ class NotificationDelivery(WithId, Base):
     created_at: Mapped[datetime]
     fence: Mapped[int] = mapped_column(default=0, server_default="0")
     lease_expires_at: Mapped[datetime | None]
-    lease_holder: Mapped[str | None]
+    lease_owner: Mapped[str | None] = mapped_column("lease_holder")

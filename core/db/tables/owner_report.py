@@ -50,7 +50,7 @@ class OwnerReport(WithId, Base):
     fence: Mapped[int] = mapped_column(default=0)
     attempts: Mapped[int] = mapped_column(default=0)
     lease_expires_at: Mapped[datetime | None]
-    lease_holder: Mapped[str | None]
+    lease_owner: Mapped[str | None] = mapped_column("lease_holder")
     object_key: Mapped[str | None]
     failure_code: Mapped[str | None]
     created_at: Mapped[datetime]

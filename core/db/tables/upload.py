@@ -47,7 +47,7 @@ class Upload(WithId, Base):
     wrapped_data_key: Mapped[bytes | None]
     fence: Mapped[int] = mapped_column(default=0)
     lease_expires_at: Mapped[datetime | None]
-    lease_holder: Mapped[str | None]
+    lease_owner: Mapped[str | None] = mapped_column("lease_holder")
     failure: Mapped[Json | None]
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]

@@ -177,7 +177,7 @@ def drop_waiting(session: Session, endpoint_id: UUID, *, outcome: str) -> None:
     session.execute(
         update(NotificationDelivery)
         .where(NotificationDelivery.endpoint_id == endpoint_id, NotificationDelivery.state == WAITING)
-        .values(state=DROPPED, next_at=None, outcome=outcome, lease_expires_at=None, lease_holder=None)
+        .values(state=DROPPED, next_at=None, outcome=outcome, lease_expires_at=None, lease_owner=None)
         .execution_options(synchronize_session=False)
     )
 

@@ -149,10 +149,10 @@ def test_a_dead_lease_owner_is_not_waited_for_and_a_live_or_unknown_one_is(desk)
     assert desk.overdue(dead="dead") == [dead], "before its last message is old"
     assert desk.overdue(dead="dead") == [], "once"
     job = desk.job(dead)
-    assert (job.state, job.lease_holder) == ("running", None)
+    assert (job.state, job.lease_owner) == ("running", None)
     again = desk.claimed(dead, lease_owner="next")
     assert (again.fence, again.attempts) == (2, 2)
     for owner in ("alive", None):
         assert desk.claim(claims_of[owner].job_id) is None
     desk.finish(again)
-    assert desk.job(dead).lease_holder is None
+    assert desk.job(dead).lease_owner is None
