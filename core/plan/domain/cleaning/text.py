@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.plan.domain.columns.bins import Floats
+from core.plan.domain.columns.calendar import python_format
 
 Mask = NDArray[np.bool_]
 
@@ -30,6 +31,10 @@ _NO_NUMBER: Final = "_"
 _SECONDS: Final = pa.timestamp("s")
 _ISO_TYPES: Final = (_SECONDS, pa.timestamp("us"), pa.timestamp("us", "UTC"))
 _LAST_NORMALISED_DAY: Final = 3
+_FIRST_FULL_YEAR: Final = 1000
+_FIRST_SECOND: Final = -62135596800
+"""Of the year 1, the first that `datetime` has."""
+_DATE_LENGTH, _COLON_PLACE = 10, 13
 
 
 def parse_numbers(texts: pa.Array, *, decimal_mark: str = ".") -> tuple[Floats, Mask | None]:
@@ -71,17 +76,32 @@ def parse_times(texts: pa.Array, *, format_: str | None, days: bool) -> tuple[pa
     if format_ is None:
         for kind in _ISO_TYPES:
             try:
-                return _whole(to_seconds(pc.cast(texts, kind)), days=days), None
+                seconds = to_seconds(pc.cast(texts, kind))
             except pa.ArrowInvalid:
                 continue
+            if _all_read_alone(texts, seconds):
+                return _whole(seconds, days=days), None
         return _marked(texts, _apply_to_distinct(texts, _iso_second), days=days)
     seconds = pc.strptime(texts, format=format_, unit="s", error_is_null=True)
-    # The C library turns 31 February into 2 or 3 March: such values are parsed again, strictly.
-    doubtful = pc.fill_null(pc.less_equal(pc.day(seconds), _LAST_NORMALISED_DAY), fill_value=False)
+    # The C library turns 31 February into 2 or 3 March, and reads 24 as a year: such values are parsed again, strictly.
+    doubtful = pc.or_(
+        pc.less_equal(pc.day(seconds), _LAST_NORMALISED_DAY), pc.less(pc.year(seconds), _FIRST_FULL_YEAR)
+    )
+    doubtful = pc.fill_null(doubtful, fill_value=False)
     if pc.any(doubtful).as_py():
-        strict = _apply_to_distinct(pc.if_else(doubtful, texts, None), partial(_format_second, format_))
+        strict = _apply_to_distinct(
+            pc.if_else(doubtful, texts, None), partial(_format_second, python_format(format_))
+        )
         seconds = pc.if_else(doubtful, strict.cast(_SECONDS), seconds)
     return _marked(texts, seconds.cast(pa.int64()), days=days)
+
+
+def _all_read_alone(texts: pa.Array, seconds: pa.Array) -> bool:
+    """Whether `_iso_second` takes all texts that Arrow takes: not hours without minutes, nor the year 0. Else what the other rows hold would decide on them."""
+    colons = pc.equal(pc.binary_slice(texts.cast(pa.binary()), _COLON_PLACE, _COLON_PLACE + 1), b":")
+    whole = pc.or_(colons, pc.equal(pc.binary_length(texts), _DATE_LENGTH))
+    fine = pc.and_(whole, pc.greater_equal(seconds, _FIRST_SECOND))
+    return pc.all(fine).as_py() is not False
 
 
 def to_seconds(values: pa.Array) -> pa.Array:

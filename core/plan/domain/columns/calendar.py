@@ -1,5 +1,6 @@
 """Dates and times as whole numbers (days, or seconds, since 1970-01-01) and the grids of their resolutions."""
 
+import re
 from datetime import UTC, date, datetime
 from typing import Final
 
@@ -14,6 +15,14 @@ _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week"
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _END: Final = "_end"
 _DAY: Final = 86400
+_SHORT_PARTS: Final = {
+    "%F": "%Y-%m-%d",
+    "%T": "%H:%M:%S",
+    "%R": "%H:%M",
+    "%D": "%m/%d/%y",
+    "%e": "%d",
+    "%h": "%b",
+}
 
 
 def day_number(text: str) -> int:
@@ -46,6 +55,11 @@ def day_text(day: int) -> str:
 def second_text(second: int) -> str:
     """ISO 8601 time of a second number."""
     return datetime.fromtimestamp(second, tz=UTC).replace(tzinfo=None).isoformat()
+
+
+def python_format(format_: str) -> str:
+    """A strptime format in parts that Python reads: `%F` of the C library is `%Y-%m-%d`."""
+    return re.sub(r"%.", lambda part: _SHORT_PARTS.get(part[0], part[0]), format_, flags=re.DOTALL)
 
 
 def unit_of(resolution: str) -> str:

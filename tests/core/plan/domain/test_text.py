@@ -79,3 +79,29 @@ def test_the_other_mark_stands_in_no_number() -> None:
     values, unreadable = parse_numbers(pa.array(["1,5", "1.5"]))
     assert unreadable is not None
     assert unreadable.tolist() == [True, False]
+
+
+def test_composed_parts_of_formats_read_every_day_of_a_month():
+    for form, written in (("%F", "2021-03-{:02}"), ("%D", "03/{:02}/21"), ("%FT%T", "2021-03-{:02}T00:00:00")):
+        texts = pa.array([written.format(day) for day in range(1, 32)])
+        values, unreadable = parse_times(texts, format_=form, days=True)
+        first = date(2021, 3, 1).toordinal() - date(1970, 1, 1).toordinal()
+        assert values.to_pylist() == list(range(first, first + 31))
+        assert unreadable is not None
+        assert not unreadable.any()
+
+
+def test_two_digits_are_no_year_on_any_day():
+    texts = pa.array(["05.01.24", "15.01.24", "15.01.2024"])
+    _, unreadable = parse_times(texts, format_="%d.%m.%Y", days=True)
+    assert unreadable is not None
+    assert unreadable.tolist() == [True, True, False]
+
+
+@given(
+    text=st.from_regex(r"[0-2][0-9]{3}-[01][0-9]-[0-3][0-9]([T ][0-2][0-9](:[0-5][0-9](:[0-5][0-9])?)?(Z|[+-]0[0-9](:?00)?)?)?", fullmatch=True)
+)  # fmt: skip
+def test_what_a_time_is_does_not_depend_on_the_other_rows(text):
+    alone, _ = parse_times(pa.array([text]), format_=None, days=False)
+    beside, _ = parse_times(pa.array([text, "x"]), format_=None, days=False)
+    assert alone[0] == beside[0]
