@@ -7,11 +7,13 @@ In reading order, each part after those that it imports:
 * `manifest`: how to sample from a network.
 * `counts`: noisy counts in a bundle.
 * `bundle`: the bundle of a generator.
+* `script_sources`: what the scripts of bundles are made of.
 * `sampling`: drawing rows and images, without torch.
 * `asking`: questions about noisy counts.
 * `packing`: the same generator gives the same bytes.
 * `stated_split`: the split of a budget, for readers.
 * `readme`: the README in a bundle.
+* `model_rows`: rows of a file as the codes of a private model, for its script.
 * `model_script`: the script in the bundle of a private model.
 * `model_bundle`: its bundle.
 * `model_readme`: its README.

@@ -28,9 +28,13 @@ To predict, unzip the bundle (verify it first if it comes from somebody else) an
 
     python predict.py {source} predictions.csv
 
-which writes the predicted class of every record and the probability of every class. The probabilities are those of the
+which writes the predicted class of every record and the probability of every class. {reading}The probabilities are those of the
 network; noise in training makes them worse calibrated than those of a model without it.
 """
+_READING: Final = (
+    "It reads\nthe file as `domain.json` declares files of this table; rows with a value that the domain refuses and the model has no "
+    "code for\nhave an empty prediction, and are counted on standard error (exit status 3). "
+)
 _SIGNED: Final = {
     "signed": "signed",
     "verify": (
@@ -70,6 +74,7 @@ def render_model_readme(manifest: ModelManifest, *, certificate: Mapping[str, An
         accuracy=_accuracy(certificate["accuracy"]),
         inputs=inputs,
         classes=manifest.classes,
+        reading="" if image is not None else _READING,
         source="rows.csv" if image is None else "images.npz",
         **(_SIGNED if is_signed(certificate) else _UNSIGNED),
     )

@@ -1,29 +1,98 @@
 """The script inside the bundle of every model, `predict.py`: answers records of a file with numpy and onnxruntime alone.
 
-What codes mean is computed here, by the code that encoded the records, and embedded in the script as data.
+How the domain reads values and what codes mean is computed here and embedded in the script as data. The script of a table contains
+`core.artifacts.model_rows` and `core.plan.domain.columns.differences`, and where times have patterns the module for these; tests compare
+its codes with those of `core.plan.domain`.
 """
 
-import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from core.artifacts import model_rows
 from core.artifacts.asking.codes import labels_of_values, values_of
-from core.plan.domain.columns.document import time_text
+from core.artifacts.script_sources import literal, source_of
+from core.plan.domain.columns import differences, patterns
+from core.plan.domain.columns.calendar import python_format
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.schema import is_plain_boolean
 from core.plan.domain.table import TableDomain
 
-_DATA, _WORDS = "@DATA@", "@WORDS@"
+_DATA, _WORDS, _MODULES, _COMMON = "@DATA@", "@WORDS@", "@MODULES@", "@COMMON@"
+
+_BOTH = '''\
+def fail(message):
+    """End with one line, and nothing written."""
+    print(f"predict.py: {message}", file=sys.stderr)
+    raise SystemExit(NOTHING_WRITTEN)
+
+
+def asked(source):
+    """The two files that the command names."""
+    parser = ArgumentParser(description=f"Predicts: python predict.py {source} predictions.csv")
+    parser.add_argument("source", type=Path, metavar=source, help="the file to read")
+    parser.add_argument("target", type=Path, metavar="predictions.csv", help="the CSV file to write")
+    files = parser.parse_args()
+    if files.target.exists() and files.source.exists() and files.target.samefile(files.source):
+        fail("the predictions would replace what they are of; name another file")
+    return files.source, files.target
+
+
+@contextmanager
+def written(target):
+    """A writer of a CSV file that is there only when it is whole."""
+    if target.exists() and not target.is_file():
+        with target.open("w", newline="", encoding="utf-8") as file:
+            yield csv.writer(file)
+        return
+    part = target.with_name(f"{target.name}.part")
+    try:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            yield csv.writer(file)
+        part.replace(target)
+    finally:
+        if part.exists():
+            part.unlink()
+
+
+def opened_network():
+    """The model beside this script."""
+    return onnxruntime.InferenceSession(str(Path(__file__).resolve().parent / "model.onnx"))
+
+
+def probabilities(network, inputs):
+    """(records, classes) probabilities of records."""
+    logits = network.run(["logits"], inputs)[0].astype(float)
+    weights = numpy.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def answered(row):
+    """The line of one record: its most probable class, and the probability of every class."""
+    return [CLASSES[int(row.argmax())], *(f"{share:.6f}" for share in row)]
+
+
+def run(main):
+    """Run, and end with one line where a file cannot be read or written."""
+    try:
+        raise SystemExit(main())
+    except FileUnusable as error:
+        fail(error)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+'''
 
 _TABLE = '''\
 """Predicts the target of rows, from the files beside this one: unzip the bundle, then
 
     python predict.py rows.csv predictions.csv
+
+The file is read as the domain declares files of this table: its delimiter, its decimal mark, its words for missing values, its formats.
+A row has an empty prediction where a value is missing or refused by the domain and the model has no code for that; such rows are
+counted on standard error. Exit status: 0 if every row has a prediction, 3 if some have none, 2 if nothing was written.
 
 Needs Python, numpy and onnxruntime, nothing else. Predictions cost no privacy, however many.
 """
@@ -31,105 +100,96 @@ Needs Python, numpy and onnxruntime, nothing else. Predictions cost no privacy, 
 import csv
 import json
 import sys
-from datetime import date, datetime
+from argparse import ArgumentParser
+from collections import Counter
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy
 import onnxruntime
 
-COLUMNS = json.loads(@DATA@)
+LAYOUT, FEATURES, CODED = json.loads(@DATA@)
 CLASSES = json.loads(@WORDS@)
 CHUNK_ROWS = 512
-PATTERNS = {"weekday": lambda moment: moment.weekday(), "month": lambda moment: moment.month - 1, "hour": lambda moment: moment.hour}
+NOTHING_WRITTEN, SOME_WITHOUT = 2, 3
+MOST_LISTED = 20
+@MODULES@
+
+@COMMON@
+
+class Told:
+    """What is said of rows and values that the domain refuses: lines of the file, columns and reasons, never values."""
+
+    def __init__(self):
+        self.rows = self.without = self.refused = 0
+        self.reasons, self.listed = Counter(), []
+
+    def add(self, line, reasons, without):
+        """Count one row."""
+        self.rows += 1
+        self.without += without
+        self.refused += len(reasons)
+        self.reasons.update(reasons)
+        if (reasons or without) and len(self.listed) < MOST_LISTED:
+            named = ", ".join(f"{name} ({reason})" if name else reason for name, reason in reasons)
+            self.listed.append(f"line {line}: {named or 'a column that is made of the target'}{', no prediction' if without else ''}")
+
+    def lines(self):
+        """The lines to print."""
+        if not (self.refused or self.without):
+            return []
+        reasons = ", ".join(f"{name + ': ' if name else ''}{reason} {count}" for (name, reason), count in sorted(self.reasons.items()))
+        counted = f"{self.without} of {self.rows} rows have no prediction"
+        if not self.without:
+            counted = f"{self.refused} values that the domain refuses count as missing"
+        return [f"{counted} ({reasons})" if reasons else counted, *self.listed]
 
 
-def number_of(column, text):
-    """A number or time as the domain counts it, with the moment it stands for."""
-    if column["kind"] == "number":
-        return (round(float(text)) if column["whole"] else float(text)), None
-    moment = datetime.strptime(text, column["format"]) if column["format"] else datetime.fromisoformat(text)
-    if column["kind"] == "date":
-        return float((moment.date() - date(1970, 1, 1)).days), moment
-    return float((moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() // 1), moment
-
-
-def distance_from(start, row, number):
-    """How far a number or time is from the start of its column's difference; None where the start is missing."""
-    text = row[start["name"]].strip()
-    if text == "" or text in start["null_values"]:
-        if start["stand_in"] is None:
-            return None
-        text = start["stand_in"]
-    begin = min(max(number_of(start, text)[0], start["lower"]), start["upper"])
-    if start["start_unit"] != 1:
-        begin = begin // start["start_unit"]
-    apart = (min(max(number, start["lowest"]), start["highest"]) - begin) / start["unit"]
-    return apart if start["scale"] is None else round(apart * start["scale"]) / start["scale"]
-
-
-def code_of(column, row):
-    """The code of one value; None where the declared domain has none."""
-    text = row[column["name"]].strip()
-    if text == "" or text in column["null_values"]:
-        if column["stand_in"] is None:
-            return column["null_code"]
-        text = column["stand_in"]
-    if column["kind"] == "text":
-        return column["codes"].get(text, column["unlisted"])
-    try:
-        number, moment = number_of(column, text)
-        if column["start"]:
-            number = distance_from(column["start"], row, number)
-    except ValueError:
-        return column["null_code"]
-    if number is None:
-        return column["null_code"]
-    if column["pattern"]:
-        return PATTERNS[column["pattern"]](moment)
-    if number in column["specials"]:
-        return column["specials"].index(number)
-    interval = numpy.searchsorted(column["starts"], number, side="right") - 1
-    interval = min(max(interval, 0), len(column["starts"]) - 1)
-    return len(column["specials"]) + max(column["code_of_interval"][interval], 0)
-
-
-def codes_of(rows):
-    """(rows, columns) codes.
-
-    A row with a value that the domain has no code for is refused with its number.
-    """
-    codes = numpy.zeros((len(rows), len(COLUMNS)), dtype=numpy.int64)
-    for place, row in enumerate(rows):
-        for index, column in enumerate(COLUMNS):
-            code = code_of(column, row)
-            if code is None:
-                raise SystemExit(f"row {place + 1} of this chunk: the domain has no code for its value of {column['name']}")
-            codes[place, index] = code
-    return codes
-
-
-def probabilities(network, codes):
-    """(rows, classes) probabilities of (rows, columns) codes."""
-    logits = network.run(["logits"], {"codes": codes})[0].astype(float)
-    weights = numpy.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+def predict(network, records, width, places, writer):
+    """Write the prediction of every row, and say of which rows there is none."""
+    reader, told = RowReader(LAYOUT, FEATURES, CODED), Told()
+    writer.writerow(["prediction", *CLASSES])
+    nothing = [""] * (1 + len(CLASSES))
+    while True:
+        chunk = list(islice(records, CHUNK_ROWS))
+        if not chunk:
+            return told
+        whole = [[record[place] for place in places] for _, record in chunk if len(record) == width]
+        codes, without, refusals = reader.codes(whole)
+        found = probabilities(network, {"codes": codes}) if whole else []
+        at = 0
+        for line, record in chunk:
+            if len(record) != width:
+                told.add(line, [("", "wrong-number-of-fields")], True)
+                writer.writerow(nothing)
+                continue
+            reasons = [(column["name"], why[at]) for column, why in zip(FEATURES, refusals) if why[at]]
+            told.add(line, reasons, bool(without[at]))
+            writer.writerow(nothing if without[at] else answered(found[at]))
+            at += 1
 
 
 def main():
     """Write the file: the predicted class of every row, and the probability of every class."""
-    source, target = Path(sys.argv[1]), Path(sys.argv[2])
-    network = onnxruntime.InferenceSession(str(Path(__file__).resolve().parent / "model.onnx"))
-    with source.open(newline="", encoding="utf-8") as read, target.open("w", newline="", encoding="utf-8") as written:
-        rows, writer = list(csv.DictReader(read)), csv.writer(written)
-        writer.writerow(["prediction", *CLASSES])
-        for start in range(0, len(rows), CHUNK_ROWS):
-            found = probabilities(network, codes_of(rows[start : start + CHUNK_ROWS]))
-            for row in found:
-                writer.writerow([CLASSES[int(row.argmax())], *(f"{share:.6f}" for share in row)])
+    source, target = asked("rows.csv")
+    with source.open(newline="", encoding="utf-8-sig") as read:
+        records = records_of(read, LAYOUT)
+        first = next(records, None)
+        if first is None:
+            raise FileUnusable("the file has no lines")
+        places = places_of(LAYOUT, FEATURES, first[1])
+        if not LAYOUT["header"]:
+            records = chain([first], records)
+        with written(target) as writer:
+            told = predict(opened_network(), records, len(first[1]), places, writer)
+    for line in told.lines():
+        print(line, file=sys.stderr)
+    return SOME_WITHOUT if told.without else 0
 
 
 if __name__ == "__main__":
-    main()
+    run(main)
 '''
 
 _IMAGES = '''\
@@ -138,13 +198,16 @@ _IMAGES = '''\
     python predict.py images.npz predictions.csv
 
 `images` of the file is uint8, (images, height, width, channels). Needs Python, numpy and onnxruntime, nothing else.
-Predictions cost no privacy, however many.
+Predictions cost no privacy, however many. Exit status: 2 if nothing was written.
 """
 
 import csv
 import json
 import sys
+from argparse import ArgumentParser
+from contextlib import contextmanager
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy
 import onnxruntime
@@ -152,33 +215,40 @@ import onnxruntime
 SHAPE = tuple(json.loads(@DATA@))
 CLASSES = json.loads(@WORDS@)
 CHUNK_IMAGES = 64
+NOTHING_WRITTEN = 2
 
 
-def probabilities(network, images):
-    """(images, classes) probabilities of (images, height, width, channels) uint8."""
-    logits = network.run(["logits"], {"images": images})[0].astype(float)
-    weights = numpy.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+class FileUnusable(Exception):
+    """The file as a whole cannot be read."""
+
+
+@COMMON@
+
+def images_of(source):
+    """The images of a file, (images, height, width, channels)."""
+    try:
+        images = numpy.load(source, allow_pickle=False)["images"]
+    except (ValueError, KeyError, IndexError, EOFError, BadZipFile):
+        raise FileUnusable(f"{source} is no NPZ file with the array `images`") from None
+    if images.dtype != numpy.uint8 or images.size % int(numpy.prod(SHAPE)):
+        raise FileUnusable(f"images are uint8 of {SHAPE[0]} x {SHAPE[1]} pixels and {SHAPE[2]} channels")
+    return images.reshape(-1, *SHAPE)
 
 
 def main():
     """Write the file: the predicted label of every image, and the probability of every label."""
-    source, target = Path(sys.argv[1]), Path(sys.argv[2])
-    network = onnxruntime.InferenceSession(str(Path(__file__).resolve().parent / "model.onnx"))
-    images = numpy.load(source, allow_pickle=False)["images"]
-    if images.dtype != numpy.uint8 or images.size % int(numpy.prod(SHAPE)):
-        raise SystemExit(f"images are uint8 of {SHAPE[0]} x {SHAPE[1]} pixels and {SHAPE[2]} channels")
-    images = images.reshape(-1, *SHAPE)
-    with target.open("w", newline="", encoding="utf-8") as written:
-        writer = csv.writer(written)
+    source, target = asked("images.npz")
+    images, network = images_of(source), opened_network()
+    with written(target) as writer:
         writer.writerow(["prediction", *CLASSES])
         for start in range(0, len(images), CHUNK_IMAGES):
-            for row in probabilities(network, images[start : start + CHUNK_IMAGES]):
-                writer.writerow([CLASSES[int(row.argmax())], *(f"{share:.6f}" for share in row)])
+            for row in probabilities(network, {"images": images[start : start + CHUNK_IMAGES]}):
+                writer.writerow(answered(row))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    run(main)
 '''
 
 
@@ -192,19 +262,16 @@ def render_predictor(document: Mapping[str, Any]) -> str:
         DomainInvalid: The domain breaks a rule.
     """
     domain = domain_from_json(document)
-    # The data last: a declared word may look like a placeholder of the script.
     if isinstance(domain, ImageDomain):
         shape = [domain.height, domain.width, domain.channels]
-        return _IMAGES.replace(_WORDS, _data(list(domain.labels))).replace(_DATA, _data(shape))
-    columns = [
-        _coder(column, domain) if column.difference is None else _difference_coder(place, domain)
-        for place, column in enumerate(domain.modelled)
-        if column.name != domain.target
-    ]
-    for time, pattern in domain.patterns:
-        if time.name != domain.target:
-            columns.append(_coder(time, domain) | {"pattern": pattern})
-    return _TABLE.replace(_WORDS, _data(class_names(domain))).replace(_DATA, _data(columns))
+        script = _IMAGES.replace(_COMMON, _BOTH)
+        return script.replace(_WORDS, literal(list(domain.labels))).replace(_DATA, literal(shape))
+    modules = [*([patterns] if domain.patterns else []), differences, model_rows]
+    script = _TABLE.replace(_COMMON, _BOTH)
+    script = script.replace(_MODULES, "".join(f"\n\n{source_of(module)}" for module in modules).rstrip())
+    # The data last: a declared word may look like a placeholder of the script.
+    script = script.replace(_WORDS, literal(class_names(domain)))
+    return script.replace(_DATA, literal([_layout(domain), _features(domain), _coded(domain)]))
 
 
 def class_names(domain: TableDomain | ImageDomain) -> list[str]:
@@ -241,65 +308,94 @@ def _target(domain: TableDomain) -> Modelled:
     return next(column for column in domain.modelled if column.name == domain.target)
 
 
-def _coder(column: Modelled, domain: TableDomain) -> dict[str, Any]:
-    """How a value's text becomes a code."""
-    coder: dict[str, Any] = {
-        "name": column.name,
-        "null_code": column.null_code,
-        "stand_in": _stand_in(column),
-        "null_values": list(domain.csv.null_values),
-        "pattern": None,
-        "start": None,
+def _layout(domain: TableDomain) -> dict[str, Any]:
+    """How the domain declares files."""
+    return {
+        **domain.csv.to_json(),
+        "decimal_mark": domain.csv.decimal_mark,
+        "names": [column.name for column in domain.columns],
+        "target": domain.target,
     }
+
+
+def _read_columns(domain: TableDomain) -> list[Modelled]:
+    return [column for column in domain.modelled if column.name != domain.target]
+
+
+def _features(domain: TableDomain) -> list[dict[str, Any]]:
+    """How the text of each column becomes a number, or the code of a word."""
+    return [_feature(column, domain) for column in _read_columns(domain)]
+
+
+def _feature(column: Modelled, domain: TableDomain) -> dict[str, Any]:
+    stand_in = column.null.value if column.null.action == "use" else None
+    read: dict[str, Any] = {"name": column.name, "null": column.null.action, "stand_in": stand_in}
     if isinstance(column, LabelColumn):
-        words = ("false", "true") if is_plain_boolean(column) else column.words
-        unlisted = column.null_code if column.other_code is None else column.other_code
-        codes = {word: code for code, word in enumerate(words)}
-        return coder | {"kind": "text", "codes": codes, "unlisted": unlisted}
-    bins = column.bins
+        codes = {word: code for code, word in enumerate(column.words)}
+        return read | {
+            "kind": "label",
+            "codes": codes,
+            "other": column.other_code,
+            "unknown": column.unknown,
+            "stand_in": None if stand_in is None else codes[str(stand_in)],
+        }
+    read |= {
+        "lower": float(column.lower),
+        "upper": float(column.upper),
+        "specials": [float(special) for special in column.specials],
+        "outside": column.outside,
+        "unreadable": column.unreadable,
+        "whole": False,
+    }
+    if isinstance(column, TimeColumn):
+        return read | {"kind": column.kind, "format": column.format and python_format(column.format)}
+    how = column.number_format
+    return read | {
+        "kind": "number",
+        "whole": column.integer,
+        "infinite": column.infinite,
+        "fraction": column.fraction,
+        "number_format": None if how is None else how.expressions(decimal_mark=domain.csv.decimal_mark),
+    }
+
+
+def _coded(domain: TableDomain) -> list[dict[str, Any]]:
+    """How the values of columns become the codes that the model reads, in its order."""
+    return [_coder(domain, place) for place in range(len(domain.coded)) if place != domain.target_index]
+
+
+def _coder(domain: TableDomain, place: int) -> dict[str, Any]:
+    """How values become one column of codes. `column` and `start` are places among the columns that are read; None where that is the target."""
+    names = [column.name for column in _read_columns(domain)]
+    coded, pattern, modelled = domain.coded[place], None, len(domain.modelled)
+    own: Modelled
+    if place < modelled:
+        own = domain.modelled[place]
+    else:
+        own, pattern = domain.patterns[place - modelled]
+    coder: dict[str, Any] = {
+        "column": names.index(own.name) if own.name in names else None,
+        "start": None,
+        "pattern": pattern,
+        "kind": "ordered",
+        "null_code": coded.null_code,
+    }
+    if pattern is not None:
+        assert isinstance(own, TimeColumn), "only times have patterns"
+        coder |= own.pattern_data() | {"lower": float(own.lower)}
+        coded = own
+    if own.difference is not None:
+        (difference,) = (one for one in domain.differences if one["place"] == place)
+        start = domain.modelled[difference["start"]].name
+        if start not in names:
+            return coder | {"column": None}
+        kept = {key: difference[key] for key in ("start_unit", "unit", "scale")}
+        coder |= {"start": names.index(start), "difference": kept}
+    if isinstance(coded, LabelColumn):
+        return coder | {"kind": "label"}
+    bins = coded.bins
     return coder | {
-        "kind": column.kind if isinstance(column, TimeColumn) else "number",
-        "format": column.format if isinstance(column, TimeColumn) else None,
-        "whole": not isinstance(column, TimeColumn) and column.integer,
         "starts": np.asarray(bins.starts).tolist(),
         "code_of_interval": bins.code_of_interval.tolist(),
-        "specials": [float(special) for special in column.specials],
+        "specials": [float(special) for special in coded.specials],
     }
-
-
-def _stand_in(column: Modelled) -> str | None:
-    """The text that replaces a missing value, written as the file writes values; None if missing values are not replaced."""
-    if column.null.action != "use":
-        return None
-    if not isinstance(column, TimeColumn):
-        return str(column.null.value)
-    text = time_text(column, float(column.null.value or 0))
-    return datetime.fromisoformat(text).strftime(column.format) if column.format else text
-
-
-def _difference_coder(place: int, domain: TableDomain) -> dict[str, Any]:
-    """How the values' texts of a column and of the one that its difference starts from become a code."""
-    column = domain.modelled[place]
-    assert column.difference is not None, "a column that is coded by its distance"
-    (difference,) = (one for one in domain.differences if one["place"] == place)
-    own, coded = _coder(column, domain), _coder(column.difference.coded, domain)
-    other = domain.modelled[difference["start"]]
-    assert isinstance(column, NumericColumn | TimeColumn), "labels have no difference"
-    assert isinstance(other, NumericColumn | TimeColumn), "and none starts from them"
-    start = _coder(other, domain) | {
-        "lower": other.lower,
-        "upper": other.upper,
-        "lowest": column.lower,
-        "highest": column.upper,
-    }
-    kept = ("name", "null_values", "stand_in", "kind", "format", "whole")
-    return coded | {
-        **{key: own[key] for key in kept},
-        "start": {key: start[key] for key in (*kept, "lower", "upper", "lowest", "highest")}
-        | {key: difference[key] for key in ("start_unit", "unit", "scale")},
-    }
-
-
-def _data(document: object) -> str:
-    """A JSON text as a Python literal: no declared word can end it."""
-    return repr(json.dumps(document, sort_keys=True, ensure_ascii=True))

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from understudy.local.ledger.accounts import read_account, set_cap
     from understudy.local.rows.intake import RowsRefused, ValuesClamped
     from understudy.local.synthesizer import Synthesizer
-    from understudy.local.training.classifying import FittedClassifier, fit_classifier
+    from understudy.local.training.classifying import FeaturesRefused, FittedClassifier, fit_classifier
     from understudy.local.training.fitting import fit
     from understudy.local.training.quote import LargeExpectedError, TrainingQuote
 
 __all__ = [
+    "FeaturesRefused",
     "Fitted",
     "FittedClassifier",
     "Generator",
@@ -56,6 +57,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "FeaturesRefused": "training.classifying",
     "Fitted": "fitted",
     "FittedClassifier": "training.classifying",
     "Generator": "generator",

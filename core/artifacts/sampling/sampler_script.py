@@ -6,15 +6,13 @@ records, and embedded in the script as data; so the script needs no domain docum
 columns, the modules for these. A test runs it without this package, and compares its values with those of `core.plan.domain.codec`.
 """
 
-import inspect
-import json
 import re
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 from core.artifacts.manifest import Manifest, TableManifest
 from core.artifacts.sampling import balanced_sampling, codes_in_groups, inversion
+from core.artifacts.script_sources import literal, source_of
 from core.plan.domain.columns import differences, patterns
 from core.plan.domain.columns.bins import Bins, Grid
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, TimeColumn
@@ -23,7 +21,6 @@ from core.plan.domain.rules.kinds import Kept
 from core.plan.domain.schema import is_plain_boolean
 from core.plan.domain.table import TableDomain
 
-_OWN_IMPORTS = re.compile(r"^from core\.\S+ import (?:\([^)]*\)|[^(\n]*)\n", re.MULTILINE)
 _DATA, _RULES, _KEEPS, _FEWEST = "@DATA@", "@RULES@", "@KEEP@", "@FEWEST@"
 _DRAWING, _BLOCKS, _WITHIN = "@DRAWING@", "@BLOCKS@", "@WITHIN@"
 
@@ -283,10 +280,10 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
             script = _with_differences(script, table)
         if any(isinstance(column, TimeColumn) and column.written_format for column in table.modelled):
             script = script.replace(_WRITTEN_DATE, f"{_WRITTEN_AS_DECLARED}{_WRITTEN_DATE}")
-        drawing = "".join(f"\n\n{_source(module)}" for module in (inversion, balanced_sampling))
+        drawing = "".join(f"\n\n{source_of(module)}" for module in (inversion, balanced_sampling))
         blocks, within = "cardinalities", ""
         if manifest.groups is not None:
-            drawing += f"\n\n{_source(codes_in_groups)}{_CODES_IN_GROUPS}"
+            drawing += f"\n\n{source_of(codes_in_groups)}{_CODES_IN_GROUPS}"
             blocks, within = (
                 "groups",
                 "    codes = IN_GROUPS.draw(codes, rng.random(codes.shape)).astype(int)\n",
@@ -295,9 +292,9 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
         # The data last: a declared word may look like a placeholder of the script.
         script = script.replace(_DRAWING, drawing)
         return script.replace(
-            _DATA, _data([_coded(column) | _patterns(column, table) for column in table.modelled])
+            _DATA, literal([_coded(column) | _patterns(column, table) for column in table.modelled])
         )
-    return _IMAGES.replace(_DATA, _data(domain["labels"]))
+    return _IMAGES.replace(_DATA, literal(domain["labels"]))
 
 
 def _without_rules() -> str:
@@ -306,8 +303,8 @@ def _without_rules() -> str:
 
 def _with_rules(kept: Kept) -> str:
     """The script for rows with rules: it contains the modules that apply rules here, verbatim."""
-    modules = "".join(f"\n\n{_source(module)}" for module in (classes, mending, exchanging, keeping))
-    rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
+    modules = "".join(f"\n\n{source_of(module)}" for module in (classes, mending, exchanging, keeping))
+    rules = f"{modules}\n\nKEEPER = Keeper(json.loads({literal(kept.data)}))\n"
     # A row that cannot be repaired takes values from its chunk, so every chunk is a full one.
     return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "together")
 
@@ -315,25 +312,14 @@ def _with_rules(kept: Kept) -> str:
 def _with_patterns(script: str) -> str:
     """The script for times with patterns: it contains `core.plan.domain.columns.patterns`, verbatim."""
     return script.replace(_DECODED, _DECODED_WITH_PATTERNS).replace(
-        _WRITTEN, f"{_source(patterns).lstrip()}\n\n{_PATTERNED}\n\n{_WRITTEN}"
+        _WRITTEN, f"{source_of(patterns).lstrip()}\n\n{_PATTERNED}\n\n{_WRITTEN}"
     )
 
 
 def _with_differences(script: str, table: TableDomain) -> str:
     """The script for columns that are made of another one and a distance: it contains `core.plan.domain.columns.differences`, verbatim."""
-    module = f"{_source(differences).lstrip()}\n\nDIFFERENCES = json.loads({_data(table.differences)})\n"
+    module = f"{source_of(differences).lstrip()}\n\nDIFFERENCES = json.loads({literal(table.differences)})\n"
     return _DECODED_ROWS.sub(_ROWS_WITH_STARTS, script).replace(_WRITTEN, f"{module}\n\n{_WRITTEN}")
-
-
-def _source(module: ModuleType) -> str:
-    """The source of a module without its imports from this package."""
-    # Not by ast: where two threads of Python 3.11 parse at once, one can end in a SystemError.
-    return _OWN_IMPORTS.sub("", inspect.getsource(module))
-
-
-def _data(document: object) -> str:
-    """A JSON text as a Python literal: no declared word can end it."""
-    return repr(json.dumps(document, sort_keys=True, ensure_ascii=True))
 
 
 def _meaning(column: Modelled) -> dict[str, Any]:

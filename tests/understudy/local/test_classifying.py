@@ -21,7 +21,7 @@ from core.plan.domain.table import TableDomain
 from models.classifier.scattering import Scattering
 from tests.models.classifier.small import IMAGES, images
 from understudy.errors import BudgetRefused, InvalidInput
-from understudy.local import FittedClassifier, fit_classifier, read_account, set_cap
+from understudy.local import FeaturesRefused, FittedClassifier, fit_classifier, read_account, set_cap
 from understudy.verifying.verification import Outcome, verify_bundle
 
 GUARANTEE = (8.0, 1e-4)
@@ -161,15 +161,25 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
     assert (fitted.predict_proba(frame.drop_columns(["sick"])) == ours).all()
     far = pa.array([10**6, None], pa.int64())
     first = frame.slice(0, 2).set_column(1, "age", far)
-    assert fitted.predict(first)[0] == fitted.predict(frame.slice(0, 1).set_column(1, "age", far[1:]))[0], (
-        "what is refused counts as missing"
-    )
+    with pytest.warns(
+        FeaturesRefused,
+        match=r"^1 values that the domain refuses count as missing \(age: outside-bounds 1\)$",
+    ):
+        found_far = fitted.predict(first)
+    assert found_far[0] == fitted.predict(frame.slice(0, 1).set_column(1, "age", far[1:]))[0]
     broken = frame.set_column(4, "well", [["yes", "perhaps", *["no"] * 298]])
-    with pytest.raises(
-        InvalidInput, match="'well' holds a refused value in row 1, counted from 0"
-    ) as refused:
-        fitted.predict(broken)
-    assert "perhaps" not in str(refused.value)
+    with pytest.warns(
+        FeaturesRefused, match=r"^1 of 300 rows have no prediction \(well: unknown-category 1\)$"
+    ):
+        answers = fitted.predict(broken)
+    assert answers[1] is None
+    assert None not in answers[2:]
+    with pytest.warns(FeaturesRefused):
+        shares = fitted.predict_proba(broken)
+    assert np.isnan(shares[1]).all()
+    assert (
+        shares[2:] == fitted.predict_proba(frame.set_column(4, "well", [["yes", "no", *["no"] * 298]]))[2:]
+    ).all()
     with pytest.raises(InvalidInput, match="missing: ward"):
         fitted.predict(frame.drop_columns(["ward"]))
     assert len(fitted.predict(frame.slice(0, 0))) == 0

@@ -17,6 +17,7 @@ import pyarrow as pa
 from core.data.errors import WrongHeader
 from core.data.intake.clean_rows import CleanBlock, clean_rows
 from core.data.intake.header import check_header, declared_names, used_names
+from core.plan.domain.cleaning.cleaned import Refusal
 from core.plan.domain.cleaning.column import clean_column
 from core.plan.domain.cleaning.text import Mask
 from core.plan.domain.columns.kinds import LabelColumn, NumericColumn
@@ -64,15 +65,18 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         return clean_rows(domain, columns, rows, domain.csv)
 
 
-def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, Mapping[str, Mask]]:
-    """Clean the columns that predict the target, as `clean_frame` does, keeping every row.
+def clean_features(
+    frame: object, domain: TableDomain
+) -> tuple[pa.RecordBatch, Mapping[str, Mapping[Refusal, Mask]]]:
+    """Clean the columns that predict the target, as `clean_frame` does, and keep every row.
 
     Args:
         frame: see `clean_frame`; only the modelled columns without the target are read, others may be absent.
         domain: the declared domain.
 
     Returns:
-        The columns, and by column the mask of rows with a refused value; there the column's value is arbitrary or null.
+        The columns, and by their names and the kinds of refusals which rows hold a value that the domain refuses; there the column is
+        arbitrary or null.
 
     Raises:
         InputUnusable: the input is no frame, or a column holds values of several kinds.
@@ -84,12 +88,10 @@ def clean_features(frame: object, domain: TableDomain) -> tuple[pa.RecordBatch, 
         names = [column.name for column in features]
         present = declared_names([column.name for column in domain.columns], _names(frame))
         _check_features(names, Counter(present))
-        columns, rows = _arrays(frame, domain, names, present)
+        columns, _ = _arrays(frame, domain, names, present)
         cleaned = [clean_column(column, columns[column.name], domain.csv) for column in features]
     batch = pa.RecordBatch.from_arrays([column.values for column in cleaned], names=names)
-    none = np.zeros(rows, dtype=bool)
-    refused = [np.logical_or.reduce([none, *column.refused.values()]) for column in cleaned]
-    return batch, dict(zip(names, refused, strict=True))
+    return batch, {name: column.refused for name, column in zip(names, cleaned, strict=True)}
 
 
 def _check_features(names: Sequence[str], present: Mapping[str, int]) -> None:

@@ -3,6 +3,8 @@
 Every row of a frame has an answer, in order, so a refused value does not drop its row.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -97,21 +99,44 @@ def listed_classes(domain: Domain) -> str:
     return f"{', '.join(names[:_NAMED])}{more}"
 
 
-def feature_codes(domain: TableDomain, frame: object) -> Codes:
-    """Return the codes of a frame's rows, (rows, coded columns): `UNKNOWN` for refused values and for the target.
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """The rows of a frame as codes.
+
+    Attributes:
+        codes: (rows, coded columns): `UNKNOWN` where the domain refuses a value, and for the target.
+        refusals: how often the domain refused a value, by column and kind.
+    """
+
+    codes: Codes
+    refusals: Mapping[str, int]
+
+
+def features_of(domain: TableDomain, frame: object) -> Features:
+    """Return the features of a frame's rows.
 
     Raises:
         InputUnusable: the input is no frame, or a column holds values of several kinds.
         core.errors.UnderstudyError: the columns are not the modelled ones.
     """
-    batch, refused = clean_features(frame, domain)
+    batch, kinds = clean_features(frame, domain)
+    none = np.zeros(batch.num_rows, dtype=bool)
+    refused = {name: np.logical_or.reduce([none, *masks.values()]) for name, masks in kinds.items()}
     codes: Codes = np.full((batch.num_rows, len(domain.coded)), UNKNOWN, codes_type(domain.cardinalities))
     for place in range(len(domain.coded)):
         sources = _sources(domain, place)
         if domain.target not in sources:
             known = ~np.logical_or.reduce([refused[name] for name in sources])
             codes[known, place] = encode_place(domain, place, batch.filter(known))
-    return codes
+    counts = {
+        f"{name}: {kind}": int(mask.sum()) for name, masks in kinds.items() for kind, mask in masks.items()
+    }
+    return Features(codes=codes, refusals=dict(sorted(counts.items())))
+
+
+def feature_codes(domain: TableDomain, frame: object) -> Codes:
+    """Return the codes alone; see `features_of`."""
+    return features_of(domain, frame).codes
 
 
 def _sources(domain: TableDomain, place: int) -> tuple[str, ...]:

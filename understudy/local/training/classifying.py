@@ -4,6 +4,7 @@ The order is plan, pay, train, certify, as in `understudy.local.training.fitting
 """
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,9 +26,7 @@ from core.clock import FixedClock, SystemClock
 from core.data.intake.intake_report import MAX_REFUSED
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain.columns.kinds import Modelled
 from core.plan.domain.declared import Domain, domain_from_json
-from core.plan.domain.errors import DomainMismatch
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.model_plan import ModelPlan
@@ -46,13 +45,18 @@ from understudy.local.ledger.file import ledger_path
 from understudy.local.paths import AnyPath, write_bundle
 from understudy.local.rows.dtypes import FrameDtypes
 from understudy.local.rows.intake import taken_in
-from understudy.local.sampling.predicting import classes_of, feature_codes, listed_classes
+from understudy.local.sampling.predicting import classes_of, features_of, listed_classes
 from understudy.local.training.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.training.fitting import LocalHost, Watch, cleaned, require_share
 from understudy.local.training.planning import declaration_of, guarantee_of
+from understudy.local.warned import warn
 from understudy.verifying.local_form import localised
 
 _CHUNK = 256
+
+
+class FeaturesRefused(UserWarning):
+    """The domain refuses values of rows to be predicted. Counts and reasons, never values."""
 
 
 def fit_classifier(
@@ -213,29 +217,38 @@ class FittedClassifier:
     def predict_proba(self, frame: object) -> npt.NDArray[np.float64]:
         """The probability of every class, (records, classes): one answer for each row of the frame, in order.
 
-        A value refused by the domain counts as missing.
+        A value that the domain refuses counts as missing. A row that misses a value for which the model has no code, because the
+        domain declares that it is never missing, has no answer: NaN for every class.
 
         Args:
             frame: rows with the modelled columns, or images uint8 (images, height, width, channels). Other columns are not read and may be
                 absent: the target, the unit, ignored columns.
 
         Raises:
-            InvalidInput: a column is missing or repeated, its type does not fit the declaration, or it holds a refused value and has no
-                code for missing values.
-            InputUnusable: the input is unusable.
+            InvalidInput: a column is missing or there twice, or its type cannot be read as declared.
+            InputUnusable: they cannot be used.
+
+        Warns:
+            FeaturesRefused: the domain refuses some values; with counts by column.
         """
-        name, inputs = self._inputs(frame)
+        name, inputs, without = self._inputs(frame)
         if not len(inputs):
             return np.empty((0, len(self.classes_)))
         pieces = [inputs[start : start + _CHUNK] for start in range(0, len(inputs), _CHUNK)]
         logits = np.concatenate([self._network.run(["logits"], {name: piece})[0] for piece in pieces])
         weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
         made: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+        made[without] = np.nan
         return made
 
     def predict(self, frame: object) -> npt.NDArray[Any]:
-        """The most probable class of every record, in the target's type; see `predict_proba`."""
-        found: npt.NDArray[Any] = self.classes_[self.predict_proba(frame).argmax(axis=1)]
+        """The most probable class of every record, as a column of the target holds it; None where there is no answer; see `predict_proba`."""
+        shares = self.predict_proba(frame)
+        without = np.isnan(shares[:, 0])
+        found: npt.NDArray[Any] = self.classes_[np.where(without, 0, shares.argmax(axis=1))]
+        if without.any():
+            found = found.astype(object)
+            found[without] = None
         return found
 
     def save(self, target: AnyPath) -> Path:
@@ -249,42 +262,38 @@ class FittedClassifier:
         """
         return write_bundle(self.bundle, target)
 
-    def _inputs(self, frame: object) -> tuple[str, npt.NDArray[Any]]:
+    def _inputs(self, frame: object) -> tuple[str, npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """The name and values of the network's input, and which records have no answer."""
         if isinstance(self.domain, ImageDomain):
             shape = (self.domain.height, self.domain.width, self.domain.channels)
-            return "images", np.asarray(frame, dtype=np.uint8).reshape(-1, *shape)
+            images = np.asarray(frame, dtype=np.uint8).reshape(-1, *shape)
+            return "images", images, np.zeros(len(images), dtype=bool)
         with answered():
-            codes = feature_codes(self.domain, frame)
-            read = [place for place in range(codes.shape[1]) if place != self.domain.target_index]
-            inputs = [_with_missing(self.domain.coded[place], codes[:, place]) for place in read]
-        return "codes", np.stack(inputs, axis=1)
+            features = features_of(self.domain, frame)
+        read = [place for place in range(features.codes.shape[1]) if place != self.domain.target_index]
+        codes = features.codes[:, read].astype(np.int64)
+        missing = [self.domain.coded[place].null_code for place in read]
+        codes = np.where(codes == UNKNOWN, [UNKNOWN if one is None else one for one in missing], codes)
+        without = (codes == UNKNOWN).any(axis=1)
+        _warn_of_refused(features.refusals, without)
+        return "codes", np.where(codes == UNKNOWN, 0, codes), without
+
+
+def _warn_of_refused(refusals: Mapping[str, int], without: npt.NDArray[np.bool_]) -> None:
+    """Warn in the words of `predict.py`."""
+    said = f"{sum(refusals.values())} values that the domain refuses count as missing"
+    if without.any():
+        said = f"{without.sum()} of {len(without)} rows have no prediction"
+    elif not refusals:
+        return
+    reasons = ", ".join(f"{reason} {count}" for reason, count in refusals.items())
+    warn(f"{said} ({reasons})" if reasons else said, FeaturesRefused)
 
 
 def _kind_of_target(frame: object, domain: TableDomain) -> pa.DataType | None:
     columns: list[Json] = domain.to_json()["columns"]  # type: ignore[assignment]
     modelled = [column for column in columns if column["name"] == domain.target]
     return FrameDtypes.of(frame, modelled).kind_of(domain.target)
-
-
-def _with_missing(column: Modelled, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Give refused values the code of missing ones.
-
-    Raises:
-        DomainMismatch: the column has no code for missing values.
-    """
-    unknown = codes == UNKNOWN
-    if column.null_code is not None:
-        return np.where(unknown, column.null_code, codes).astype(np.int64)
-    if unknown.any():
-        row = int(unknown.argmax())
-        raise DomainMismatch(
-            f"The column '{column.name}' holds a refused value in row {row}, counted from 0, and has no code for "
-            "missing values.",
-            remedy="Give a value that the domain accepts, or drop the row.",
-            column=column.name,
-            row=row,
-        )
-    return codes.astype(np.int64)
 
 
 def _packed(staged: ModelBundle, stated: Json) -> bytes:

@@ -109,6 +109,20 @@ class NumberFormat:
             found = pc.replace_substring(found, ",", ".")
         return pc.if_else(is_number, found, _NO_NUMBER)
 
+    def expressions(self, *, decimal_mark: str) -> dict[str, object]:
+        """What `plain` does, for readers without Arrow: whether numbers have a colon; else what a number matches, what it loses, and its decimal mark.
+
+        Args:
+            decimal_mark: Of the file.
+        """
+        mark = self.decimal_mark or _other(decimal_mark, self.thousands)
+        return {
+            "clock": self.clock,
+            "is_number": self._pattern(mark),
+            "dropped": self._dropped,
+            "mark": mark,
+        }
+
     def _pattern(self, mark: str) -> str:
         whole = "[0-9]+"
         if self.thousands is not None:

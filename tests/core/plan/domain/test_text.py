@@ -82,7 +82,11 @@ def test_the_other_mark_stands_in_no_number() -> None:
 
 
 def test_composed_parts_of_formats_read_every_day_of_a_month():
-    for form, written in (("%F", "2021-03-{:02}"), ("%D", "03/{:02}/21"), ("%FT%T", "2021-03-{:02}T00:00:00")):
+    for form, written in (
+        ("%F", "2021-03-{:02}"),
+        ("%D", "03/{:02}/21"),
+        ("%FT%T", "2021-03-{:02}T00:00:00"),
+    ):
         texts = pa.array([written.format(day) for day in range(1, 32)])
         values, unreadable = parse_times(texts, format_=form, days=True)
         first = date(2021, 3, 1).toordinal() - date(1970, 1, 1).toordinal()
