@@ -58,6 +58,12 @@ A **registered module** is code, so it comes with the worker and never with an o
 `understudy.classifiers` names a function of (inputs, classes) that returns a torch module. opacus refuses modules that mix the records of a batch. Its
 weights are drawn again from the job's key.
 
+## A constant model
+
+Where noise outweighs what the units show, a model answers one class to every row. So a new model of a table answers 4,096 rows drawn evenly from the declared codes, which costs nothing: where the share of its commonest
+answer is 0.998 or more, the job and the release carry the warning `constant-model`, the README says so, `understudy publish` ends with status 3, `fit_classifier` warns (`ConstantModel`), and the certificate has the
+figures (`model_check`). Of a rare class that may be the right answer; its probabilities then still tell rows apart. Models of images are not checked: evenly drawn pixels resemble no image.
+
 ## What it releases
 
 | release | sensitivity | mechanism |

@@ -41,4 +41,5 @@ In reading order, each part after those that it imports:
 * `software`: what took part in a training, by hash.
 * `bundle`: a generator becomes a bundle.
 * `classifier`: private classifiers.
+* `model_check`: a check for classifiers that answer one class.
 """

@@ -5,10 +5,12 @@ round through a board (workers.federation_board).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.artifacts.execution import SCHEMA
 from core.artifacts.model_bundle import packed_model
+from core.artifacts.model_check import MEMBER
 from core.plan.errors import InvalidSpec
 from core.plan.model_plan import ModelPlan
 from core.plan.selection import OrderedPlan
@@ -19,6 +21,7 @@ from models.classifier.recorder import ModelRecorder, model_grids
 from models.classifier.registered import require_registered
 from models.coding import joined
 from models.encoding import PrivateImages, PrivateTable
+from models.model_check import check_model
 from models.randomness import KeyedStreams
 from models.software import software_of
 from models.synthesizer import TrainingHost
@@ -82,4 +85,7 @@ def classified(
         "noise_grid": model_grids(record.plan),
         "software": software_of("core", "models", "workers"),
     }
-    return packed_model(model_bundle(trained, record.plan, work.domain, certificate=report), readme="")
+    staged = model_bundle(trained, record.plan, work.domain, certificate=report)
+    if (check := check_model(staged)) is not None:
+        staged = replace(staged, certificate=report | {MEMBER: check.to_json()})
+    return packed_model(staged, readme="")

@@ -23,6 +23,7 @@ from core.artifacts.model_certificate import (
     make_model_certificate,
     sign_model_certificate,
 )
+from core.artifacts.model_check import ModelCheck
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_readme import render_model_readme
 from core.artifacts.owners_ledgers import Place
@@ -140,7 +141,10 @@ def certify_model(
     certificate = make_model_certificate(
         plan=plan,
         trained=Trained(
-            executed=executed, noisy_wrong=report["noisy_wrong"], noise_grid=report["noise_grid"]
+            executed=executed,
+            noisy_wrong=report["noisy_wrong"],
+            noise_grid=report["noise_grid"],
+            check=ModelCheck.of_certificate(report),
         ),
         release_id=release_id_of(claim.job_id),
         job_id=claim.job_id,

@@ -9,6 +9,7 @@ from uuid import UUID
 from core.artifacts import statements as say
 from core.artifacts.certificate import form_of, require_stated, row
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
+from core.artifacts.model_check import MEMBER, ModelCheck
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_form import (
     AVERAGED_SCHEMA,
@@ -54,11 +55,13 @@ class Trained:
         executed: The recorded releases.
         noisy_wrong: The noisy number of wrong answers on held-out units; None if no accuracy is measured.
         noise_grid: The public grids of sums and noise.
+        check: What its answers to rows of the declared domain are; None for images.
     """
 
     executed: ModelExecuted
     noisy_wrong: float | None
     noise_grid: Mapping[str, Any]
+    check: ModelCheck | None = None
 
 
 def make_model_certificate(
@@ -124,6 +127,7 @@ def make_model_certificate(
         "software": dict(software),
         "not_covered": list(say.NOT_COVERED),
         **_derived(plan, trained.executed, trained.noisy_wrong),
+        **({} if trained.check is None else {MEMBER: trained.check.to_json()}),
         **ledgers_of(plan, places),
     }
 

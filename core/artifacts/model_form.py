@@ -15,6 +15,7 @@ from core.artifacts.certificate_form import (
     Software,
     Unit,
 )
+from core.artifacts.model_check import ModelCheck
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.owners_ledgers import OwnersLedger, Presence, Probability
 from core.dp.accountant import Epsilons
@@ -23,7 +24,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.mechanism_forms import ComposedForm
 from core.plan.model_plan import ModelPlan
 from core.plan.owners import MOST_OWNERS
-from core.values import Count, Digest, Identifier, Positive, Share
+from core.values import Count, Digest, Identifier, OrAbsent, Positive, Share
 
 SCHEMA: Final = "understudy.model-certificate/1"
 FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
@@ -127,6 +128,7 @@ class ModelCertificateForm(Form):
     plan_digest: Digest
     executed: ModelExecutedForm
     accuracy: ModelAccuracy | None
+    model_check: OrAbsent[ModelCheck] = None
     preprocessing: Annotated[list[str], Field(json_schema_extra={"const": [*say.MODEL_PREPROCESSING]})]
     post_processing: Literal[say.MODEL_POST_PROCESSING]  # type: ignore[valid-type]
     composition: ModelComposition

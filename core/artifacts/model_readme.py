@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from core.artifacts.model_bundle import ModelManifest
+from core.artifacts.model_check import REMEDY, ModelCheck
 from core.artifacts.readme import is_signed
 
 _TEXT = """\
@@ -11,7 +12,7 @@ _TEXT = """\
 
 This model was trained on private {records} under ({epsilon}, {delta})-differential privacy for adding or removing
 {unit}. `certificate.json` says by which mechanism, so that anyone can compute the figure again. Predictions, publishing them
-and publishing this bundle cost no further privacy. {accuracy}
+and publishing this bundle cost no further privacy. {accuracy}{constant}
 
 | file | content |
 |---|---|
@@ -72,12 +73,17 @@ def render_model_readme(manifest: ModelManifest, *, certificate: Mapping[str, An
         delta=guarantee["delta"],
         unit="one record" if unit is None else f"all records of one `{unit}`",
         accuracy=_accuracy(certificate["accuracy"]),
+        constant=_constant(ModelCheck.of_certificate(certificate)),
         inputs=inputs,
         classes=manifest.classes,
         reading="" if image is not None else _READING,
         source="rows.csv" if image is None else "images.npz",
         **(_SIGNED if is_signed(certificate) else _UNSIGNED),
     )
+
+
+def _constant(check: ModelCheck | None) -> str:
+    return f"\n\n**{check.detail}** {REMEDY}" if check is not None and check.constant else ""
 
 
 def _accuracy(accuracy: Mapping[str, Any] | None) -> str:

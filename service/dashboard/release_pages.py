@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Response
 from core.artifacts.asking.question import LONGEST
 from core.artifacts.bundle import COUNTS
 from core.artifacts.model_form import SCHEMA as MODEL
-from core.artifacts.sampling.generator_check import MEMBER
 from core.artifacts.sampling.samples import ImageSamples, TableSamples
 from core.errors import Conflict, InvalidInput, UnderstudyError
 from core.plan.domain.images import SCHEMA as IMAGES
@@ -106,7 +105,7 @@ def release_page(
         is_drawn_later=shows and pictures is None,
         is_of_images=is_of_images,
         columns=None if dataset is None else _modelled(dataset.domain),
-        warning=JobWarning.of(certificate.get(MEMBER)),
+        warning=JobWarning.of_certificate(certificate),
         asked=_asked(visit, release_id, certificate, question),
         checked=_checked(visit, release_id, certificate, dataset),
         charged=utility_part(visit, release_id, dataset),

@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from core.artifacts.reports.release_page import ReleaseFigures, released_figures, render_release
-from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
@@ -69,7 +68,7 @@ def download_figures(
 def figures_of(release: Release, facts: DatasetFacts) -> dict[str, Any]:
     """The members of `ReleaseFigures` that need no bundle."""
     certificate = release.certificate
-    warning = JobWarning.of(certificate.get(MEMBER))
+    warning = JobWarning.of_certificate(certificate)
     return {
         "id": str(release.id),
         "facts": tuple(_facts(release, facts)),

@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Row, Select, bindparam, select
+from sqlalchemy import Row, Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from core.artifacts.model_check import MEMBER as MODEL_MEMBER
 from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
@@ -113,7 +114,7 @@ _SHOWN: Final = (
 _WITH_RELEASE: Final = select(
     *(_JOBS[name] for name in _SHOWN),
     Release.id.label("release_id"),
-    Release.certificate[MEMBER].label("generator_check"),
+    func.coalesce(Release.certificate[MEMBER], Release.certificate[MODEL_MEMBER]).label("generator_check"),
     served_by_live_worker(_JOBS["device"], bindparam("alive_since", type_=_JOBS["created_at"].type)).label(
         "worker_lives"
     ),

@@ -7,8 +7,12 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from core.artifacts.model_check import CODE as CONSTANT_MODEL
+from core.artifacts.model_check import MEMBER as MODEL_MEMBER
+from core.artifacts.model_check import REMEDY as MODEL_REMEDY
+from core.artifacts.model_check import ModelCheck
 from core.artifacts.reports.utility import report_id_of
-from core.artifacts.sampling.generator_check import CODE, REMEDY, GeneratorCheck
+from core.artifacts.sampling.generator_check import CODE, MEMBER, REMEDY, GeneratorCheck
 from core.jobs.states import ENDED
 from core.plan.report_plan import KIND as REPORT
 from service.jobs.progress import (
@@ -57,17 +61,31 @@ class Failure(BaseModel):
 class JobWarning(BaseModel):
     """A warning about a job that succeeded."""
 
-    code: str = Field(description="degenerate-generator: the generator's samples hardly vary.")
+    code: str = Field(
+        description="degenerate-generator: the generator's samples hardly vary. constant-model: the model's answer hardly depends on the row."
+    )
     detail: str
     remedy: str = Field(description="What to change in the next order.")
 
     @classmethod
     def of(cls, check: Mapping[str, Any] | None) -> Self | None:
-        """Convert the finding of a certificate's `generator_check`, if there is one."""
+        """Convert the finding of a certificate's `generator_check` or `model_check`, if there is one."""
+        if check is not None and "constant" in check:
+            answers = ModelCheck.from_json(check)
+            return (
+                cls(code=CONSTANT_MODEL, detail=answers.detail, remedy=MODEL_REMEDY)
+                if answers.constant
+                else None
+            )
         found = None if check is None else GeneratorCheck.from_json(check)
         if found is None or not found.degenerate:
             return None
         return cls(code=CODE, detail=found.detail, remedy=REMEDY)
+
+    @classmethod
+    def of_certificate(cls, certificate: Mapping[str, Any]) -> Self | None:
+        """Convert what a certificate says of what was published, if there is something to warn of."""
+        return cls.of(certificate.get(MEMBER) or certificate.get(MODEL_MEMBER))
 
 
 class JobWaiting(BaseModel):

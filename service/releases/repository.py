@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from core.artifacts.model_check import MEMBER as MODEL_MEMBER
 from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
 from core.db.tables.job_member import JobMember
@@ -105,6 +106,10 @@ def newest(session: Session, dataset_id: UUID, principal: Principal, *, limit: i
 
 def published_by(session: Session, job_ids: Sequence[UUID]) -> Published:
     """The releases of those given jobs that published one."""
-    found = select(Release.job_id, Release.id, Release.certificate[MEMBER])
+    found = select(
+        Release.job_id,
+        Release.id,
+        func.coalesce(Release.certificate[MEMBER], Release.certificate[MODEL_MEMBER]),
+    )
     rows = session.execute(found.where(Release.job_id.in_(job_ids)))
     return {job_id: (release_id, check) for job_id, release_id, check in rows}

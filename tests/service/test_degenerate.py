@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from core.artifacts.model_check import MEMBER as MODEL_MEMBER
+from core.artifacts.model_check import ModelCheck
 from core.artifacts.sampling.generator_check import CODE, MEMBER, GeneratorCheck
 from core.db.tables import Job
 from tests.core.artifacts.stand_in import DOMAIN
@@ -57,6 +59,17 @@ def test_a_degenerate_generator_is_told_of_with_what_to_change(world: World) -> 
     assert "1 different records" in warning["detail"]
     assert "'ward'" in warning["detail"]
     assert "larger epsilon" in warning["remedy"]
+
+
+def test_a_model_that_answers_one_class_is_told_of(world: World) -> None:
+    constant = ModelCheck(draws=4096, answer="yes", share=1.0).to_json()
+    warning = _ended(world, **{MODEL_MEMBER: constant})["warning"]
+    assert warning["code"] == "constant-model"
+    assert warning["detail"].startswith("The model answers 'yes' to 4,096 of 4,096 rows")
+    assert (
+        _ended(world, **{MODEL_MEMBER: ModelCheck(draws=4096, answer="yes", share=0.7).to_json()})["warning"]
+        is None
+    )
 
 
 def test_there_is_no_warning_where_all_is_well_or_nobody_looked(world: World) -> None:

@@ -62,6 +62,7 @@ def test_a_model_becomes_a_release(workshop, capfd, tmp_path, in_child):
     assert certificate["plan_digest"] == job.plan_digest == plan.digest()
     assert verify_model_certificate(certificate) == plan.epsilons
     assert 0 <= certificate["accuracy"]["low"] <= certificate["accuracy"]["high"] <= 1
+    assert certificate["model_check"]["draws"] == 4096, "it answered rows of the declared domain"
     content = workshop.store.get_bytes(release.bundle_key)
     (tmp_path / "bundle.zip").write_bytes(content)
     with workshop.database.read_only() as session:

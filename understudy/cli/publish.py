@@ -52,7 +52,7 @@ from understudy.publishing.publish import publish as publish_order
 from understudy.table_files import read_table_files
 
 DEGENERATE: Final = 3
-"""Exit status where what was published hardly varies."""
+"""Exit status where what was published hardly varies, or answers one class."""
 
 _NAMED = 10
 """Columns that a summary names at most."""
@@ -168,7 +168,7 @@ def publish(
     that much; it never raises a cap for it.
 
     Exit status: 0 if everything was published; 1 if nothing was; 3 if everything was published but the generator is
-    degenerate, with a warning that says what to change.
+    degenerate or the model answers one class to all rows, with a warning that says what to change.
     """
     check_guarantee(epsilon, delta)
     options = with_profile(parse_options(settings or []), profile)
@@ -241,7 +241,7 @@ def require_new(out: Path, *, force: bool) -> None:
 
 
 def warn(published: Published, screen: Screen) -> None:
-    """Warn about a degenerate generator, and exit with its status.
+    """Warn about a degenerate generator or a constant model, and exit with its status.
 
     Args:
         published: what came of the order.

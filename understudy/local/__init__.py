@@ -36,11 +36,17 @@ if TYPE_CHECKING:
     from understudy.local.ledger.accounts import read_account, set_cap
     from understudy.local.rows.intake import RowsRefused, ValuesClamped
     from understudy.local.synthesizer import Synthesizer
-    from understudy.local.training.classifying import FeaturesRefused, FittedClassifier, fit_classifier
+    from understudy.local.training.classifying import (
+        ConstantModel,
+        FeaturesRefused,
+        FittedClassifier,
+        fit_classifier,
+    )
     from understudy.local.training.fitting import fit
     from understudy.local.training.quote import LargeExpectedError, TrainingQuote
 
 __all__ = [
+    "ConstantModel",
     "FeaturesRefused",
     "Fitted",
     "FittedClassifier",
@@ -57,6 +63,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ConstantModel": "training.classifying",
     "FeaturesRefused": "training.classifying",
     "Fitted": "fitted",
     "FittedClassifier": "training.classifying",

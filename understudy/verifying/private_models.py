@@ -21,6 +21,7 @@ MANIFEST_SCHEMA: Final = "understudy.model-bundle/1"
 _DIGESTED: Final = ("domain.json", "model.onnx", "weights.safetensors")
 _MEMBERS: Final = frozenset({"schema", "target", "classes", "image", "cardinalities", "sha256"})
 _HELD_OUT: Final = 10
+_CONSTANT: Final = 0.998
 _CAP: Final = (4, 256)
 """The public cap on a batch: a multiple of the expected batch, plus a constant."""
 _GRID: Final = 2.0**-20
@@ -275,3 +276,15 @@ def _rows(plan: Json) -> list[dict[str, Any]]:
 
 def _share(value: float) -> float:
     return min(1.0, max(0.0, value))
+
+
+def check_problems(check: Mapping[str, Any]) -> Iterator[str]:
+    """Report where what a model is said to have answered cannot be; that it was answered is attested only."""
+    if check["constant"] != (check["share"] >= _CONSTANT):
+        yield "model_check/constant is not what was found"
+
+
+def check_words(check: Mapping[str, Any]) -> str:
+    """What a model answered to rows of the declared domain, on one line."""
+    said = f"the commonest answer to {check['draws']} rows of the declared values has {check['share']:.1%} of them"
+    return f"CONSTANT: {said}" if check["constant"] else said

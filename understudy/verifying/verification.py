@@ -322,6 +322,8 @@ def _model_checks(
     yield _decided("steps", private_models.steps_problems(certificate), _steps(plan))
     good = "not measured" if certificate["accuracy"] is None else "follows from the noisy count"
     yield _decided("accuracy", private_models.accuracy_problems(certificate), good)
+    if (check := certificate.get("model_check")) is not None:
+        yield _decided("answers", private_models.check_problems(check), private_models.check_words(check))
     yield _decided(
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )

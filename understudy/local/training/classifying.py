@@ -20,6 +20,7 @@ from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import artefacts_of
 from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
 from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
+from core.artifacts.model_check import REMEDY
 from core.artifacts.model_readme import render_model_readme
 from core.artifacts.owners_ledgers import Place
 from core.clock import FixedClock, SystemClock
@@ -36,6 +37,7 @@ from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import train_classifier
 from models.classifier.recorder import ModelRecorder, model_grids
 from models.classifier.registered import require_registered
+from models.model_check import check_model
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.software import software_of
 from understudy.documents import Json
@@ -53,6 +55,10 @@ from understudy.local.warned import warn
 from understudy.verifying.local_form import localised
 
 _CHUNK = 256
+
+
+class ConstantModel(UserWarning):
+    """A trained model answers one class to (nearly) all rows; from rows drawn from the declared domain, so public."""
 
 
 class FeaturesRefused(UserWarning):
@@ -92,8 +98,13 @@ def fit_classifier(
         BudgetRefused: the ledger does not admit the training; nothing was spent.
         Conflict: no cap is set.
         InvalidInput: the domain, the guarantee or an option breaks a rule, or there is nothing to predict.
-        InputUnusable: the rows or images are unusable, or torch settings do not allow a training.
-        VerificationFailed: the ledger file was altered.
+        InputUnusable: the rows or images cannot be used, or torch is set up in a way that a training must not have.
+        VerificationFailed: the ledger is not what was written.
+
+    Warns:
+        RowsRefused: the domain's rules refused some records.
+        ValuesClamped: many values of a column lie beyond its declared bounds.
+        ConstantModel: what was trained answers one class to (nearly) all rows of the declared domain.
     """
     require_plain_torch()
     require_share(max_refused)
@@ -129,11 +140,15 @@ def fit_classifier(
         trained = train_classifier(records, plan, streams, LocalHost(watch))
         staged = model_bundle(trained, plan, known, certificate={})
     with answered():
+        check = check_model(staged)
         stated = localised(
             make_model_certificate(
                 plan=plan,
                 trained=Trained(
-                    executed=record.executed(), noisy_wrong=trained.wrong, noise_grid=model_grids(plan)
+                    executed=record.executed(),
+                    noisy_wrong=trained.wrong,
+                    noise_grid=model_grids(plan),
+                    check=check,
                 ),
                 release_id=uuid4(),
                 job_id=job_id,
@@ -147,6 +162,8 @@ def fit_classifier(
             )
         )
     settle(path, dataset, plan, payment, job_id=job_id, clock=clock)
+    if check is not None and check.constant:
+        warn(f"{check.detail} {REMEDY}", ConstantModel)
     return FittedClassifier(
         bundle=_packed(staged, stated),
         domain=known,

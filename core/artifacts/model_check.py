@@ -1,0 +1,60 @@
+"""Constancy check of a new private model of a table: does it answer one class whatever the row?
+
+The check is post-processing: the released model answers rows drawn evenly from the declared codes, never a record
+(`models.model_check` draws them). It costs no privacy and its result is public. Models of images are not checked: evenly drawn pixels
+resemble no image.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from core.artifacts.errors import InvalidCertificate
+from core.values import Count, Share, Value, derived
+
+MEMBER: Final = "model_check"
+"""Name of the member in certificates."""
+CODE: Final = "constant-model"
+CONSTANT: Final = 0.998
+"""A model is constant from this share of draws with the same answer."""
+REMEDY: Final = (
+    "What was spent stays spent. Its probabilities may still tell rows apart: compare them with each other, not with one half, above all where "
+    "the class is rare. The usual cause is noise larger than the signal of so few units: order with a larger epsilon, on more units, and "
+    "without the options that replace the rule for few rows (network, features, optimizer, steps and the like)."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCheck(Value):
+    """The findings of the check.
+
+    Attributes:
+        draws: Number of rows that the model answered.
+        answer: The class that it gave most often.
+        share: The share of the rows that have it.
+    """
+
+    UNREADABLE = InvalidCertificate, "the check of the model lacks a member or has a wrong one"
+
+    draws: Count
+    answer: str
+    share: Share
+
+    @derived
+    def constant(self) -> bool:
+        """Whether (nearly) all answers are the same."""
+        return self.share >= CONSTANT
+
+    @property
+    def detail(self) -> str:
+        """The finding in a sentence; public."""
+        return (
+            f"The model answers '{self.answer}' to {self.share * self.draws:,.0f} of {self.draws:,} rows drawn evenly from the declared "
+            "values: its answer hardly depends on the row."
+        )
+
+    @classmethod
+    def of_certificate(cls, certificate: Mapping[str, Any]) -> Self | None:
+        """The finding that a certificate states; None for images, and if it is older than the check."""
+        stated = certificate.get(MEMBER)
+        return None if stated is None else cls.from_json(stated)
