@@ -34,7 +34,7 @@ file, None (of `predict_proba` NaN) in Python. Both say how many, by column and 
 The script ends with status 0, with 3 where rows have no prediction, and with 2 and one line where it wrote nothing (`tests/understudy/local/test_predicting_files.py`).
 
 By the API: `{"dataset_id": "…", "epsilon": 1.0, "model": {"network": "linear"}}` for `POST /v1/quotes` and `POST /v1/jobs`.
-On the dashboard: *Private model* in the form of an order.
+`understudy quote "$DATASET" --epsilon 1 --model --set network=mlp` shows the price; `understudy publish` prints the accuracy if the order measures it. On the dashboard: *Private model* in the form of an order.
 
 ## What is trained
 
@@ -60,7 +60,8 @@ weights are drawn again from the job's key.
 
 ## A constant model
 
-Where noise outweighs what the units show, a model answers one class to every row. So a new model of a table answers 4,096 rows drawn evenly from the declared codes, which costs nothing: where the share of its commonest
+Where noise outweighs what the units show, a model answers one class to every row. The quote warns before anything is spent (`cautions`; `fit_classifier` warns as `DoubtfulOptions` before the charge): `few-units`, where
+an order replaces the rule for [few units](#a-table-of-few-rows) by options of its own such as `network=mlp`, and `few-components`, where principal components of a table are fewer than its one-hot cells. And a new model of a table answers 4,096 rows drawn evenly from the declared codes, which costs nothing: where the share of its commonest
 answer is 0.998 or more, the job and the release carry the warning `constant-model`, the README says so, `understudy publish` ends with status 3, `fit_classifier` warns (`ConstantModel`), and the certificate has the
 figures (`model_check`). Of a rare class that may be the right answer; its probabilities then still tell rows apart. Models of images are not checked: evenly drawn pixels resemble no image.
 

@@ -38,5 +38,7 @@ In reading order, each part after those that it imports:
 * `selection_planning`: planning and quoting selections.
 * `report_columns`: what a utility report can measure.
 * `report_planning`: planning and quoting utility reports.
-* `model_planning`: planning and quoting private models.
+* `model_planning`: planning private models.
+* `model_cautions`: options that make a useless model likely.
+* `model_quote`: quotes of private models.
 """

@@ -1,4 +1,4 @@
-"""Planning and quoting private models: public rules for their options, the least noise that satisfies the guarantee. Data-free.
+"""Planning private models: public rules for their options, the least noise that satisfies the guarantee. Data-free.
 
 The rules' constants were chosen on held-out parts of training images (docs/private-models.md) and of public tables (docs/rules-study.md), never on
 the rows of a job.
@@ -6,7 +6,7 @@ the rows of a job.
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -17,8 +17,6 @@ from core.dp import gaussian
 from core.dp.accountant import epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.calibration import gaussian_noise_multiplier, round_up, sampled_gaussian_guess, smallest_scale
-from core.dp.charge import Charge
-from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Repeated
 from core.plan.domain.images import LABEL, ImageDomain
@@ -30,7 +28,6 @@ from core.plan.model_options import ModelOptions, ModelRequest
 from core.plan.model_plan import HELD_OUT, ModelPlan
 from core.plan.options import explain
 from core.plan.owners import DataOwner
-from core.plan.quote import Quote, effect_of
 from core.plan.rules import row_of, sampled_batch_cap
 from core.values import Value
 
@@ -164,6 +161,16 @@ class ModelFacts:
         )
 
 
+def steps_by_rule(epsilon: float) -> int:
+    """Return the noisy steps of a training with enough signal."""
+    return row_of(STEPS_BY_EPSILON, epsilon)
+
+
+def table_signal(units: int, epsilon: float) -> float:
+    """Return the product of steps and learning rate that units of a table can bear: more moves the weights by noise alone."""
+    return units * epsilon / SIGNAL_OF_STEP
+
+
 def decide(request: ModelRequest, facts: ModelFacts) -> ModelOptions:
     """Return every option: the requested ones, the rules' for the rest.
 
@@ -178,14 +185,14 @@ def decide(request: ModelRequest, facts: ModelFacts) -> ModelOptions:
     hidden = {"mlp": HIDDEN if features == "pca" else TABLE_HIDDEN}.get(network, 0)
     norm = chosen.get("clipping_norm", CLIPPING_NORM)
     optimizer = chosen.get("optimizer", "momentum" if network == "linear" else "adam")
-    steps = chosen.get("steps", row_of(STEPS_BY_EPSILON, facts.epsilon))
+    steps = chosen.get("steps", steps_by_rule(facts.epsilon))
     units = facts.declared_size
     if chosen.get("accuracy_share"):
         units -= facts.declared_size // HELD_OUT
     batch = min(max(units // BATCH_PART, SMALLEST_BATCH), LARGEST_BATCH, units)
     rate = ADAM_RATE if optimizer == "adam" else LINEAR_RATE * CLIPPING_NORM / norm
     of_tables = network == "linear" and features == "plain" and not facts.of_images
-    signal = units * facts.epsilon / SIGNAL_OF_STEP
+    signal = table_signal(units, facts.epsilon)
     if of_tables and not OF_UPDATES & chosen.keys() and signal <= MOST_TABLE_RATE * steps:
         batch, norm = min(max(batch, TABLE_BATCH), units), TABLE_NORM
         steps = min(max(round(signal), FEWEST_STEPS), steps)
@@ -361,60 +368,3 @@ def _calibrated(
     return _Noise(
         steps=round_up(scale), components=components, accuracy=accuracy, mechanism=build(round_up(scale))
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotedModel(Value):
-    """The trained model and its noise."""
-
-    target: str
-    classes: int
-    held_out_size: int
-    noise_multiplier: float
-    pca_noise_multiplier: float | None
-    accuracy_noise_multiplier: float | None
-    accuracy_error: float | None
-    """As `accuracy_error`."""
-    options: ModelOptions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelQuote(Quote):
-    """The quote of a private model."""
-
-    model: QuotedModel
-    steps: int
-    sampling_rate: float
-    expected_batch_size: int
-
-
-def make_model_quote(plan: ModelPlan, cap: Cap | None, charges: Sequence[Charge]) -> ModelQuote:
-    """Return the quote.
-
-    Args:
-        cap: The population's cap; None if no budget is set, and then nothing fits.
-        charges: Everything spent and reserved so far.
-    """
-    return ModelQuote(
-        **effect_of(plan, cap, charges),
-        model=QuotedModel(
-            target=plan.target,
-            classes=plan.classes,
-            held_out_size=plan.held_out_size,
-            noise_multiplier=plan.noise_multiplier,
-            pca_noise_multiplier=plan.pca_noise_multiplier,
-            accuracy_noise_multiplier=plan.accuracy_noise_multiplier,
-            accuracy_error=accuracy_error(plan),
-            options=plan.options,
-        ),
-        steps=plan.steps,
-        sampling_rate=plan.sampling_rate,
-        expected_batch_size=plan.options.expected_batch_size,
-    )
-
-
-def accuracy_error(plan: ModelPlan) -> float | None:
-    """The standard deviation of the noise on the accuracy, as a share; None if no accuracy is measured."""
-    if plan.accuracy_noise_multiplier is None:
-        return None
-    return plan.accuracy_noise_multiplier / max(plan.held_out_size, 1)

@@ -18,7 +18,8 @@ from core.plan.errors import SynthesizerNotInstalled
 from core.plan.joint_plan import joint_plan
 from core.plan.member_plan import make_member_plan
 from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, make_model_plan, make_model_quote
+from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.model_quote import make_model_quote
 from core.plan.plan import make_plan
 from core.plan.quote import Quote, make_quote
 from core.plan.report_plan import ReportPlan
@@ -105,7 +106,7 @@ class Planner:
             if isinstance(plan, ReportPlan):
                 return make_report_quote(plan, cap, charges, thresholds=facts.has_thresholds)
             if isinstance(plan, ModelPlan):
-                return make_model_quote(plan, cap, charges)
+                return make_model_quote(plan, cap, charges, domain=facts.domain)
             return make_quote(plan, cap, charges, domain=facts.domain)
 
     def _require_installed(self, spec: Spec) -> None:

@@ -9,6 +9,8 @@ from core.plan.spec import MOST_FREE_STEPS, SynthesisSpec
 from service.planning import planner as planner_module
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import OPTIONS, World, require_problem
+from understudy.results.jobs import Quote
+from understudy.wording.quotes import quote_lines
 
 
 def body_of(dataset_id: str, **changes: object) -> dict[str, object]:
@@ -63,6 +65,9 @@ def test_a_quote_of_a_private_model_says_what_is_trained(world: World) -> None:
     assert quote["synthesizer"] == "model"
     assert (quote["steps"], quote["model"]["target"]) == (20, "sick")
     assert quote["model"]["accuracy_error"] > 0
+    (caution,) = quote["model"]["cautions"]
+    assert caution["code"] == "few-units"
+    assert f"  CAUTION: {caution['detail']} [few-units]" in quote_lines(Quote(document=quote))
     assert world.movements(dataset_id) == []
     for wrong, code in (({"network": "cnn"}, "invalid-spec"), ({"unknown": 1}, "invalid-input")):
         require_problem(world.analyst.post("/v1/quotes", order | {"model": wrong}), status=422, code=code)

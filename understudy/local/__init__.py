@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from understudy.local.synthesizer import Synthesizer
     from understudy.local.training.classifying import (
         ConstantModel,
+        DoubtfulOptions,
         FeaturesRefused,
         FittedClassifier,
         fit_classifier,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConstantModel",
+    "DoubtfulOptions",
     "FeaturesRefused",
     "Fitted",
     "FittedClassifier",
@@ -64,6 +66,7 @@ __all__ = [
 
 _HOMES = {
     "ConstantModel": "training.classifying",
+    "DoubtfulOptions": "training.classifying",
     "FeaturesRefused": "training.classifying",
     "Fitted": "fitted",
     "FittedClassifier": "training.classifying",

@@ -67,7 +67,7 @@ def _model(document: Json) -> list[str]:
         lines.append(
             f"  accuracy measured on {model['held_out_size']} held-out units; its noise: {model['accuracy_error']:.2%}"
         )
-    return lines
+    return lines + [f"  CAUTION: {one['detail']} [{one['code']}]" for one in model.get("cautions", ())]
 
 
 def _groups(document: Json) -> list[str]:

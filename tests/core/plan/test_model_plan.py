@@ -13,15 +13,9 @@ from core.errors import UnderstudyError
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
-from core.plan.model_planning import (
-    ModelFacts,
-    ModelQuote,
-    ModelSpec,
-    accuracy_error,
-    decide,
-    make_model_plan,
-    make_model_quote,
-)
+from core.plan.model_plan import ModelPlan
+from core.plan.model_planning import ModelFacts, ModelSpec, decide, make_model_plan
+from core.plan.model_quote import ModelQuote, accuracy_error, make_model_quote
 from core.plan.selection import ordered_plan_from_json
 from tests.models.classifier.small import IMAGES, TABLE, owners_of_sizes, plan_of
 
@@ -205,7 +199,7 @@ def test_a_table_without_a_target_and_a_bound_on_records_are_refused() -> None:
 
 def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:
     plan = plan_of(accuracy_share=0.25, features="plain", size=10_000)
-    quote = make_model_quote(plan, None, [])
+    quote = make_model_quote(plan, None, [], domain=IMAGES)
     assert quote.model.options == plan.options
     assert quote.model.target == "label"
     assert quote.plan_digest == plan.digest()
@@ -213,3 +207,60 @@ def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> No
     assert ModelQuote.from_json(quote.to_json()) == quote
     assert accuracy_error(plan) == plan.accuracy_noise_multiplier / 1000  # type: ignore[operator]
     assert accuracy_error(plan_of()) is None
+
+
+ONE_HOT = TableDomain.from_json({
+    "schema": "understudy.domain/1", "target": "ill", "privacy_unit": None,
+    "columns": [
+        {"name": "age", "kind": "numeric", "type": "integer", "lower": 18, "upper": 90},
+        {"name": "score", "kind": "numeric", "type": "real", "lower": -3, "upper": 3},
+        {"name": "ill", "kind": "categorical", "categories": ["no", "yes"]},
+    ],
+})  # fmt: skip
+
+
+def plan_of_table(size: int, **options: Any) -> ModelPlan:
+    return make_model_plan(
+        model=ModelSpec(options=options),
+        guarantee=PrivacyGuarantee(epsilon=2.0, delta=1e-6),
+        declared_size=size,
+        domain=ONE_HOT,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "codes"),
+    [
+        ({}, 1500, []),
+        ({"accuracy_share": 0.1}, 1500, []),
+        ({"network": "mlp"}, 1500, ["few-units"]),
+        ({"optimizer": "momentum"}, 1500, ["few-units"]),
+        ({"steps": 90}, 1500, ["few-units"]),
+        ({"network": "mlp"}, 100_000, []),
+        ({"network": "mlp", "components": 10}, 100_000, ["few-components"]),
+        ({"network": "mlp", "components": 10}, 1500, ["few-components", "few-units"]),
+        ({"features": "pca", "components": 64}, 100_000, []),
+    ],
+)
+def test_a_quote_warns_of_options_that_make_a_useless_model_likely(
+    options: dict[str, Any], size: int, codes: list[str]
+) -> None:
+    plan = plan_of_table(size, **options)
+    quote = make_model_quote(plan, None, [], domain=ONE_HOT)
+    assert [one.code for one in quote.model.cautions] == codes
+    assert ModelQuote.from_json(quote.to_json()) == quote
+
+
+def test_a_caution_says_what_the_rule_has_and_what_the_order_has() -> None:
+    plan = plan_of_table(1500, network="mlp")
+    (caution,) = make_model_quote(plan, None, [], domain=ONE_HOT).model.cautions
+    assert "1,500 units at epsilon 2" in caution.detail
+    assert "a linear network then takes 94 steps of momentum at 0.997" in caution.detail
+    assert "this order has mlp on plain features, 400 steps of adam at 0.01" in caution.detail
+
+
+def test_images_have_no_cautions() -> None:
+    plan = plan_of(epsilon=0.5, size=1000, network="mlp", components=5)
+    assert make_model_quote(plan, None, [], domain=IMAGES).model.cautions == ()

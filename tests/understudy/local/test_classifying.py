@@ -21,9 +21,18 @@ from core.plan.domain.table import TableDomain
 from models.classifier.scattering import Scattering
 from tests.models.classifier.small import IMAGES, images
 from understudy.errors import BudgetRefused, InvalidInput
-from understudy.local import FeaturesRefused, FittedClassifier, fit_classifier, read_account, set_cap
+from understudy.local import (
+    DoubtfulOptions,
+    FeaturesRefused,
+    FittedClassifier,
+    fit_classifier,
+    read_account,
+    set_cap,
+)
 from understudy.verifying.verification import Outcome, verify_bundle
 
+# Small trainings of few steps are what the caution is about.
+pytestmark = pytest.mark.filterwarnings(f"ignore::{DoubtfulOptions.__module__}.{DoubtfulOptions.__name__}")
 GUARANTEE = (8.0, 1e-4)
 DOMAIN: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -191,7 +200,9 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
 def test_what_does_not_fit_or_makes_no_plan_costs_nothing(ledgers: Path) -> None:
     with pytest.raises(InvalidInput):
         fitted_images(ledgers, network="unknown")
-    with pytest.raises(InvalidInput):
+    with pytest.raises(
+        InvalidInput, match=r"no module 'nobodys' is registered where the training runs.* install there"
+    ):
         fitted_images(ledgers, module="nobodys")
     with pytest.raises(BudgetRefused):
         fit_classifier(

@@ -8,7 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from understudy.local import ConstantModel, FittedClassifier, fit_classifier, set_cap
+from understudy.local import (
+    ConstantModel,
+    DoubtfulOptions,
+    FittedClassifier,
+    fit_classifier,
+    read_account,
+    set_cap,
+)
 from understudy.verifying.verification import Outcome, verify_bundle
 
 DOMAIN: dict[str, Any] = {
@@ -40,7 +47,10 @@ def fitted(folder: Path, **options: Any) -> FittedClassifier:
 
 
 def test_a_model_that_answers_one_class_to_all_rows_says_so(tmp_path: Path) -> None:
-    with pytest.warns(ConstantModel, match=r"The model answers 'yes' to 4,0\d\d of 4,096 rows drawn evenly"):
+    with (
+        pytest.warns(DoubtfulOptions, match="Nothing is charged yet"),
+        pytest.warns(ConstantModel, match=r"The model answers 'yes' to 4,0\d\d of 4,096 rows drawn evenly"),
+    ):
         made = fitted(tmp_path, network="mlp")
     assert (made.predict(rows()) == "yes").mean() > 0.99
     check = made.certificate["model_check"]
@@ -52,6 +62,13 @@ def test_a_model_that_answers_one_class_to_all_rows_says_so(tmp_path: Path) -> N
     assert report.outcome is Outcome.VERIFIED, report.refusals
     (said,) = [one.detail for one in report.checks if one.name == "answers"]
     assert said.startswith("CONSTANT: the commonest answer to 4096 rows")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_caution_made_an_error_costs_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DoubtfulOptions, match="mlp on plain features"):
+        fitted(tmp_path, network="mlp")
+    assert read_account("wards", ledgers=tmp_path).jobs == {}
 
 
 @pytest.mark.filterwarnings("error")

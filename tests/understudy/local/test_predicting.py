@@ -78,6 +78,7 @@ def test_a_synthesizer_predicts_in_the_type_of_the_target(tmp_path: Path) -> Non
     assert repr(predictor).startswith("Predictor(target: died, classes: 0, 1, ")
 
 
+@pytest.mark.filterwarnings("ignore::understudy.local.training.classifying.DoubtfulOptions")
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
 def test_a_classifier_predicts_in_the_type_of_the_target(tmp_path: Path, library: str) -> None:
     frame = rows()

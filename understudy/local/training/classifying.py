@@ -30,6 +30,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.model_cautions import model_cautions
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
 from core.plan.quote import plan_charge
@@ -59,6 +60,10 @@ _CHUNK = 256
 
 class ConstantModel(UserWarning):
     """A trained model answers one class to (nearly) all rows; from rows drawn from the declared domain, so public."""
+
+
+class DoubtfulOptions(UserWarning):
+    """The options of an order make a useless model likely, by public rules; before anything is charged."""
 
 
 class FeaturesRefused(UserWarning):
@@ -104,6 +109,7 @@ def fit_classifier(
     Warns:
         RowsRefused: the domain's rules refused some records.
         ValuesClamped: many values of a column lie beyond its declared bounds.
+        DoubtfulOptions: the options make a useless model likely; before the charge.
         ConstantModel: what was trained answers one class to (nearly) all rows of the declared domain.
     """
     require_plain_torch()
@@ -131,6 +137,11 @@ def fit_classifier(
     intake.require_few_refused(max_refused)
     intake.warn()
     records = intake.records
+    for caution in model_cautions(plan, of_images=isinstance(known, ImageDomain)):
+        warn(
+            f"{caution.detail} Nothing is charged yet: make this warning an error to stop here",
+            DoubtfulOptions,
+        )
     payment = pay(
         path, dataset, plan, job_id=job_id, clock=clock, charge_at=lambda other: plan_charge(planned(other))
     )
