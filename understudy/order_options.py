@@ -146,6 +146,23 @@ def parse_federation(address: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+def require_alone(*, model: bool, profile: str | None, selection: Json | None) -> None:
+    """Refuse to order a private model with parts of a generator's order.
+
+    Args:
+        model: whether a model is ordered.
+        profile: of a generator, if one is named.
+        selection: among generators, if there is one.
+
+    Raises:
+        InputUnusable: if it has some.
+    """
+    if model and profile is not None:
+        raise InputUnusable("--model and --profile exclude each other: profiles are of generators")
+    if model and selection is not None:
+        raise InputUnusable("--model and --candidate exclude each other: candidates are generators")
+
+
 def joined(url: str, token: str, membership: Json) -> dict[str, Any]:
     """Return the member ``federation`` of an order in the member's own service.
 

@@ -55,7 +55,7 @@ def _point(name: str) -> EntryPoint:
     found = {point.name: point for point in entry_points(group=GROUP)}
     if name not in found:
         raise InvalidSpec(
-            f"this worker has no module {name!r}",
-            remedy=f"order one of our networks, or ask the operator to install a package with the entry point {GROUP}",
+            f"no module {name!r} is registered where the training runs",
+            remedy=f"choose the network linear, mlp or cnn, or install there a package with the entry point {GROUP} that names the module",
         )
     return found[name]

@@ -11,7 +11,7 @@ from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
-from understudy.cli.publish import columns_left_out, notes_of, what_is_free
+from understudy.cli.publish import accuracy_lines, columns_left_out, notes_of, what_is_free
 from understudy.order_options import parse_options, parse_selection, with_profile
 from understudy.publishing.order import Order, budget_with_report, report_part, smallest_budget
 from understudy.table_files import TableFiles
@@ -182,3 +182,12 @@ def test_notes_of_the_bundle_are_shown_on_one_line_each(tmp_path: Path) -> None:
         "NOTE: Another.",
     ]
     assert notes_of([tmp_path / "rows.csv"]) == []
+
+
+def test_the_accuracy_that_was_charged_is_told() -> None:
+    measured = {"held_out_size": 300, "estimate": 0.8123, "low": 0.79, "high": 0.8346}
+    assert accuracy_lines({"accuracy": measured}) == [
+        "Accuracy on about 300 held-out units: 81.2%, between 79.0% and 83.5% for the noise at 95 %."
+    ]
+    assert accuracy_lines({"accuracy": None}) == []
+    assert accuracy_lines({"schema": "understudy.certificate/1"}) == [], "a generator has none"

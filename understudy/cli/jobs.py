@@ -1,7 +1,7 @@
 """``understudy quote``, ``status`` and ``ledger``: the price of a job, its progress, and the ledger."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,7 @@ from understudy.cli.options import (
     DatasetId,
     DefaultDelta,
     Epsilon,
+    Model,
     NoReuse,
     OnDevice,
     Profile,
@@ -24,7 +25,7 @@ from understudy.cli.options import (
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.documents import Json
-from understudy.order_options import parse_options, parse_selection, with_profile
+from understudy.order_options import parse_options, parse_selection, require_alone, with_profile
 from understudy.results.budgets import Statement
 from understudy.results.jobs import JobFacts
 from understudy.training_bar import left_text, stage_text
@@ -44,6 +45,7 @@ def quote(
     candidates: Candidates = None,
     selection_epsilon: SelectionEpsilon = None,
     choice_epsilon: ChoiceEpsilon = None,
+    model: Model = False,
     no_reuse: NoReuse = False,
     device: OnDevice = "auto",
     as_json: AsJson = False,
@@ -52,22 +54,22 @@ def quote(
 ) -> None:
     """Show what a job would do, what it would cost and what would remain. Nothing is spent and no row is read.
 
-    For a selection among candidates it shows both prices: selecting, and training the winner.
+    For a selection among candidates it shows both prices: selecting, and training the winner. Of a private classifier
+    (--model) it shows the network, the noise, and cautions where its options make a useless model likely.
     """
     options = with_profile(parse_options(settings or []), profile)
     selection = parse_selection(
         candidates or [], epsilon=selection_epsilon, choice_epsilon=choice_epsilon, settings=list(options)
     )
+    require_alone(model=model, profile=profile, selection=selection)
+    ordered: dict[str, Any] = (
+        {"model": options}
+        if model
+        else {"synthesizer": synthesizer, "options": options, "selection": selection}
+    )
     with service.client("analyst") as client:
         answer = client.ask_quote(
-            dataset,
-            epsilon=epsilon,
-            delta=delta,
-            synthesizer=synthesizer,
-            options=options,
-            selection=selection,
-            reuse=not no_reuse,
-            device=device,
+            dataset, epsilon=epsilon, delta=delta, reuse=not no_reuse, device=device, **ordered
         )
     tell(answer.document, quote_lines(answer), as_json=as_json)
 

@@ -44,7 +44,7 @@ from understudy.connection import (
 from understudy.documents import Json
 from understudy.embedded.background import background_stack, used_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService
-from understudy.order_options import parse_options, parse_selection, with_profile
+from understudy.order_options import parse_options, parse_selection, require_alone, with_profile
 from understudy.plain_text import one_line
 from understudy.publishing.order import Order, Published, Screen, counts_several_records
 from understudy.publishing.publish import BUNDLE
@@ -177,10 +177,7 @@ def publish(
     )
     if model and utility_report is not None:
         raise InputUnusable("--model and --utility-report exclude each other: no rows are drawn from a model")
-    if model and profile is not None:
-        raise InputUnusable("--model and --profile exclude each other: profiles are of generators")
-    if model and selection is not None:
-        raise InputUnusable("--model and --candidate exclude each other: candidates are generators")
+    require_alone(model=model, profile=profile, selection=selection)
     require_new(out, force=force)
     table = read_table_files(rows, domain, declared_size=declared_size)
     require_rules(table.domain, domain)
@@ -335,7 +332,33 @@ def summary(published: Published, order: Order) -> list[str]:
     )
     files = (f"  {file.resolve()}" for file in published.files)
     notes = notes_of(published.files)
-    return ["", headline, *notes, *columns_left_out(order), *files, paid(published), what_is_free(order)]
+    return [
+        "",
+        headline,
+        *accuracy_lines(published.certificate),
+        *notes,
+        *columns_left_out(order),
+        *files,
+        paid(published),
+        what_is_free(order),
+    ]
+
+
+def accuracy_lines(certificate: Json) -> list[str]:
+    """State the accuracy of a private model, in a line; none where none was measured.
+
+    Args:
+        certificate: of the release.
+    """
+    accuracy = certificate.get("accuracy")
+    if accuracy is None:
+        return []
+    return [
+        (
+            f"Accuracy on about {accuracy['held_out_size']:,} held-out units: {accuracy['estimate']:.1%}, between {accuracy['low']:.1%} and "
+            f"{accuracy['high']:.1%} for the noise at 95 %."
+        )
+    ]
 
 
 def notes_of(files: Iterable[Path]) -> list[str]:
