@@ -79,7 +79,7 @@ def parse_times(texts: pa.Array, *, format_: str | None, days: bool) -> tuple[pa
                 seconds = to_seconds(pc.cast(texts, kind))
             except pa.ArrowInvalid:
                 continue
-            if _all_read_alone(texts, seconds):
+            if _all_read_alone(texts, seconds, zoned=kind.tz is not None):
                 return _whole(seconds, days=days), None
         return _marked(texts, _apply_to_distinct(texts, _iso_second), days=days)
     seconds = pc.strptime(texts, format=format_, unit="s", error_is_null=True)
@@ -96,12 +96,16 @@ def parse_times(texts: pa.Array, *, format_: str | None, days: bool) -> tuple[pa
     return _marked(texts, seconds.cast(pa.int64()), days=days)
 
 
-def _all_read_alone(texts: pa.Array, seconds: pa.Array) -> bool:
+def _all_read_alone(texts: pa.Array, seconds: pa.Array, *, zoned: bool) -> bool:
     """Whether `_iso_second` takes all texts that Arrow takes: not hours without minutes, nor the year 0. Else what the other rows hold would decide on them."""
+    first = pc.min(seconds).as_py()
+    if first is not None and first < _FIRST_SECOND:
+        return False
+    lengths = pc.binary_length(texts)
+    if not zoned:
+        return not pc.any(pc.equal(lengths, _COLON_PLACE)).as_py()
     colons = pc.equal(pc.binary_slice(texts.cast(pa.binary()), _COLON_PLACE, _COLON_PLACE + 1), b":")
-    whole = pc.or_(colons, pc.equal(pc.binary_length(texts), _DATE_LENGTH))
-    fine = pc.and_(whole, pc.greater_equal(seconds, _FIRST_SECOND))
-    return pc.all(fine).as_py() is not False
+    return pc.all(pc.or_(colons, pc.equal(lengths, _DATE_LENGTH))).as_py() is not False
 
 
 def to_seconds(values: pa.Array) -> pa.Array:
