@@ -4,6 +4,7 @@ import csv
 import io
 import subprocess
 import sys
+import warnings
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -296,3 +297,27 @@ def test_the_command_needs_two_files_that_differ(
     assert done.returncode == 2
     assert "name another file" in done.stderr
     assert run(folder, tmp_path / "rows.csv", tmp_path / "nowhere" / "out.csv").returncode == 2
+
+
+@pytest.mark.parametrize("seed", [101, 102, 103])
+def test_the_script_predicts_every_row_of_any_file_as_the_fitted_model_does(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(seed)
+    document = random_domain(rng)
+    texts = random_texts(document, rng, 400)
+    set_cap("any", epsilon=50.0, delta=1e-2, ledgers=tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fitted = fit_classifier(
+            pa.table(texts), document, (20.0, 1e-4), dataset="any", declared_size=400, max_refused=1.0,
+            options={"steps": 20, "learning_rate": 20.0}, ledgers=tmp_path,
+        )  # fmt: skip
+        expected = fitted.predict(pa.table(texts)).tolist()
+    with zipfile.ZipFile(fitted.save(tmp_path / "bundle.zip")) as archive:
+        archive.extractall(tmp_path)
+    (tmp_path / "rows.csv").write_text(written(document, texts), encoding="utf-8", newline="")
+    done = run(tmp_path, tmp_path / "rows.csv", tmp_path / "out.csv")
+    assert done.returncode == (3 if None in expected else 0), done.stderr
+    assert answers(tmp_path / "out.csv") == expected
+    assert len(set(expected) - {None}) > 1
