@@ -76,4 +76,4 @@ def test_a_model_by_the_rules_is_not_constant(tmp_path: Path) -> None:
     made = fitted(tmp_path)
     check = made.certificate["model_check"]
     assert not check["constant"]
-    assert 0.5 <= check["share"] < 0.95
+    assert check["share"] >= 0.5
