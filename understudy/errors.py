@@ -48,6 +48,10 @@ class HiddenByNoise(UserWarning):
     """The noise of the counts hides what is asked for, or much of a column; the message says what, and what to change."""
 
 
+class UnitChanged(UserWarning):
+    """Another privacy unit than the draft's was accepted; the message says what follows from it."""
+
+
 class ServiceUnreachable(UnderstudyError):
     """The service gave no answer."""
 

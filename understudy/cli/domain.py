@@ -11,11 +11,13 @@ from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
 from understudy.drafts.categories import NOTE
+from understudy.drafts.changes import change
+from understudy.drafts.chosen_unit import require_decided
 from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.confirmation import Quit, walk
 from understudy.drafts.hints import declare_orders, order_of_times, rules_of, target_line, warnings_of
 from understudy.drafts.images import choices_of_images, draft_images, is_of_images, render_images
-from understudy.drafts.marked_values import KINDS, accept_kinds, marks_of
+from understudy.drafts.marked_values import KINDS, Mark, accept_kinds, marks_of
 from understudy.drafts.tables import (
     DRAFT,
     MARK,
@@ -58,6 +60,14 @@ def draft(
         str | None,
         typer.Option("--decimal-mark", help="The point or comma before decimals, in CSV. Default: guess."),
     ] = None,
+    privacy_unit: Annotated[
+        str | None,
+        typer.Option(
+            "--privacy-unit",
+            metavar="COLUMN|none",
+            help="The column that says whose row it is, or none if each row is another person's. Default: propose.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -66,14 +76,16 @@ def draft(
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
     codes, choices = 0, list[str]()
     if is_of_images(rows):
-        if (header, delimiter, decimal_mark) != (None, None, None):
+        if (header, delimiter, decimal_mark, privacy_unit) != (None, None, None, None):
             raise InputUnusable(
-                "--header, --delimiter and --decimal-mark are about CSV; an archive of images has none"
+                "--header, --delimiter and --decimal-mark are about CSV, --privacy-unit about tables; an archive of images has none"
             )
         images = draft_images(rows)
         text, choices = render_images(images), choices_of_images(images)
     else:
-        drafted = draft_domain(rows, header=header, delimiter=delimiter, decimal_mark=decimal_mark)
+        drafted = draft_domain(
+            rows, header=header, delimiter=delimiter, decimal_mark=decimal_mark, privacy_unit=privacy_unit
+        )
         text, codes = render_draft(drafted), codes_at_most(drafted)
         choices = _choices(drafted)
     # An unreviewed draft lists values of the private rows.
@@ -103,6 +115,14 @@ def confirm(
             help=f"Accept all values of a kind without a question: {', '.join(KINDS)}, or all. Repeatable.",
         ),
     ] = None,
+    privacy_unit: Annotated[
+        str | None,
+        typer.Option(
+            "--privacy-unit",
+            metavar="COLUMN|none",
+            help="Decide whose row a row is: the column that says it, or none if each row is another person's.",
+        ),
+    ] = None,
     in_order: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,6 +139,12 @@ def confirm(
     """
     document = read_domain(file)
     screen = sys.stderr if as_json else sys.stdout
+    if privacy_unit is not None:
+        unit = Mark(document, "privacy_unit", None)
+        change(document, unit, privacy_unit)
+        unit.accept()
+    if {"unit", "all"} & {*(accept or ())}:
+        require_decided(document, answer="--privacy-unit {}")
     accept_kinds(document, accept or ())
     declare_orders(document, in_order or ())
     try:

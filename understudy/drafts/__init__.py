@@ -23,10 +23,11 @@
 * `dependencies`: copies left out, and functional dependencies as rules.
 * `orders`: numbers never below another column's.
 * `missing_together`: columns that are missing in the same rows.
-* `calendar_copies`: columns that follow from a date, left out.
-* `code_counts`: the number of codes of a draft's columns.
-* `units`: the privacy unit, and candidates for it.
-* `hints`: warnings, and questions that only a person can answer.
+* `calendar_copies`: columns that follow from a date are left out.
+* `code_counts`: how many codes the columns of a draft have.
+* `units`: the privacy unit, and columns that say whose row it is.
+* `hints`: warnings, and what only a person can know.
+* `chosen_unit`: what follows from the privacy unit, in a draft and after a change.
 * `written_numbers`: numbers and times written as text, such as "$1,234.50".
 * `tables`: the draft of a table.
 * `images`: the draft of images.

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from understudy.drafts.bin_costs import equal_ratio_edges
 from understudy.drafts.categories import BOOK
+from understudy.drafts.chosen_unit import NO_UNIT, column_or_none, rename_unit, take_unit
 from understudy.drafts.code_forms import BOOKS as SHORTENED
 from understudy.drafts.countries import BOOKS as COUNTRIES
 from understudy.drafts.countries import country_book
@@ -19,7 +20,7 @@ from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.table_files import MARK
 
-_NONE: Final = frozenset({"none", "null", "-"})
+_NONE: Final = NO_UNIT
 _ALL: Final = "all"
 _LEARN: Final = "learn"
 _KEEP: Final = "keep"
@@ -61,7 +62,7 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         InputUnusable: It cannot be the value; the message names the column.
     """
     if mark.key == "privacy_unit":
-        _change_unit(document, text)
+        change_unit(document, text)
     elif mark.key == "target":
         document["target"] = None if text.lower() in _NONE else known_column(document, text)["name"]
     elif mark.key == "kind":
@@ -89,7 +90,7 @@ def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:
     if text == otherwise or (text == _KEEP and mark.holder["kind"] == "ignored" and otherwise):
         _keep(mark.holder)
     elif text in {"ignored", "unit"}:
-        ignore(document, mark.holder) if text == "ignored" else _change_unit(document, str(mark.column))
+        ignore(document, mark.holder) if text == "ignored" else take_unit(document, str(mark.column))
     elif text in _NUMBERED and (values := _whole_numbers(mark.holder)):
         _change_numbers(mark.holder, text, values)
     else:
@@ -127,9 +128,9 @@ def _rename(document: dict[str, Any], before: object, name: str) -> None:
         for key in ("total", "computed"):
             if before is not None and rule.get(key) == before:
                 rule[key] = name
-    document |= {
-        key: name for key in ("target", "privacy_unit") if before is not None and document.get(key) == before
-    }
+    if before is not None and document.get("target") == before:
+        document["target"] = name
+    rename_unit(document, str(before), name)
 
 
 def _keep(column: dict[str, Any]) -> None:
@@ -212,16 +213,22 @@ def _equal_ratios(column: Mapping[str, Any], lower: float, upper: float) -> list
     return [] if lower <= 0 else [plain(edge) for edge in equal_ratio_edges(lower, upper, unit)]
 
 
-def _change_unit(document: dict[str, Any], text: str) -> None:
-    column = None if text.lower() in _NONE else known_column(document, text)
-    for other in document["columns"]:
-        if other.get("kind") == "unit" and other is not column:
-            ignore(document, other)
-    document["privacy_unit"] = None if column is None else column["name"]
-    if column is not None:
-        name = column["name"]
-        column.clear()
-        column |= {"name": name, "kind": "unit"}
+def change_unit(document: dict[str, Any], text: str) -> None:
+    """Let the values of a column be the privacy units of a draft, or its rows.
+
+    Args:
+        document: The draft of a table or of images; changed.
+        text: Name of a column, or none.
+
+    Raises:
+        InputUnusable: There is no such column.
+    """
+    names = [str(column["name"]) for column in document.get("columns", ())]
+    name = column_or_none(text, names)
+    if "columns" in document:
+        take_unit(document, name)
+    else:
+        document["privacy_unit"] = name
 
 
 def known_column(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -241,11 +248,14 @@ def known_column(document: dict[str, Any], name: str) -> dict[str, Any]:
 def ignore(document: dict[str, Any], column: dict[str, Any]) -> None:
     """Drop a column: what the person says about it comes from the person."""
     name = column["name"]
+    is_unit = name is not None and document.get("privacy_unit") == name
+    if is_unit:
+        take_unit(document, None)
+        document[MARK] = ["privacy_unit", *(key for key in document.get(MARK, ()) if key != "privacy_unit")]
     column.clear()
     column |= {"name": name, "kind": "ignored"}
-    for key in ("target", "privacy_unit"):
-        if document.get(key) == name:
-            document[key] = None
+    if document.get("target") == name:
+        document["target"] = None
 
 
 def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, Final, Literal
 
 from understudy.drafts.changes import category_hints, change, ignore, known_column
+from understudy.drafts.chosen_unit import size_sentence
 from understudy.drafts.dependencies import MISSING_TOGETHER, ORDER, RULES, columns_of, require_possible
 from understudy.drafts.marked_values import KINDS, Mark, marks_of
 from understudy.errors import InputUnusable
@@ -179,7 +180,9 @@ def _ask_one(
 
 
 def _why_unit(document: Mapping[str, Any], group: Sequence[Mark]) -> str:
-    """The reasons for the proposed privacy unit: the document's note after its first sentence."""
+    """Why the privacy unit was proposed: the sentences of the document's note after its first; or what the declared size counts."""
+    if group[0].kind == "size" and "columns" in document:
+        return size_sentence(document)
     return str(document.get("_note", "")).partition(". ")[2] if group[0].kind == "unit" else ""
 
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
 from understudy.drafts.categories import NOTE
+from understudy.drafts.code_counts import codes_of
 from understudy.drafts.dependencies import ELSE, MISSING_TOGETHER, ORDER, RULES
 from understudy.drafts.facts import Facts
-from understudy.drafts.words import names_free_text
+from understudy.drafts.words import names_free_text, target_rank
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.plain_text import one_line
@@ -73,6 +74,25 @@ def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
     if not named:
         return []
     return [f"Drafted rules, which hold in every synthetic row: {', '.join(named)}. To drop them: {answer}."]
+
+
+def propose_target(columns: Sequence[dict[str, Any]]) -> str | None:
+    """The column that others will want to predict: of few classes, and called so or the last one of two classes; or a number called "target"."""
+    classes: dict[str, int] = {
+        column["name"]: codes_of(column)
+        for column in columns
+        if column["kind"] in {"boolean", "categorical", "ordinal"}
+    }
+    ranked: dict[str, int] = {name: rank for name in classes if (rank := target_rank(name)) is not None}
+    ranked |= {
+        str(column["name"]): 0
+        for column in columns
+        if column["kind"] == "numeric" and target_rank(str(column["name"])) == 0
+    }
+    if ranked:
+        return min(ranked, key=lambda name: ranked[name])
+    last = str(columns[-1]["name"])
+    return last if classes.get(last) == 2 else None  # noqa: PLR2004
 
 
 def target_line(document: Mapping[str, Any]) -> str:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from understudy.drafts.categories import NOTE
+from understudy.drafts.chosen_unit import nice_size
 from understudy.drafts.tables import DRAFT, MARK
-from understudy.drafts.units import nice_size
 from understudy.errors import InputUnusable, library_missing
 from understudy.http.uploads import require_file
 from understudy.plain_text import one_line

@@ -17,7 +17,12 @@ from typing import Any
 
 from understudy.drafts.calendar_copies import leave_parts_of_dates_out
 from understudy.drafts.categories import NOTE, words
-from understudy.drafts.code_counts import codes_of
+from understudy.drafts.chosen_unit import (
+    UNITS,
+    facts_of_units,
+    take_unit,
+    wanted_unit,
+)
 from understudy.drafts.dependencies import (
     ELSE,
     RULES,
@@ -33,9 +38,8 @@ from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say
 from understudy.drafts.frame_words import PANDAS, FrameWords
 from understudy.drafts.hints import (
     NUMBERS_LEFT_OUT,
-    WARNINGS,
-    few_rows,
     leave_constants_and_free_text_out,
+    propose_target,
     say_what_is_missing,
 )
 from understudy.drafts.missing_together import propose_missing_together
@@ -61,16 +65,12 @@ from understudy.drafts.units import (
     FEWEST_IDS,
     identifying,
     may_be_key,
-    nice_size,
-    point_at_keys,
     propose_unit,
     repeats_like_keys,
-    unit_kind,
 )
 from understudy.drafts.words import (
     names_a_key,
     names_amount,
-    target_rank,
 )
 from understudy.drafts.words_among_numbers import (
     has_words_like_numbers,
@@ -92,7 +92,7 @@ from understudy.drafts.written_numbers import (
 )
 from understudy.errors import InputUnusable, library_missing
 from understudy.http.uploads import require_file
-from understudy.table_files import is_parquet, not_utf8
+from understudy.table_files import DECLARED_SIZE, is_parquet, not_utf8
 
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
@@ -136,7 +136,12 @@ class _Seen:
 
 
 def draft_domain(
-    path: Path, *, header: bool | None = None, delimiter: str | None = None, decimal_mark: str | None = None
+    path: Path,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal_mark: str | None = None,
+    privacy_unit: str | None = None,
 ) -> dict[str, Any]:
     """Draft the domain document of a CSV (also gzipped) or Parquet file.
 
@@ -145,6 +150,7 @@ def draft_domain(
         header: Whether the first line has the column names; None to guess (always marked).
         delimiter: The character between fields; None to guess.
         decimal_mark: The point or comma before decimals in a CSV file; None to guess.
+        privacy_unit: Name of the column that says whose row it is, or "none" if each row is another person's; None to propose one.
 
     Returns:
         A document that ``TableDomain.from_json`` refuses while marks remain.
@@ -181,7 +187,7 @@ def draft_domain(
     if seen.rows == 0:
         message = f"{path.name} has no rows"
         raise InputUnusable(message)
-    draft = _document(seen, dialect, PANDAS, written)
+    draft = _document(seen, dialect, PANDAS, written, privacy_unit=privacy_unit)
     if ragged := seen.ragged:
         draft[NOTE] += (
             f" {len(ragged)} rows have more or fewer fields than columns, first row {ragged[0]} of the file: correct"
@@ -198,12 +204,18 @@ def _look(path: Path, dialect: Dialect | None, names: list[str], written: Mappin
     return seen
 
 
-def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+def draft_frame(
+    table: Any,  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+    words: FrameWords = PANDAS,
+    *,
+    privacy_unit: str | None = None,
+) -> dict[str, Any]:
     """Draft the domain document of an Arrow table; see `draft_domain`.
 
     Args:
         table: The rows.
-        words: Advice in the words of the reader's library.
+        words: Of the library in which the reader has them.
+        privacy_unit: See `draft_domain`.
 
     Raises:
         InputUnusable: the table has no rows, or two columns of the same name.
@@ -217,7 +229,8 @@ def draft_frame(table: Any, words: FrameWords = PANDAS) -> dict[str, Any]:  # no
     table, types = read_types(table.rename_columns([bare_name(name) for name in table.column_names]))
     seen = _look_at_frame(table, {})
     written = written_columns(seen.facts, decimal_mark=None)
-    return _document(_look_at_frame(table, written) if written else seen, None, words, written, types)
+    seen = _look_at_frame(table, written) if written else seen
+    return _document(seen, None, words, written, types, privacy_unit=privacy_unit)
 
 
 def _look_at_frame(table: Any, written: Mapping[str, Writing]) -> _Seen:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
@@ -259,35 +272,37 @@ def _document(
     words: FrameWords,
     written: Mapping[str, Writing],
     types: FrameTypes | None = None,
+    *,
+    privacy_unit: str | None,
 ) -> dict[str, Any]:
     types = types or FrameTypes()
     facts = seen.facts
     for name, fact in facts.items():
         fact.as_words = has_words_like_numbers(name, fact)
-    unit, why, others = propose_unit(facts)
+    proposed, others = propose_unit(facts)
+    unit = proposed if privacy_unit is None else wanted_unit(privacy_unit, facts)
     _say_whose(seen, unit)
     columns = _columns(
         facts, words, written, types, unit=unit, mark="." if dialect is None else dialect.decimal_mark
     )
-    point_at_keys(columns, others)
-    target = _target(columns)
-    size = seen.rows if unit is None else facts[unit].distinct
+    target = propose_target(columns)
     draft: dict[str, Any] = {
         "schema": SCHEMA,
-        NOTE: f"{DRAFT} {why}",
+        NOTE: DRAFT,
         "target": target,
         "privacy_unit": unit,
-        "declared_size": nice_size(size),
+        DECLARED_SIZE: 0,
+        UNITS: facts_of_units(facts, candidates=others, drafted_for=unit),
+        # Also where none was found: whose row a row is, a person decides.
+        MARK: ["target", *(["privacy_unit"] if privacy_unit is None else []), DECLARED_SIZE],
+        "columns": columns,
     }
+    take_unit(draft, unit)
     odd = missing_words(facts)
     if (csv := _csv(facts, odd, dialect)) is not None:
         draft["csv"] = csv
     if dialect is not None and dialect.decimal_mark == ",":
         draft[NOTE] += f" {_COMMAS}"
-    if few := few_rows(size, of="rows" if unit is None else f"values of {unit!r}"):
-        draft[WARNINGS] = few
-    # The unit is marked even if none was found: a person decides whose row each row is.
-    draft[MARK] = ["target", "privacy_unit", "declared_size"]
     for column in columns:
         if (
             facts[column["name"]].numeric
@@ -305,7 +320,6 @@ def _document(
     if rules := _rules(columns, seen, types, target=target, null_texts=null_texts):
         draft[RULES] = rules
     point_at_lengths(columns, seen.sample)
-    draft["columns"] = columns
     return draft
 
 
@@ -384,8 +398,9 @@ def _columns(
         # A file-wide decimal comma is no format of a column.
         has_format = name in written and bool(written[name].number_format(decimal_mark=mark))
         if name == unit:
-            kind = unit_kind(fact)
-        elif (levels := levels_of(types, name)) is not None and fact.present:
+            columns.append({"name": name, "kind": "unit"})
+            continue
+        if (levels := levels_of(types, name)) is not None and fact.present:
             kind = levels
         elif has_format:
             kind = written_kind(name, fact, written[name], decimal_mark=mark)
@@ -398,25 +413,6 @@ def _columns(
                 kind |= {NOTE: f"{kind[NOTE]} {on_many_unread(fact)}", ELSE: _otherwise(fact, times(fact))}
         columns.append(_column(name, fact, kind))
     return columns
-
-
-def _target(columns: list[dict[str, Any]]) -> str | None:
-    """The proposed target: a column of few classes with a target's name, else a last column of two classes, or a number called "target"."""
-    classes: dict[str, int] = {
-        column["name"]: codes_of(column)
-        for column in columns
-        if column["kind"] in {"boolean", "categorical", "ordinal"}
-    }
-    ranked: dict[str, int] = {name: rank for name in classes if (rank := target_rank(name)) is not None}
-    ranked |= {
-        str(column["name"]): 0
-        for column in columns
-        if column["kind"] == "numeric" and target_rank(str(column["name"])) == 0
-    }
-    if ranked:
-        return min(ranked, key=lambda name: ranked[name])
-    last = str(columns[-1]["name"])
-    return last if classes.get(last) == 2 else None  # noqa: PLR2004
 
 
 def _unreadable_to_null(column: dict[str, Any]) -> None:
@@ -460,7 +456,7 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
 
 def _measured(name: str, fact: Facts) -> dict[str, Any]:
     if may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
-        return {"kind": "ignored", NOTE: "A repeated identifier: its numbers measure nothing."}
+        return {"kind": "ignored", NOTE: "Its numbers measure nothing."}
     if max(-fact.lower, fact.upper) > LARGEST:
         return {
             "kind": "ignored",

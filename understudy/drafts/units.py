@@ -1,13 +1,11 @@
 """The privacy unit that a draft proposes, and columns that say whose row it is or name a person."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean, pstdev
-from typing import Any, Final
+from typing import Final
 
-from understudy.drafts.categories import NOTE
-from understudy.drafts.dependencies import ELSE
 from understudy.drafts.facts import Facts
 from understudy.drafts.times import is_time
 from understudy.drafts.words import (
@@ -41,21 +39,13 @@ _FEW_NUMBERS: Final = 1000
 _NEAR_CHANCE: Final = 0.8
 _SEVERAL: Final = 1.1
 """Rows of a person on average from which a table is one of events."""
-_MOST_ROWS_LEARNT: Final = 2_000_000
-"""Rows up to which the bound on records is learnt, because a learnt domain needs all rows in memory."""
-_RECORDS_LEARNT: Final = (
-    "How many rows of a unit count is learnt, for at most 2 % of a release's budget, and synthetic rows are like these rows; without `records` all "
-    "rows of a unit count as one. Leave `records` out if you will order a training that takes no bound on them: of a private classifier, with a critic"
-    " (`profile=idpgan`), or that chooses the best of several candidates."
-)
-_WHOSE: Final = "An identifier that repeats. If it says whose row it is, make it the privacy unit"
 
 
-def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, str, list[str]]:
+def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, list[str]]:
     """Find the column that says whose record it is.
 
     Returns:
-        Its name, or None; the reason in a sentence; and the columns that may say it instead.
+        Its name, or None; and the columns that may say it instead.
     """
     keys = {name: fact for name, fact in facts.items() if may_be_key(fact)}
     persons = [name for name in keys if names_a_person(name)]
@@ -63,12 +53,8 @@ def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, str, list[str]
     if not persons and len(pseudonyms) == 1:
         persons = pseudonyms
     if persons:
-        name = max(persons, key=lambda name: keys[name].distinct)
-        per = keys[name].present / keys[name].distinct
-        often = f", which stands in {per:.2g} rows on average."
-        rarely = ": few of them stand in more than one row. If those rows are copies, remove them."
-        return name, f"The privacy unit is a value of {name!r}{often if per >= _SEVERAL else rarely}", []
-    others = [
+        return max(persons, key=lambda name: keys[name].distinct), []
+    return None, [
         name
         for name, fact in keys.items()
         if names_a_key(name)
@@ -76,36 +62,6 @@ def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, str, list[str]
         or (are_keys(fact.values) and code_book(name, fact.values) is None)
         or repeats_like_keys(name, fact)
     ]
-    if others:
-        listed = ", ".join(
-            f"{name!r} ({keys[name].present / keys[name].distinct:.2g} rows a value)" for name in others
-        )
-        return (
-            None,
-            f"Each row is protected by itself. If one of these says whose row it is, make it the privacy unit: {listed}.",
-            others,
-        )
-    return None, "Each row is protected by itself: no column seems to say whose row it is.", []
-
-
-def point_at_keys(columns: Sequence[dict[str, Any]], keys: Collection[str]) -> None:
-    """Add to the notes of columns that they may be the privacy unit."""
-    for column in columns:
-        if column["name"] not in keys:
-            continue
-        if column["kind"] == "ignored":
-            column[NOTE] = f"{_WHOSE}. {column[NOTE]}" if ELSE in column else f"{_WHOSE}."
-        else:
-            column[NOTE] = f"{_WHOSE}; else ignore it, unless its values may be released. {column[NOTE]}"
-
-
-def unit_kind(fact: Facts) -> dict[str, Any]:
-    """Draft the unit column, with a learnt bound on records where units have several."""
-    missing = "" if fact.present == fact.rows else " Rows without one are refused."
-    note = f"Says whose row it is: kept sealed, never modelled or released.{missing}"
-    if fact.present < _SEVERAL * fact.distinct or fact.rows > _MOST_ROWS_LEARNT:
-        return {"kind": "unit", NOTE: note}
-    return {"kind": "unit", "records": "learn", NOTE: f"{note} {_RECORDS_LEARNT}"}
 
 
 def identifying(name: str, fact: Facts) -> str | None:
@@ -181,12 +137,3 @@ def may_be_key(fact: Facts) -> bool:
         and not fact.unique
         and (fact.whole or not fact.numeric)
     )
-
-
-def nice_size(rows: int) -> int:
-    """The number of rows to two significant digits, and to tens at least.
-
-    One digit would be wrong by up to a third: utility reports count half of that as an error of every column.
-    """
-    unit = int(max(10, 10 ** (len(str(rows)) - 2)))
-    return max(1, (rows + unit // 2) // unit) * unit

@@ -8,12 +8,14 @@ from typing import Any, Final
 from understudy.documents import Json
 from understudy.drafts.categories import NOTE
 from understudy.drafts.changes import change, meet
+from understudy.drafts.chosen_unit import require_decided, take_unit, unit_sentence
 from understudy.drafts.differences import DIFFERENCE
 from understudy.drafts.display import column_rows, rule_lines, table_lines, text_of
 from understudy.drafts.hints import order_of_times, rules_of, warnings_of
 from understudy.drafts.marked_values import Mark, accept_kinds
-from understudy.errors import InputUnusable
+from understudy.errors import InputUnusable, UnitChanged
 from understudy.local.html_tables import html_table
+from understudy.local.warned import warn
 from understudy.near_names import suggestion
 from understudy.table_files import DECLARED_SIZE, MARK, without_notes
 
@@ -23,6 +25,8 @@ _NONE: Final = "none"
 _COLUMNS: Final = "columns"
 _OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE, _NULL_VALUES)
 """Changes of `accept_draft` that concern the whole table; columns with these names are changed under `columns`."""
+
+_SIZE: Final = (DECLARED_SIZE, False)
 
 Changes = Mapping[tuple[str, bool], object]
 """Changes by name, and whether the name is that of a column."""
@@ -60,21 +64,39 @@ class Draft:
             *order_of_times(self.document, answer=answer),
         ]
 
-    def accepted(self, changes: Changes) -> Json:
-        """The domain document of a draft accepted with changes; the draft itself stays unchanged.
+    def accepted(self, changes: Changes, *, sized: bool = False) -> Json:
+        """The domain document of a draft that is accepted with changes; the draft itself stays.
 
         Args:
             changes: see `changes_of`.
+            sized: whether the declared size is given elsewhere.
+
+        Warns:
+            UnitChanged: the privacy unit is another one than the draft's, and so is the declared size.
 
         Raises:
-            InputUnusable: a change is impossible; the message names the column.
+            InputUnusable: a change cannot be made, and the message names the column; or nobody decided whose row a row is.
         """
         document = copy.deepcopy(self.document)
-        for (name, of_column), wanted in changes.items():
-            # Accepting removes marks, and a given value may be a part of the draft.
+        for (name, of_column), wanted in sorted(changes.items(), key=_turn):
+            # Accepting takes marks off, and what was given may be a part of the draft.
             (_change_column if of_column else _change_table)(document, name, copy.deepcopy(wanted))
+        require_decided(document, answer="accept_draft(privacy_unit={!r})")
+        unit = document.get("privacy_unit")
+        if unit != self.document.get("privacy_unit") and not sized and _SIZE not in changes:
+            counted = "rows" if unit is None else f"values of {unit!r}"
+            warn(
+                f"the declared size is {document.get(DECLARED_SIZE)}, the number of {counted} to two digits, and becomes public; give"
+                f" declared_size= to declare another one. {unit_sentence(document)}",
+                UnitChanged,
+            )
         accept_kinds(document, ["all"])
         return without_notes(document)
+
+
+def _turn(change: tuple[tuple[str, bool], object]) -> int:
+    """The unit first: columns and the declared size follow from it, unless they are given."""
+    return -1 if change[0] == ("privacy_unit", False) else int(change[0] == _SIZE)
 
 
 def changes_of(given: Mapping[str, object]) -> Changes:
@@ -121,7 +143,9 @@ def _change_table(document: dict[str, Any], name: str, wanted: object) -> None:
         elif name == _NULL_VALUES:
             document["csv"] = (document.get("csv") or {}) | {name: wanted}
         else:
-            change(document, Mark(document, name, None), "none" if wanted is None else str(wanted))
+            mark = Mark(document, name, None)
+            change(document, mark, "none" if wanted is None else str(wanted))
+            mark.accept()
     except InputUnusable as error:
         if name not in {str(column["name"]) for column in document["columns"]}:
             raise
@@ -161,6 +185,8 @@ def _change_column(document: dict[str, Any], name: str, wanted: object) -> None:
     if isinstance(wanted, str):
         change(document, Mark(column, "kind", name), wanted)
     elif isinstance(wanted, Mapping):
+        if wanted.get("kind") == "unit" and document.get("privacy_unit") != name:
+            take_unit(document, name)
         _change_keys(column, name, wanted)
     else:
         message = f"column {name!r}: give its keys, such as {{'lower': 0, 'upper': 110}}, or 'ignored'"

@@ -142,21 +142,22 @@ class Synthesizer:
             non_deterministic=True,
         )
 
-    def draft(self, frame: object) -> Draft:
+    def draft(self, frame: object, *, privacy_unit: str | None = None) -> Draft:
         """Draft the domain from rows, on this machine. Nothing is charged and nothing is released.
 
         A new draft withdraws the earlier acceptance.
 
         Args:
             frame: a DataFrame of pandas or polars, or an Arrow table.
+            privacy_unit: the column that says whose row it is, "none" if each row is another person's; else the draft proposes one.
 
         Raises:
             InputUnusable: the input is no frame or has no rows, or epsilon, delta or the cap is no number.
             InvalidInput: epsilon or delta is out of range.
         """
         self._require_guarantee()
-        self.draft_ = Draft(draft_frame(arrow_of(frame), words_of(frame)))
-        # The earlier acceptance was of another draft, perhaps of other rows.
+        self.draft_ = Draft(draft_frame(arrow_of(frame), words_of(frame), privacy_unit=privacy_unit))
+        # What was accepted was another draft, perhaps of other rows.
         self.__dict__.pop("domain_", None)
         self._changes: Changes = {}
         return self.draft_
@@ -172,15 +173,15 @@ class Synthesizer:
                 named `columns`, is changed under `columns`: `columns={"target": "ignored"}`; any other column may be changed there too.
 
         Raises:
-            InputUnusable: there is no draft, or a change is impossible; the message names the column.
-            InvalidInput: the changed domain breaks a rule.
+            InputUnusable: there is no draft, nobody decided whose row a row is, or a change cannot be made; the message names the column.
+            InvalidInput: with the changes it breaks a rule of domains.
         """
         if (drafted := getattr(self, "draft_", None)) is None:
             message = "there is no draft to accept: call draft(frame) first, and read it"
             raise InputUnusable(message)
         # A column hidden by an earlier call must not return because a later call omits it.
         together = combined(getattr(self, "_changes", {}), changes_of(changes))
-        accepted = drafted.accepted(together)
+        accepted = drafted.accepted(together, sized=self.declared_size is not None)
         with answered():
             read_declared(declaration_of(accepted, self.declared_size)[0])
         self._changes = together

@@ -10,7 +10,7 @@ import pytest
 
 from tests.understudy.drafts.test_left_out import keep
 from tests.understudy.drafts.test_tables import column, write
-from understudy.drafts import units
+from understudy.drafts import chosen_unit
 from understudy.drafts.categories import NOTE
 from understudy.drafts.tables import MARK, draft_domain, draft_frame
 from understudy.drafts.words import are_pseudonyms
@@ -74,8 +74,7 @@ def test_numbers_and_words_are_no_pseudonyms(values: list[str]) -> None:
 
 
 def test_of_a_table_too_long_for_memory_no_records_are_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    # private: the real limit is two million rows
-    monkeypatch.setattr(units, "_MOST_ROWS_LEARNT", 399)
+    monkeypatch.setattr(chosen_unit, "_MOST_ROWS_LEARNT", 399)
     table = pa.table({"person_id": [f"P{n % 80}" for n in range(400)], "x": ["a", "b"] * 200})
     assert "records" not in column(draft_frame(table), "person_id")
 
