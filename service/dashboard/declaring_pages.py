@@ -22,6 +22,7 @@ from core.plan.domain.spreadsheet import formula_places
 from service.dashboard.draft_editing import (
     CSV,
     KEPT_COLUMN,
+    NEW_SIZE,
     RULE,
     VALUE,
     WHOLE,
@@ -29,6 +30,7 @@ from service.dashboard.draft_editing import (
     label_of,
     line_of,
     part_of,
+    size_after,
     with_column_kept,
     with_values,
     without,
@@ -145,10 +147,12 @@ def take_edits(visit: CurrentVisit) -> Response:
                 changed = with_column_kept(drafted, place)
             case _:
                 changed = with_values(drafted, place, visit.form.entered(VALUE))
+        entered = visit.form.entered(VALUE).get(NEW_SIZE, "")
+        size = size_after(drafted, changed, entered=entered, size=visit.form.whole(SIZE))
         domain_from_json(_confirmed(changed))
     except InvalidInput as refusal:
         return _editing(visit, drafted, place, refusal)
-    return _review(visit, None, edited=changed, ticked=_still_ticked(visit.form, drafted, changed))
+    return _review(visit, None, edited=changed, ticked=_still_ticked(visit.form, drafted, changed), size=size)
 
 
 def _editing(visit: Visit, drafted: Mapping[str, Any], place: str, refusal: InvalidInput | None) -> Response:
@@ -188,12 +192,13 @@ def _review(
     *,
     edited: dict[str, Any] | None = None,
     ticked: set[str] | None = None,
+    size: int | None = None,
 ) -> Response:
-    """The review of the document in the form, or of an edited one with the ticks that remain."""
+    """The review of the document in the form, or of an edited one with the ticks that remain and the size that was entered."""
     drafted = _document(visit.form) if edited is None else edited
     declared = domain_from_json(_confirmed(drafted))
     domain = declared.to_json()
-    wanted = _order(visit.form, domain)
+    wanted = _order(visit.form, domain, size=size)
     marked = _marked(drafted)
     ticked = set(visit.form.all("confirmed")) if ticked is None else ticked
     return page(
@@ -306,8 +311,9 @@ def _is_domain(text: str) -> bool:
     )
 
 
-def _order(form: Form, domain: dict[str, Any]) -> DatasetOrder:
-    return order(DatasetOrder, name=form.text("name"), declared_size=form.whole(SIZE), domain=domain)
+def _order(form: Form, domain: dict[str, Any], *, size: int | None = None) -> DatasetOrder:
+    size = form.whole(SIZE) if size is None else size
+    return order(DatasetOrder, name=form.text("name"), declared_size=size, domain=domain)
 
 
 def _document(form: Form) -> dict[str, Any]:

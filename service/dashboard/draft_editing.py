@@ -6,6 +6,7 @@ all other values. ``understudy domain confirm`` does the same in a terminal, whe
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, Final, Literal
 
 from core.plan.domain.confirmation import MARK
 from service.dashboard.errors import FormInvalid
+from service.dashboard.forms import whole_of
 
 WHOLE: Final = "whole"
 """Stands for the document itself."""
@@ -21,6 +23,8 @@ RULE: Final = "rule"
 """Before the number of a rule."""
 VALUE: Final = "value:"
 """Before the key of a field in a form."""
+NEW_SIZE: Final = "units"
+"""Key of the field of the document's form for the declared size, which is no value of the document."""
 LEARN: Final = "learn"
 KEPT_COLUMN: Final = "_else"
 """Key under which a draft keeps a column that it leaves out."""
@@ -67,6 +71,15 @@ _TREATED: Final[Mapping[str, tuple[str, ...]]] = {
     "numeric": ("outside", "null"), "date": ("outside", "null"), "datetime": ("outside", "null"),
     "categorical": ("unknown", "null"), "ordinal": ("unknown", "null"), "boolean": ("unknown", "null"),
 }  # fmt: skip
+_NEW_SIZE_LABEL: Final = "New declared size"
+_UNITS: Final = "_units"
+"""Key under which a draft keeps how many values each column has, and the sentences of its note on the privacy unit."""
+_NOTE: Final = "_note"
+_SEVERAL: Final = 1.1
+"""Rows of a unit on average from which a bound on its records is learnt, as in a draft."""
+_POINTS_AT_A_KEY: Final = re.compile(
+    r"An identifier that repeats\. If it says whose row it is, make it the privacy unit[^.]*\.\s*"
+)
 _MAY_BE_LEARNT: Final = frozenset({"bins", "records"})
 _MAY_BE_EMPTY: Final = frozenset({"specials", "null_values"})
 
@@ -194,6 +207,10 @@ def _choices_of_columns(draft: Mapping[str, Any]) -> Sequence[Field]:
             help="Whose presence is hidden. If a person has several rows, choose the column that says whose they are; it is not published.",
         ),
         Field(
+            key=NEW_SIZE, label=_NEW_SIZE_LABEL, value="",
+            help="Needed with another privacy unit, because the declared size counts privacy units: a round number near the truth.",
+        ),
+        Field(
             key="target", label="Target", kind="choice", value=draft.get("target") or "", options=targets,
             help="The column that others will want to predict. Relations with it come out better, at no cost.",
         ),
@@ -226,7 +243,7 @@ def with_values(draft: Mapping[str, Any], place: str, entered: Mapping[str, str]
     part = part_of(changed, place)
     before = deepcopy(part)
     for field in fields_of(draft, place):
-        if field.key in entered and entered[field.key] != field.value:
+        if field.key in entered and entered[field.key] != field.value and field.key != NEW_SIZE:
             _put(part, field, entered[field.key])
     if place == WHOLE:
         _move_unit(changed, before.get("privacy_unit"))
@@ -300,6 +317,42 @@ def _word(field: Field, line: str) -> str:
     return word
 
 
+def size_after(
+    before: Mapping[str, Any], after: Mapping[str, Any], *, entered: str, size: int | None
+) -> int | None:
+    """The declared size that a person entered with an edit; None if they entered none and it counts what it counted.
+
+    Args:
+        before: The draft.
+        after: The draft with the edit.
+        entered: The text of the field `NEW_SIZE`.
+        size: The declared size before the edit.
+
+    Raises:
+        FormInvalid: It would count other units than before and is not entered again, or it is no number.
+    """
+    unit, chosen = before.get("privacy_unit"), after.get("privacy_unit")
+    if text := entered.strip():
+        if not (number := whole_of(text)):
+            raise FormInvalid(
+                f"“{_NEW_SIZE_LABEL}” is not a whole number above 0.",
+                remedy="Enter it such as 2500 or 2 500.",
+            )
+        return number
+    if unit == chosen:
+        return None
+    counted = "" if size is None else f" {size:,}"
+    raise FormInvalid(
+        f"The declared size{counted} counts {_counted(unit)}. It must now count {_counted(chosen)}.",
+        remedy=f"Choose the privacy unit, and enter in “{_NEW_SIZE_LABEL}” how many there are: a round number near the truth.",
+    )
+
+
+def _counted(unit: object) -> str:
+    """What a declared size counts."""
+    return "records" if unit is None else f"values of {unit}"
+
+
 def _move_unit(draft: dict[str, Any], before: object) -> None:
     """Let another column be the privacy unit; the earlier one is left out."""
     unit = draft.get("privacy_unit")
@@ -310,7 +363,36 @@ def _move_unit(draft: dict[str, Any], before: object) -> None:
             _empty(draft, column, "ignored")
         elif column.get("name") == unit:
             _empty(draft, column, "unit")
+            if _has_several_rows(draft, unit):
+                column |= {"records": LEARN, MARK: ["records"]}
+        elif isinstance(note := column.get(_NOTE), str):
+            column[_NOTE] = _POINTS_AT_A_KEY.sub("", note)
     draft["privacy_unit"] = unit
+    _say_whose(draft, unit)
+
+
+def _has_several_rows(draft: Mapping[str, Any], unit: object) -> bool:
+    """Whether a unit has several rows, as far as the draft knows: of a unit without a bound on records all rows count as one."""
+    known = draft.get(_UNITS)
+    values = known.get("values") if isinstance(known, dict) else None
+    found = values.get(unit) if isinstance(values, dict) else None
+    each = found.get("rows_each") if isinstance(found, dict) else None
+    return not isinstance(each, int | float) or each >= _SEVERAL
+
+
+def _say_whose(draft: dict[str, Any], unit: object) -> None:
+    """Let the note of the draft speak of the new unit instead of the earlier one."""
+    says = (
+        "Each record is protected by itself."
+        if unit is None
+        else f"All records with the same {unit} are protected together. Bounds were drafted for other privacy units, so one value of {unit} alone may reach one."
+    )
+    known, note = draft.get(_UNITS), draft.get(_NOTE, "")
+    said = known.get("said") if isinstance(known, dict) else None
+    note = note if isinstance(note, str) else ""
+    is_said = isinstance(said, str) and said and said in note
+    draft[_NOTE] = note.replace(str(said), says) if is_said else f"{note} {says}".strip()
+    draft[_UNITS] = (known if isinstance(known, dict) else {}) | {"said": says}
 
 
 def _meet(part: dict[str, Any], before: Mapping[str, Any]) -> None:

@@ -89,12 +89,13 @@ class Form:
         found = self.text(name)
         if found is None:
             return None
-        if _WHOLE.fullmatch(found) is None:
+        number = whole_of(found)
+        if number is None:
             raise FormInvalid(
                 f"The field “{_shown(name)}” is not a whole number.",
                 remedy="Enter it without decimals and without a point, such as 2500 or 2 500.",
             )
-        return int(re.sub(r"[^0-9]", "", found))
+        return number
 
     def identity(self, name: str) -> UUID | None:
         """An id.
@@ -132,6 +133,11 @@ class Form:
             for name, texts in self._fields.items()
             if name.startswith(prefix)
         }
+
+
+def whole_of(text: str) -> int | None:
+    """The whole number that a text is, as pages write one; None if it is none."""
+    return int(re.sub(r"[^0-9]", "", text)) if _WHOLE.fullmatch(text) else None
 
 
 def order(kind: type[Order], **values: object) -> Order:

@@ -56,7 +56,7 @@ def declares(tab: Any, folder: Path, *, look: Callable[[str], None] = lambda _na
     tab.get_by_role("button", name="Edit column fee").click()
     tab.get_by_role("button", name="Leave this column out").click()
     tab.get_by_role("row").filter(has_text="fee").filter(has_text="left out").wait_for()
-    tab.get_by_role("button", name="Edit privacy unit and target").click()
+    tab.get_by_role("button", name="Edit privacy unit, size and target").click()
     look("edit-unit")
     expect(tab.get_by_label("Privacy unit")).to_have_value("pupil")
     tab.get_by_label("Target").select_option("passed")

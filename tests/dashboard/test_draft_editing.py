@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from html import unescape
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
+from understudy.drafts.tables import draft_frame
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "pupil", "kind": "unit", "records": "learn"},
@@ -112,17 +114,74 @@ def test_categories_may_be_left_to_be_learnt(sign_in: Callable[..., Visitor]) ->
 
 def test_another_unit_and_target_are_chosen(sign_in: Callable[..., Visitor]) -> None:
     owner = sign_in("owner")
-    moved = edited(owner, "whole", privacy_unit="town", target="age")
+    moved = edited(owner, "whole", privacy_unit="town", target="age", units="60")
     assert (moved["privacy_unit"], moved["target"]) == ("town", "age")
     assert column(moved, "pupil") == {"name": "pupil", "kind": "ignored"}
-    assert column(moved, "town") == {"name": "town", "kind": "unit"}
+    assert column(moved, "town") == {
+        "name": "town",
+        "kind": "unit",
+        "records": "learn",
+        "_from_data": ["records"],
+    }, "else all rows of a town would count as one"
     assert moved["_from_data"] == ["privacy_unit", "target"]
-    by_record = edited(owner, "whole", privacy_unit="", target="")
+    by_record = edited(owner, "whole", privacy_unit="", target="", units="9000")
     assert (by_record["privacy_unit"], by_record["target"]) == (None, None)
     assert column(by_record, "pupil")["kind"] == "ignored"
     answer = owner.send("/datasets/edited", **facts(), edit="whole", **{"value:target": "pupil"})
     assert answer.status_code == 422
     assert "“Target” has no such choice." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ("town", "The declared size 3,500 counts values of pupil. It must now count values of town."),
+        ("", "The declared size 3,500 counts values of pupil. It must now count records."),
+    ],
+)
+def test_another_unit_needs_another_size(sign_in: Callable[..., Visitor], unit: str, said: str) -> None:
+    owner = sign_in("owner")
+    chosen = {"value:privacy_unit": unit}
+    refused = owner.send("/datasets/edited", **facts(), edit="whole", **chosen)
+    assert refused.status_code == 422
+    assert said in refused.text
+    assert "“New declared size”" in refused.text
+    assert form(refused.text)["value:privacy_unit"] == unit, "what was chosen is kept"
+    for wrong in ("0", "-4", "many", "1.5"):
+        answer = owner.send("/datasets/edited", **facts(), edit="whole", **chosen, **{"value:units": wrong})
+        assert answer.status_code == 422
+        assert "“New declared size” is not a whole number above 0." in answer.text
+    same = owner.send("/datasets/edited", **facts(), edit="whole", **chosen, **{"value:units": "3500"})
+    assert same.status_code == 200, "entered again, the same number is confirmed"
+    taken = owner.send("/datasets/edited", **facts(), edit="whole", **chosen, **{"value:units": "1 250"})
+    assert 'name="declared_size" value="1250"' in taken.text
+
+
+def test_a_unit_that_is_left_out_needs_another_unit_first(sign_in: Callable[..., Visitor]) -> None:
+    answer = sign_in("owner").send("/datasets/edited", **facts(), edit="0", do="leave-out")
+    assert answer.status_code == 422
+    assert "It must now count records." in answer.text
+
+
+def test_the_notes_of_a_draft_speak_of_the_new_unit(sign_in: Callable[..., Visitor]) -> None:
+    rows = pa.table({
+        "club_id": [f"K{n % 60:03d}" for n in range(600)],
+        "town_id": [f"T{n % 90:03d}" for n in range(600)],
+        "once": list(range(600)),
+        "x": ["a", "b", "c"] * 200,
+    })  # fmt: skip
+    owner, draft = sign_in("owner"), draft_frame(rows)
+    assert "Each row is protected by itself" in draft["_note"]
+    moved = edited(owner, "whole", draft, privacy_unit="club_id", units="60")
+    assert "Each row is protected by itself" not in moved["_note"]
+    assert "All records with the same club_id are protected together" in moved["_note"]
+    assert column(moved, "club_id")["records"] == "learn"
+    assert "make it the privacy unit" not in json.dumps(moved)
+    again = edited(owner, "whole", moved, privacy_unit="", units="600")
+    assert "All records with the same" not in again["_note"]
+    assert "Each record is protected by itself" in again["_note"]
+    alone = edited(owner, "whole", draft, privacy_unit="once", units="600")
+    assert "records" not in column(alone, "once"), "a unit of one row needs no bound"
 
 
 def test_a_column_is_left_out_with_what_needs_it(sign_in: Callable[..., Visitor]) -> None:

@@ -18,10 +18,10 @@ from understudy.table_files import DECLARED_SIZE, MARK
 Document = dict[str, Any]
 
 UNITS: Final = "_units"
-"""Key of a draft under which it has how many rows there are, and how many values each column has."""
+"""Key of a draft under which it has how many rows there are, how many values each column has, and the sentences of its note on the unit."""
 NO_UNIT: Final = frozenset({"none", "null", "-"})
 """Answers that each row is protected by itself."""
-_ROWS, _DRAFTED_FOR, _VALUES = "rows", "drafted_for", "values"
+_ROWS, _DRAFTED_FOR, _SAID, _VALUES = "rows", "drafted_for", "said", "values"
 _SIZE, _EACH, _MISSING, _MAY_BE = "size", "rows_each", "missing", "candidate"
 _SEVERAL: Final = 1.1
 """Rows of a unit on average from which a table is one of events."""
@@ -89,7 +89,11 @@ def take_unit(document: Document, name: str | None) -> None:
     """
     if name is not None and UNITS in document and not _known(document, name):
         raise InputUnusable(_HOLDS_NOTHING.format(name))
-    before, said = document.get("privacy_unit"), unit_sentence(document)
+    is_new = document.get("privacy_unit") != name or DECLARED_SIZE not in document
+    if not is_new and (
+        name is None or any(one["name"] == name and one["kind"] == "unit" for one in document["columns"])
+    ):
+        return
     for column in document["columns"]:
         if column["name"] == name:
             column.clear()
@@ -101,9 +105,9 @@ def take_unit(document: Document, name: str | None) -> None:
     document["privacy_unit"] = name
     if name is not None and document.get("target") == name:
         document["target"] = None
-    _declare_size(document, is_new=before != name)
+    _declare_size(document)
     point_at_candidates(document)
-    retell(document, said)
+    _retell(document)
 
 
 def _unit_column(document: Document, name: str) -> dict[str, Any]:
@@ -121,7 +125,7 @@ def _unit_column(document: Document, name: str) -> dict[str, Any]:
     }
 
 
-def _declare_size(document: Document, *, is_new: bool) -> None:
+def _declare_size(document: Document) -> None:
     """Declare how many units there are, and warn of few."""
     name = document["privacy_unit"]
     size = document.get(UNITS, {}).get(_ROWS) if name is None else _known(document, name).get(_SIZE)
@@ -130,10 +134,10 @@ def _declare_size(document: Document, *, is_new: bool) -> None:
         document[DECLARED_SIZE] = nice_size(size)
         if few := few_rows(size, of="rows" if name is None else f"values of {name!r}"):
             document[WARNINGS] = few
-    elif is_new:
+    else:
         document.pop(DECLARED_SIZE, None)
     marks = [key for key in document.get(MARK, ()) if key != DECLARED_SIZE or DECLARED_SIZE in document]
-    if size is not None and is_new and DECLARED_SIZE not in marks:
+    if size is not None and DECLARED_SIZE not in marks:
         marks.append(DECLARED_SIZE)
     if marks:
         document[MARK] = marks
@@ -219,28 +223,24 @@ def size_sentence(document: Mapping[str, Any]) -> str:
     return f"It counts privacy units, the values of {name!r}, to two digits."
 
 
-def retell(document: Document, said: str) -> None:
-    """Put what the draft now says of its unit in the place of what it said before.
-
-    Args:
-        document: The draft; changed.
-        said: `unit_sentence` of it as it was.
-    """
+def _retell(document: Document) -> None:
+    """Put what the draft now says of its unit in the place of what it said before."""
     note, says = str(document.get(NOTE, "")), unit_sentence(document)
-    document[NOTE] = note.replace(said, says) if said in note else f"{note} {says}".strip()
+    said = document.get(UNITS, {}).get(_SAID, "")
+    document[NOTE] = note.replace(said, says) if said and said in note else f"{note} {says}".strip()
+    if UNITS in document:
+        document[UNITS][_SAID] = says
 
 
 def rename_unit(document: Document, before: str, name: str) -> None:
     """Give the new name of a column to what the draft knows of units."""
-    said = unit_sentence(document)
-    if (known := document.get(UNITS)) is not None:
-        values = known[_VALUES]
-        known[_VALUES] = {name if one == before else one: found for one, found in values.items()}
-        known[_DRAFTED_FOR] = name if known[_DRAFTED_FOR] == before else known[_DRAFTED_FOR]
     if document.get("privacy_unit") == before:
         document["privacy_unit"] = name
-    if said in str(document.get(NOTE, "")):
-        retell(document, said)
+    if (known := document.get(UNITS)) is None:
+        return
+    known[_VALUES] = {name if one == before else one: found for one, found in known[_VALUES].items()}
+    known[_DRAFTED_FOR] = name if known[_DRAFTED_FOR] == before else known[_DRAFTED_FOR]
+    _retell(document)
 
 
 def wanted_unit(text: str, facts: Mapping[str, Facts]) -> str | None:

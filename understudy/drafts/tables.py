@@ -291,7 +291,6 @@ def _document(
         NOTE: DRAFT,
         "target": target,
         "privacy_unit": unit,
-        DECLARED_SIZE: 0,
         UNITS: facts_of_units(facts, candidates=others, drafted_for=unit),
         # Also where none was found: whose row a row is, a person decides.
         MARK: ["target", *(["privacy_unit"] if privacy_unit is None else []), DECLARED_SIZE],

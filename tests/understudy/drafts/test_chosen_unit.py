@@ -74,6 +74,15 @@ def test_a_named_unit_has_the_size_records_and_notes_of_a_draft_with_it(
     assert {mark.key for mark in marks_of(changed) if mark.kind == "unit"} == {"privacy_unit", "records"}
 
 
+def test_the_same_unit_again_changes_nothing() -> None:
+    changed = table()
+    name_unit(changed, "team")
+    changed[DECLARED_SIZE] = 500
+    before = json.dumps(changed)
+    name_unit(changed, "team")
+    assert json.dumps(changed) == before
+
+
 def test_back_to_rows_the_size_counts_rows_again() -> None:
     changed, before = table(), table()
     name_unit(changed, "team")
