@@ -6,9 +6,10 @@
 * `facts`: what the cells of each column hold, in constant memory.
 * `row_sample`: a sample of the rows, for comparing columns.
 * `countries`: the public code book of ISO 3166-1.
-* `code_forms`: ICD codes, postcodes and FIPS codes, and public books of shortened codes.
-* `words`: the meaning of column names and words: persons, codes, outcomes, ordered levels.
-* `bin_costs`: the effect of bounds, bins and special values on a column, by simulation.
+* `code_forms`: ICD codes, postcodes and FIPS codes, and public books of what they are shortened to.
+* `words`: what names and words of columns mean: a key, a code, an outcome, levels with an order.
+* `persons`: what names and words of columns say of persons: keys, e-mail addresses, telephone numbers, names.
+* `bin_costs`: what bounds, bins and special values do to a column, by simulation.
 * `bounds`: bounds and bins of numbers and times.
 * `numbers`: amounts, codes, clock times and natural scales.
 * `frame_words`: advice as lines of pandas, polars or pyarrow.

@@ -11,6 +11,7 @@ from understudy.drafts.categories import NOTE
 from understudy.drafts.code_counts import codes_of
 from understudy.drafts.dependencies import ELSE, MISSING_TOGETHER, ORDER, RULES
 from understudy.drafts.facts import Facts
+from understudy.drafts.persons import may_name_few
 from understudy.drafts.words import names_free_text, target_rank
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
@@ -41,7 +42,7 @@ def few_rows(rows: int, *, of: str) -> list[str]:
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[str]:
-    """Warn of too few rows, and of number columns that no release will have; one line each.
+    """Say whether there are too few rows to draft from, whose words may name persons, and which columns of numbers no release will have, a line for each.
 
     Args:
         document: A draft, with its notes.
@@ -52,6 +53,11 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
         if str(column.get(NOTE, "")).startswith(NUMBERS_LEFT_OUT)
     ]
     said = [str(line) for line in document.get(WARNINGS) or ()]
+    said += [
+        f"WARNING: {column['name']}: called like what names a person, and its words would be public. If they name persons, give its kind as 'ignored'."
+        for column in document["columns"]
+        if column["kind"] == "categorical" and may_name_few(str(column["name"]))
+    ]
     if lost:
         said.append(
             f"WARNING: {', '.join(lost)}: numbers that no release will have. Their notes say what to do."

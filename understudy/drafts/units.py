@@ -7,15 +7,23 @@ from statistics import fmean, pstdev
 from typing import Final
 
 from understudy.drafts.facts import Facts
+from understudy.drafts.persons import (
+    are_emails,
+    are_phones,
+    may_reach,
+    names_a_lone_key,
+    names_a_person,
+    names_contact,
+    names_whom,
+    reaches,
+)
 from understudy.drafts.times import is_time
 from understudy.drafts.words import (
     are_keys,
     are_pseudonyms,
     code_book,
     names_a_key,
-    names_a_person,
     names_amount,
-    names_contact,
     names_moment,
     names_outcome,
     names_quantity,
@@ -40,6 +48,9 @@ _NEAR_CHANCE: Final = 0.8
 _SEVERAL: Final = 1.1
 """Rows of a person on average from which a table is one of events."""
 
+_FEWEST_NAMES: Final = 3
+_DIRECT: Final = "Called like something that names or reaches a person: dropped on arrival."
+
 
 def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, list[str]]:
     """Find the column that says whose record it is.
@@ -48,32 +59,50 @@ def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, list[str]]:
         Its name, or None; and the columns that may say it instead.
     """
     keys = {name: fact for name, fact in facts.items() if may_be_key(fact)}
-    persons = [name for name in keys if names_a_person(name)]
-    pseudonyms = [name for name, fact in keys.items() if are_pseudonyms(fact.values)]
-    if not persons and len(pseudonyms) == 1:
-        persons = pseudonyms
+    persons = [name for name, fact in keys.items() if names_a_person(name, fact.values, numeric=fact.numeric)]
     if persons:
         return max(persons, key=lambda name: keys[name].distinct), []
-    return None, [
-        name
-        for name, fact in keys.items()
-        if names_a_key(name)
-        or name in pseudonyms
+    reached: dict[int, list[str]] = {}
+    for name, fact in keys.items():
+        if (how := reaches(name, fact.values, numeric=fact.numeric)) is not None:
+            reached.setdefault(how, []).append(name)
+    pseudonyms = [name for name, fact in keys.items() if are_pseudonyms(fact.values)]
+    lone = [name for name in keys if names_a_lone_key(name)]
+    surest = reached[min(reached)] if reached else pseudonyms or lone
+    if len(surest) == 1:
+        return surest[0], []
+    known = {*pseudonyms, *lone, *(name for names in reached.values() for name in names)}
+    return None, [name for name, fact in keys.items() if name in known or _may_say_whose(name, fact)]
+
+
+def _may_say_whose(name: str, fact: Facts) -> bool:
+    """Whether the values of a column may say whose row it is, or name things that many rows have."""
+    may_repeat = fact.present >= _SEVERAL * fact.distinct
+    return (
+        names_a_key(name)
         or (are_keys(fact.values) and code_book(name, fact.values) is None)
         or repeats_like_keys(name, fact)
-    ]
+        or (may_repeat and may_reach(name, fact.values, numeric=fact.numeric))
+    )
 
 
 def identifying(name: str, fact: Facts) -> str | None:
     """Why the words of a column may identify a person; None where they do not."""
     if fact.numeric:
         return None
+    if are_emails(fact.values) or (names_contact(name) and are_phones(fact.values)) or _are_names(name, fact):
+        return _DIRECT
     # Of few rows as well: ten names of ten persons are no words that everybody knows.
     if names_contact(name) and (fact.distinct >= FEWEST_IDS or 2 * fact.distinct > fact.present):
-        return "Called like something that names or reaches a person: dropped on arrival."
+        return _DIRECT
     if fact.distinct >= FEWEST_IDS and are_pseudonyms(fact.values):
         return "Identifiers that repeat: they stand for persons or things, and say nothing else."
     return None
+
+
+def _are_names(name: str, fact: Facts) -> bool:
+    """Whether words are names of persons, however few; truth values are none."""
+    return names_whom(name) and fact.distinct >= _FEWEST_NAMES
 
 
 def repeats_like_keys(name: str, fact: Facts) -> bool:

@@ -1,4 +1,4 @@
-"""The meaning of column names and words: a person, a code, an outcome, bands and levels with an order.
+"""What names and words of columns say about their meaning: a key, a code, an outcome, bands and levels with an order.
 
 The rules are public and the same for every table. They decide what a draft proposes; a person decides what is declared.
 """
@@ -10,15 +10,6 @@ from itertools import pairwise
 from understudy.drafts.code_forms import CodeForm, form_of
 from understudy.drafts.countries import ALPHA_3, NAMES, country_book
 
-_PERSONS = (
-    "patient", "person", "subject", "customer", "client", "user", "member", "student", "pupil", "employee",
-    "individual", "participant", "household", "beneficiary", "citizen", "resident", "account", "cardholder", "mrn", "ssn",
-    "insured", "donor", "driver", "rider", "respondent", "passenger", "borrower", "tenant", "voter", "applicant", "card", "pseudonym", "iban",
-    "msisdn", "imsi", "patienten", "kunden", "mitarbeiter", "personal", "versicherten", "probanden", "teilnehmer", "schüler", "studenten", "matrikel",
-    "haushalt", "haushalts", "konto", "karten", "steuer", "assuré", "assure", "adhérent", "adherent", "abonné", "abonne", "salarié", "salarie", "élève",
-    "eleve", "étudiant", "etudiant", "bénéficiaire", "beneficiaire", "usager", "paciente", "cliente", "usuario", "alumno", "empleado", "asegurado", "paziente",
-    "utente", "assistito",
-)  # fmt: skip
 _KEYS = (
     "id",
     "ids",
@@ -36,14 +27,6 @@ _KEYS = (
     "identifier",
     "code",
 )
-_PERSON_KEY = re.compile(f"({'|'.join(_PERSONS)})({'|'.join(_KEYS)})?")
-_DIRECT = frozenset({
-    "name", "firstname", "lastname", "fullname", "surname", "forename", "maiden", "email", "mail", "phone", "telephone",
-    "mobile", "fax", "address", "street", "ssn", "passport", "drivers", "iban", "username", "login", "licence", "license", "nachname", "vorname",
-    "familienname", "geburtsname", "anschrift", "adresse", "straße", "strasse", "hausnummer", "telefon", "telefonnummer", "handy", "handynummer",
-    "prénom", "prenom", "apellido", "apellidos", "teléfono", "telefono", "dirección", "direccion",
-})  # fmt: skip
-_DIRECT_NAMES = frozenset({"first", "last", "middle"})
 _FREE_TEXT = frozenset({
     "note", "notes", "comment", "comments", "remark", "remarks", "narrative", "freetext", "memo", "anamnesis", "bemerkung",
     "bemerkungen", "kommentar", "kommentare", "anmerkung", "anmerkungen", "notiz", "notizen", "freitext", "anamnese",
@@ -173,22 +156,10 @@ def words_of(name: str) -> list[str]:
     return [word for word in re.split(r"[\W\d_]+", spaced.lower()) if word]
 
 
-def names_a_person(name: str) -> bool:
-    """Whether a column's name is that of a person's key, such as "patient_nbr" or "CustomerID"."""
-    words = words_of(name)
-    return _PERSON_KEY.fullmatch("".join(words)) is not None
-
-
 def names_a_key(name: str) -> bool:
     """Whether the last word of a name means a key, such as "order_id"."""
     words = words_of(name)
     return bool(words) and (words[-1] in _KEYS or words[-1] in _THINGS or words[-1].endswith(_KEY_ENDS))
-
-
-def names_contact(name: str) -> bool:
-    """Whether a column's name means something that names, reaches or locates one person."""
-    words = words_of(name)
-    return not _DIRECT.isdisjoint(words) or (len(words) == 1 and words[0] in _DIRECT_NAMES)
 
 
 def names_free_text(name: str) -> bool:
