@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from understudy.drafts.bin_costs import equal_ratio_edges
 from understudy.drafts.categories import BOOK
-from understudy.drafts.chosen_unit import NO_UNIT, column_or_none, rename_unit, take_unit
+from understudy.drafts.chosen_unit import NO_UNIT, column_or_none, rename_unit, take_unit, take_unit_of_images
 from understudy.drafts.code_forms import BOOKS as SHORTENED
 from understudy.drafts.countries import BOOKS as COUNTRIES
 from understudy.drafts.countries import country_book
@@ -223,12 +223,10 @@ def change_unit(document: dict[str, Any], text: str) -> None:
     Raises:
         InputUnusable: There is no such column.
     """
-    names = [str(column["name"]) for column in document.get("columns", ())]
-    name = column_or_none(text, names)
-    if "columns" in document:
-        take_unit(document, name)
-    else:
-        document["privacy_unit"] = name
+    if "columns" not in document:
+        take_unit_of_images(document, text)
+        return
+    take_unit(document, column_or_none(text, [str(column["name"]) for column in document["columns"]]))
 
 
 def known_column(document: dict[str, Any], name: str) -> dict[str, Any]:

@@ -61,6 +61,16 @@ def facts_of_units(
     return {_ROWS: _size(rows), _DRAFTED_FOR: drafted_for, _VALUES: values}
 
 
+def facts_of_image_units(images: int, units: Mapping[str, int]) -> Document:
+    """What a draft of images says of images, and of the values of columns, as the privacy units.
+
+    Args:
+        images: How many there are.
+        units: How many values the columns have.
+    """
+    return {_ROWS: _size(images), _VALUES: {name: {_SIZE: _size(many)} for name, many in units.items()}}
+
+
 def _size(many: int) -> int:
     """How many there are: to two digits, of few the number that the warning of few rows has."""
     return many if many < FEWEST_ROWS_OF_A_DRAFT else nice_size(many)
@@ -110,6 +120,22 @@ def take_unit(document: Document, name: str | None) -> None:
     _retell(document)
 
 
+def take_unit_of_images(document: Document, text: str) -> None:
+    """Let the values of a column, or the images, be the privacy units of a draft of images.
+
+    Args:
+        document: The draft; changed.
+        text: Name of a column, or none.
+
+    Raises:
+        InputUnusable: There is no such column.
+    """
+    name = column_or_none(text, document.get(UNITS, {}).get(_VALUES, {}))
+    if name != document.get("privacy_unit"):
+        document["privacy_unit"] = name
+        _declare_size(document)
+
+
 def _unit_column(document: Document, name: str) -> dict[str, Any]:
     """The unit column, with a learnt bound on records where units have several."""
     found = _known(document, name)
@@ -132,7 +158,9 @@ def _declare_size(document: Document) -> None:
     document.pop(WARNINGS, None)
     if size is not None:
         document[DECLARED_SIZE] = nice_size(size)
-        if few := few_rows(size, of="rows" if name is None else f"values of {name!r}"):
+        if "columns" in document and (
+            few := few_rows(size, of="rows" if name is None else f"values of {name!r}")
+        ):
             document[WARNINGS] = few
     else:
         document.pop(DECLARED_SIZE, None)

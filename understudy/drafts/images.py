@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from understudy.drafts.categories import NOTE
-from understudy.drafts.chosen_unit import nice_size
+from understudy.drafts.chosen_unit import UNITS, facts_of_image_units, nice_size
 from understudy.drafts.tables import DRAFT, MARK
 from understudy.errors import InputUnusable, library_missing
 from understudy.http.uploads import require_file
@@ -47,6 +47,7 @@ class _Facts:
     labels: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
     other_columns: list[str] = field(default_factory=list)
+    units: set[str] = field(default_factory=set)
 
 
 def is_of_images(path: Path) -> bool:
@@ -129,6 +130,7 @@ def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:
         notes.append(
             f"The pictures lie in {len(facts.folders)} folders ({named}{more}), which are not read as labels: if they are, put {_LABEL_FILE} with the columns file,label into the ZIP."
         )
+    unit = facts.other_columns[0] if len(facts.other_columns) == 1 and facts.units else None
     draft: dict[str, Any] = {
         "schema": SCHEMA,
         NOTE: " ".join(notes),
@@ -138,10 +140,11 @@ def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:
         "labels": sorted(
             facts.labels, key=lambda word: (not word.isdecimal(), int(word) if word.isdecimal() else 0, word)
         ),
-        "privacy_unit": facts.other_columns[0] if len(facts.other_columns) == 1 else None,
-        "declared_size": nice_size(total),
+        "privacy_unit": unit,
+        "declared_size": nice_size(total if unit is None else len(facts.units)),
     }
-    return draft | {MARK: [key for key in draft if key not in {"schema", NOTE}]}
+    known = {UNITS: facts_of_image_units(total, {} if unit is None else {unit: len(facts.units)})}
+    return draft | known | {MARK: [key for key in draft if key not in {"schema", NOTE}]}
 
 
 def _zip(archive: zipfile.ZipFile) -> _Facts:
@@ -170,7 +173,9 @@ def _zip(archive: zipfile.ZipFile) -> _Facts:
 def _read_labels(file: IO[bytes], facts: _Facts) -> None:
     rows = csv.DictReader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
     facts.other_columns += [name for name in rows.fieldnames or () if name not in {"file", "label"}]
-    facts.labels |= {row["label"] for row in rows if row.get("label")}
+    for row in rows:
+        facts.labels |= {row["label"]} if row.get("label") else set()
+        facts.units |= {unit for name in facts.other_columns[:1] if (unit := row.get(name))}
 
 
 def _read_idx(file: IO[bytes], facts: _Facts) -> None:
@@ -209,6 +214,9 @@ def _npz(archive: zipfile.ZipFile) -> _Facts:
         facts.labels |= {str(label) for label in np.unique(labels).tolist()}
     if "units.npy" in members:
         facts.other_columns.append("unit")
+        with archive.open("units.npy") as file:
+            units = np.lib.format.read_array(file, allow_pickle=False)
+        facts.units |= {str(unit) for unit in np.unique(units).tolist()}
     return facts
 
 

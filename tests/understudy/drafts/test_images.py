@@ -14,7 +14,9 @@ from core.plan.domain.images import ImageDomain
 from tests.core.data.pictures import archive, images, labelled, mnist, noise, npz, picture
 from tests.understudy.drafts.test_tables import confirmed
 from understudy.cli import app
+from understudy.drafts.changes import change
 from understudy.drafts.images import draft_images, render_images
+from understudy.drafts.marked_values import Mark, marks_of
 from understudy.drafts.tables import MARK
 from understudy.errors import InputUnusable
 
@@ -37,7 +39,7 @@ def test_a_confirmed_draft_takes_in_its_own_file(tmp_path: Path, name: str) -> N
     (tmp_path / file).write_bytes(content)
     draft = draft_images(tmp_path / file)
     assert json.loads(render_images(draft)) == draft
-    assert draft["declared_size"] == 20
+    assert draft["declared_size"] == (10 if unit == "who" else 20), "three persons, or 23 images or persons"
     with pytest.raises(DomainUnconfirmed):
         ImageDomain.from_json({key: value for key, value in draft.items() if key != "declared_size"})
     assert set(draft[MARK]) == {"height", "width", "channels", "labels", "privacy_unit", "declared_size"}
@@ -47,6 +49,20 @@ def test_a_confirmed_draft_takes_in_its_own_file(tmp_path: Path, name: str) -> N
     kind = NPZ if file.endswith("npz") else ZIP
     report = receive([content], content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=tmp_path)
     assert (report.rows_accepted, report.rows_refused) == (23, 0)
+
+
+def test_the_declared_size_of_images_counts_what_is_protected(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(labelled([picture(image) for image in GREY], WORDS, WORDS))
+    draft = draft_images(tmp_path / "a.zip")
+    assert (draft["privacy_unit"], draft["declared_size"]) == ("who", 10)
+    for mark in marks_of(draft):
+        mark.accept()
+    change(draft, Mark(draft, "privacy_unit", None), "none")
+    assert (draft["privacy_unit"], draft["declared_size"], draft[MARK]) == (None, 20, ["declared_size"])
+    change(draft, Mark(draft, "privacy_unit", None), "who")
+    assert (draft["privacy_unit"], draft["declared_size"]) == ("who", 10)
+    with pytest.raises(InputUnusable, match="there is no column 'whom'; did you mean 'who'"):
+        change(draft, Mark(draft, "privacy_unit", None), "whom")
 
 
 def test_the_shape_is_that_of_most_images_and_a_note_counts_the_others(tmp_path: Path) -> None:
