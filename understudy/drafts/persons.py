@@ -18,7 +18,7 @@ _PERSONS: Final = (
     # German
     "patientin", "kunde", "kundin", "mandant", "mandantin", "klient", "klientin", "mitarbeiterin", "versicherte", "versicherter", "proband", "probandin",
     "teilnehmerin", "schülerin", "schuelerin", "studentin", "bewohner", "bewohnerin", "einwohner", "bürger", "buerger", "mitglied", "nutzer", "nutzerin",
-    "benutzer", "benutzername", "spender", "matrikel", "haushalt", "haushalts", "konto", "steuer", "sozialversicherungs", "ausweis",
+    "benutzer", "benutzername", "spender", "matrikel", "haushalt", "haushalts", "konto",
     # French
     "patiente", "cliente", "personne", "individu", "assuré", "assure", "assurée", "adhérent", "adherent", "adhérente", "abonné", "abonne", "abonnée",
     "salarié", "salarie", "salariée", "employé", "employe", "employée", "élève", "eleve", "étudiant", "etudiant", "étudiante", "bénéficiaire",
@@ -36,10 +36,26 @@ _MANY: Final = (
     "alumnos", "empleados", "pazienti", "clienti", "utenti", "dipendenti",
 )  # fmt: skip
 """Plural words: numbers under such a name alone count persons."""
-_SHORT: Final = ("pat", "kd", "cust", "usr", "emp", "subj", "usubj", "hh", "player", "child", "mitgl", "tln")
+_SHORT: Final = (
+    "pat",
+    "kd",
+    "cust",
+    "usr",
+    "emp",
+    "subj",
+    "usubj",
+    "hh",
+    "player",
+    "child",
+    "mitgl",
+    "tln",
+    "steuer",
+    "sozialversicherungs",
+    "ausweis",
+)
 """Words that say of a person before the word of a key alone."""
 _KEYS: Final = (
-    "id", "ids", "nbr", "no", "nr", "num", "number", "nummer", "key", "uuid", "guid", "hash", "ref", "identifier", "code", "name",
+    "id", "ids", "nbr", "no", "nr", "num", "number", "nummer", "key", "uuid", "guid", "hash", "ref", "identifier", "code",
 )  # fmt: skip
 _KEYS_BEFORE: Final = (
     "id", "nr", "num", "ref", "cod", "code", "codigo", "código", "codice", "numero", "número", "numéro", "nummer", "identifiant", "identificador",
@@ -69,6 +85,7 @@ _PHONE: Final = frozenset({
     "phone", "telephone", "mobile", "cellphone", "tel", "telefon", "telefonnummer", "handy", "handynummer", "mobil", "mobilnummer", "téléphone",
     "teléfono", "telefono", "móvil", "movil", "celular", "cellulare",
 })  # fmt: skip
+_BY_STATE: Final = frozenset({"ssn", "passport", "passeport", "pasaporte", "passaporto", "dni", "nif", "mrn"})
 _FULL_NAME: Final = frozenset({"fullname", "vollname"})
 _NAME: Final = frozenset({"name", "nom", "nombre", "nome"})
 _FULL: Final = frozenset({"full", "complet", "completo", "completa", "voller", "ganzer"})
@@ -172,6 +189,17 @@ def names_whom(name: str) -> bool:
     return is_part or in_two or reaches(name, (), numeric=False) is Reaches.BY_NAME
 
 
+def is_number_of_one(name: str, texts: Collection[str]) -> bool:
+    """Whether long numbers are telephone numbers, or numbers by which a state knows a person.
+
+    Args:
+        name: Of the column.
+        texts: The distinct values.
+    """
+    is_known = not _BY_STATE.isdisjoint(words_of(name)) and are_phones(texts)
+    return is_known or reaches(name, texts, numeric=True) is Reaches.BY_PHONE
+
+
 def are_emails(texts: Collection[str]) -> bool:
     """Whether nearly all texts are e-mail addresses."""
     return bool(texts) and sum(_EMAIL.fullmatch(text) is not None for text in texts) >= _SHARE * len(texts)
@@ -191,4 +219,4 @@ def _is_person(word: str) -> bool:
     return word in _PERSON_WORDS
 
 
-_PERSON_WORDS: Final = frozenset({*_PERSONS, *_MANY}) - {"username", "login"}
+_PERSON_WORDS: Final = frozenset({*_PERSONS, *_MANY}) - _FREQUENTLY_A_THING - {"username", "login"}

@@ -10,6 +10,7 @@ from understudy.drafts.facts import Facts
 from understudy.drafts.persons import (
     are_emails,
     are_phones,
+    is_number_of_one,
     may_reach,
     names_a_lone_key,
     names_a_person,
@@ -87,7 +88,9 @@ def _may_say_whose(name: str, fact: Facts) -> bool:
 
 
 def identifying(name: str, fact: Facts) -> str | None:
-    """Why the words of a column may identify a person; None where they do not."""
+    """Why the words or numbers of a column may identify a person; None where they do not."""
+    if is_number_of_one(name, fact.values):
+        return _DIRECT
     if fact.numeric:
         return None
     if are_emails(fact.values) or (names_contact(name) and are_phones(fact.values)) or _are_names(name, fact):

@@ -86,6 +86,9 @@ def test_who_is_named_beats_what_is_numbered() -> None:
         ("phone", [n / 7 for n in range(100)]),
         ("mobile", NUMBERS),
         ("station_name", NAMES),
+        ("subject_name", NAMES),
+        ("card_name", NAMES),
+        ("Steuer", NUMBERS),
         ("product", NAMES),
         ("first_name", NAMES),
         ("identity", NAMES),
@@ -121,6 +124,16 @@ def test_what_names_or_reaches_few_persons_is_left_out_however_often(name: str, 
     draft = drafted(**{name: values * 100})
     assert column(draft, name)["kind"] == "ignored"
     assert "names or reaches a person" in column(draft, name)[NOTE]
+
+
+@pytest.mark.parametrize("name", ["phone", "Telefonnummer", "ssn", "passport no"])
+@pytest.mark.parametrize("many", [3, 100])
+def test_numbers_that_reach_or_identify_a_person_are_no_measurement(name: str, many: int) -> None:
+    numbers = [493012345678 + 1001 * n for n in range(many)]
+    draft = drafted(user_id=KEYS, **{name: (numbers * 100)[:ROWS]})
+    assert column(draft, name)["kind"] == "ignored"
+    assert "names or reaches a person" in column(draft, name)[NOTE]
+    assert column(drafted(user_id=KEYS, **{name: [0, 1, 2] * 100}), name)["kind"] != "ignored"
 
 
 def test_words_under_a_bare_name_are_released_only_with_a_warning() -> None:
