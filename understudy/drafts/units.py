@@ -48,7 +48,6 @@ _FEW_NUMBERS: Final = 1000
 _NEAR_CHANCE: Final = 0.8
 _SEVERAL: Final = 1.1
 """Rows of a person on average from which a table is one of events."""
-
 _FEWEST_NAMES: Final = 3
 _DIRECT: Final = "Called like something that names or reaches a person: dropped on arrival."
 
@@ -69,22 +68,27 @@ def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, list[str]]:
             reached.setdefault(how, []).append(name)
     pseudonyms = [name for name, fact in keys.items() if are_pseudonyms(fact.values)]
     lone = [name for name in keys if names_a_lone_key(name)]
-    surest = reached[min(reached)] if reached else pseudonyms or lone
-    if len(surest) == 1:
-        return surest[0], []
     known = {*pseudonyms, *lone, *(name for names in reached.values() for name in names)}
+    surest = reached[min(reached)] if reached else pseudonyms or lone
+    # A telephone number of few rows may be that of a switchboard.
+    if len(surest) == 1 and (not reached or _repeats(keys[surest[0]])):
+        return surest[0], []
     return None, [name for name, fact in keys.items() if name in known or _may_say_whose(name, fact)]
 
 
 def _may_say_whose(name: str, fact: Facts) -> bool:
     """Whether the values of a column may say whose row it is, or name things that many rows have."""
-    may_repeat = fact.present >= _SEVERAL * fact.distinct
     return (
         names_a_key(name)
-        or (are_keys(fact.values) and code_book(name, fact.values) is None)
+        or (are_keys(fact.values) and not names_contact(name) and code_book(name, fact.values) is None)
         or repeats_like_keys(name, fact)
-        or (may_repeat and may_reach(name, fact.values, numeric=fact.numeric))
+        or (_repeats(fact) and may_reach(name, fact.values, numeric=fact.numeric))
     )
+
+
+def _repeats(fact: Facts) -> bool:
+    """Whether a value of a column stands in several rows, and not in two by chance or by mistake."""
+    return fact.present >= _SEVERAL * fact.distinct
 
 
 def identifying(name: str, fact: Facts) -> str | None:

@@ -67,6 +67,15 @@ def test_of_two_addresses_in_a_row_a_person_decides() -> None:
     assert drawn["privacy_unit"] is None
 
 
+def test_who_is_reached_by_what_few_rows_share_is_asked_about() -> None:
+    phones = [f"030 {n:06d}" for n in range(290)] + [f"030 {n:06d}" for n in range(10)]
+    draft = drafted(phone=phones)
+    assert draft["privacy_unit"] is None
+    assert "'phone' (1 rows a value)" in draft[NOTE], "a switchboard, or copies"
+    surnames = [f"Kohl{n:03d}" for n in range(295)] + [f"Kohl{n:03d}" for n in range(5)]
+    assert "no column seems to say" in drafted(LAST=surnames, MAIDEN=surnames)[NOTE]
+
+
 def test_who_is_named_beats_what_is_numbered() -> None:
     draft = drafted(
         session=[f"{n:08x}-0000-0000-0000-000000000000" for n in range(100)], id=NUMBERS, email=EMAILS
