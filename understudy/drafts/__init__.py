@@ -6,10 +6,10 @@
 * `facts`: what the cells of each column hold, in constant memory.
 * `row_sample`: a sample of the rows, for comparing columns.
 * `countries`: the public code book of ISO 3166-1.
-* `code_forms`: ICD codes, postcodes and FIPS codes, and public books of what they are shortened to.
-* `words`: what names and words of columns mean: a key, a code, an outcome, levels with an order.
-* `persons`: what names and words of columns say of persons: keys, e-mail addresses, telephone numbers, names.
-* `bin_costs`: what bounds, bins and special values do to a column, by simulation.
+* `code_forms`: ICD codes, postcodes and FIPS codes, and public books of shortened codes.
+* `words`: the meaning of column names and words: keys, codes, outcomes, ordered levels.
+* `persons`: column names and words about persons: keys, e-mail addresses, telephone numbers, names.
+* `bin_costs`: the effect of bounds, bins and special values on a column, by simulation.
 * `bounds`: bounds and bins of numbers and times.
 * `numbers`: amounts, codes, clock times and natural scales.
 * `frame_words`: advice as lines of pandas, polars or pyarrow.
@@ -24,11 +24,11 @@
 * `dependencies`: copies left out, and functional dependencies as rules.
 * `orders`: numbers never below another column's.
 * `missing_together`: columns that are missing in the same rows.
-* `calendar_copies`: columns that follow from a date are left out.
-* `code_counts`: how many codes the columns of a draft have.
-* `units`: the privacy unit, and columns that say whose row it is.
-* `hints`: warnings, and what only a person can know.
-* `chosen_unit`: what follows from the privacy unit, in a draft and after a change.
+* `calendar_copies`: columns that follow from a date, left out.
+* `code_counts`: the number of codes of a draft's columns.
+* `units`: the proposed privacy unit, and candidates for it.
+* `hints`: warnings, and questions that only a person can answer.
+* `chosen_unit`: the consequences of the privacy unit, in a draft and after a change.
 * `written_numbers`: numbers and times written as text, such as "$1,234.50".
 * `tables`: the draft of a table.
 * `images`: the draft of images.

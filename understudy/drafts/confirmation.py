@@ -180,7 +180,7 @@ def _ask_one(
 
 
 def _why_unit(document: Mapping[str, Any], group: Sequence[Mark]) -> str:
-    """Why the privacy unit was proposed: the sentences of the document's note after its first; or what the declared size counts."""
+    """The reasons for the proposed privacy unit, the document's note after its first sentence; or what the declared size counts."""
     if group[0].kind == "size" and "columns" in document:
         return size_sentence(document)
     return str(document.get("_note", "")).partition(". ")[2] if group[0].kind == "unit" else ""

@@ -42,7 +42,7 @@ def few_rows(rows: int, *, of: str) -> list[str]:
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[str]:
-    """Say whether there are too few rows to draft from, whose words may name persons, and which columns of numbers no release will have, a line for each.
+    """Warn of too few rows, of words that may name persons, and of number columns that no release will have; one line each.
 
     Args:
         document: A draft, with its notes.
@@ -83,7 +83,7 @@ def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
 
 
 def propose_target(columns: Sequence[dict[str, Any]]) -> str | None:
-    """The column that others will want to predict: of few classes, and called so or the last one of two classes; or a number called "target"."""
+    """The proposed target: a column of few classes with a target's name, else a last column of two classes, or a number called "target"."""
     classes: dict[str, int] = {
         column["name"]: codes_of(column)
         for column in columns

@@ -214,7 +214,7 @@ def draft_frame(
 
     Args:
         table: The rows.
-        words: Of the library in which the reader has them.
+        words: Advice in the words of the reader's library.
         privacy_unit: See `draft_domain`.
 
     Raises:
@@ -292,7 +292,7 @@ def _document(
         "target": target,
         "privacy_unit": unit,
         UNITS: facts_of_units(facts, candidates=others, drafted_for=unit),
-        # Also where none was found: whose row a row is, a person decides.
+        # The unit is marked even if none was found: a person decides whose row each row is.
         MARK: ["target", *(["privacy_unit"] if privacy_unit is None else []), DECLARED_SIZE],
         "columns": columns,
     }

@@ -1,4 +1,4 @@
-"""What names and words of columns say about their meaning: a key, a code, an outcome, bands and levels with an order.
+"""The meaning of column names and words: a key, a code, an outcome, bands and levels with an order.
 
 The rules are public and the same for every table. They decide what a draft proposes; a person decides what is declared.
 """

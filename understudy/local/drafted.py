@@ -65,7 +65,7 @@ class Draft:
         ]
 
     def accepted(self, changes: Changes, *, sized: bool = False) -> Json:
-        """The domain document of a draft that is accepted with changes; the draft itself stays.
+        """The domain document of a draft accepted with changes; the draft itself stays unchanged.
 
         Args:
             changes: see `changes_of`.
@@ -75,11 +75,11 @@ class Draft:
             UnitChanged: the privacy unit is another one than the draft's, and so is the declared size.
 
         Raises:
-            InputUnusable: a change cannot be made, and the message names the column; or nobody decided whose row a row is.
+            InputUnusable: a change is impossible, and the message names the column; or the privacy unit is undecided.
         """
         document = copy.deepcopy(self.document)
         for (name, of_column), wanted in sorted(changes.items(), key=_turn):
-            # Accepting takes marks off, and what was given may be a part of the draft.
+            # Accepting removes marks, and a given value may be a part of the draft.
             (_change_column if of_column else _change_table)(document, name, copy.deepcopy(wanted))
         require_decided(document, answer="accept_draft(privacy_unit={!r})")
         unit = document.get("privacy_unit")

@@ -157,7 +157,7 @@ class Synthesizer:
         """
         self._require_guarantee()
         self.draft_ = Draft(draft_frame(arrow_of(frame), words_of(frame), privacy_unit=privacy_unit))
-        # What was accepted was another draft, perhaps of other rows.
+        # The earlier acceptance was of another draft, perhaps of other rows.
         self.__dict__.pop("domain_", None)
         self._changes: Changes = {}
         return self.draft_
@@ -173,8 +173,8 @@ class Synthesizer:
                 named `columns`, is changed under `columns`: `columns={"target": "ignored"}`; any other column may be changed there too.
 
         Raises:
-            InputUnusable: there is no draft, nobody decided whose row a row is, or a change cannot be made; the message names the column.
-            InvalidInput: with the changes it breaks a rule of domains.
+            InputUnusable: there is no draft, the privacy unit is undecided, or a change is impossible; the message says what to do.
+            InvalidInput: the changed domain breaks a rule.
         """
         if (drafted := getattr(self, "draft_", None)) is None:
             message = "there is no draft to accept: call draft(frame) first, and read it"
