@@ -74,6 +74,7 @@ def test_numbers_and_words_are_no_pseudonyms(values: list[str]) -> None:
 
 
 def test_of_a_table_too_long_for_memory_no_records_are_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    # private: the real limit is two million rows
     monkeypatch.setattr(chosen_unit, "_MOST_ROWS_LEARNT", 399)
     table = pa.table({"person_id": [f"P{n % 80}" for n in range(400)], "x": ["a", "b"] * 200})
     assert "records" not in column(draft_frame(table), "person_id")
