@@ -6,7 +6,7 @@ UnderstudyError
   * NotFound
     x ObjectMissing             404  the object store has no such object
   * InvalidInput                422  the upload as a whole cannot be read; ``line`` says where, never what
-    x EmptyUpload · WrongHeader · NotUtf8 · NulByte · StrayQuote · BareCarriageReturn · RecordTooLong
+    x EmptyUpload · WrongHeader · NotUtf8 · WrongEncoding · NulByte · StrayQuote · BareCarriageReturn · RecordTooLong
     x DamagedUpload             422  truncated or corrupted gzip or Parquet
     x NoAcceptableRows          422  every row was refused; ``report`` says why
     x TooManyUnits              422  far more privacy units than declared
@@ -82,6 +82,13 @@ class NotUtf8(InvalidInput):
 
     code = "not-utf8"
     title = "The text is not UTF-8"
+
+
+class WrongEncoding(InvalidInput):
+    """The text is not in the encoding that the domain declares."""
+
+    code = "wrong-encoding"
+    title = "The text is not in the declared encoding"
 
 
 class NulByte(InvalidInput):

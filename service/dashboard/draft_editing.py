@@ -57,7 +57,7 @@ _OTHER_LABELS: Final[Mapping[str, str]] = {
     "name": "Name", "kind": "Kind", "type": "Type", "target": "Target", "privacy_unit": "Privacy unit", "format": "Format", "resolution": "Resolution",
     "header": "First line holds the names", "strip_spaces": "Blanks around values are dropped", "difference": "Distance from another column",
     "pairs": "Pairs", "parts": "Parts", "total": "Total", "computed": "Computed column", "patterns": "Calendar patterns", "spacing": "Spacing of bins",
-    "columns": "Columns", "number_format": "Format of numbers", "decimal_mark": "Decimal mark",
+    "columns": "Columns", "number_format": "Format of numbers", "decimal_mark": "Decimal mark", "encoding": "Encoding",
     "quote": "Quotation mark", "infinite": "Infinite values", "fraction": "Fractions of whole numbers", "unreadable": "Values that cannot be read",
     "tolerance": "Tolerance", "combinations": "Combinations", "bounds": "Bounds", "rules": "Rules", "declared_size": "Declared size",
     "width": "Width", "height": "Height", "channels": "Channels",

@@ -43,6 +43,7 @@ _UPLOAD_ERRORS = (
     upload_errors.EmptyUpload,
     upload_errors.WrongHeader,
     upload_errors.NotUtf8,
+    upload_errors.WrongEncoding,
     upload_errors.NulByte,
     upload_errors.StrayQuote,
     upload_errors.BareCarriageReturn,

@@ -101,7 +101,7 @@ def create_upload(
 ) -> UploadView:
     """Announce a file. Its parts can then be sent in any order, concurrently, and again after an interruption."""
     settings = context.settings
-    kind = kind_of(order.content_type)
+    kind_of(order.content_type)
     if order.bytes > settings.max_upload_bytes:
         raise UploadTooLarge(
             "The upload is larger than the service accepts.",
@@ -111,7 +111,7 @@ def create_upload(
     dataset = datasets.owned(session, dataset_id, principal)
     if dataset.state != "declared":
         raise RowsAlreadyStored
-    require_fitting(kind, domain_from_json(dataset.domain))
+    require_fitting(order.content_type, domain_from_json(dataset.domain))
     room.require_upload(session, principal.id, limit=settings.quota_open_uploads)
     room.require_bytes(session, principal.id, limit=settings.quota_stored_bytes, requested=order.bytes)
     upload_id, now = uuid4(), context.clock.now()

@@ -15,6 +15,7 @@ INTAKE_ERRORS: Final[tuple[type[UnderstudyError], ...]] = (
     storage_errors.EmptyUpload,
     storage_errors.WrongHeader,
     storage_errors.NotUtf8,
+    storage_errors.WrongEncoding,
     storage_errors.NulByte,
     storage_errors.StrayQuote,
     storage_errors.BareCarriageReturn,

@@ -173,6 +173,7 @@ def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
             "nulls": dialect.get("null_values", [""]),
             "strip": dialect.get("strip_spaces", False),
             "decimal": dialect.get("decimal_mark", "."),
+            "encoding": dialect.get("encoding", "utf-8"),
         },
     }
 

@@ -103,6 +103,7 @@ def tables(tab: Any) -> None:
         )
         _beginnings(tab)
         _decimal_commas(tab)
+        _encodings(tab)
         _number_formats(tab)
         _parquet(tab)
         _refused(
@@ -145,6 +146,26 @@ def _decimal_commas(tab: Any) -> None:
     tab.evaluate(declare, ",")
     assert choose(tab, "a.csv", rows.replace(b"7.0", b"7")).rows["age"][1] == "as declared"
     tab.evaluate(declare, ".")
+
+
+def _encodings(tab: Any) -> None:
+    """The declared encoding is the one that is read."""
+    declare = """(encoding) => {
+      const form = document.querySelector("[data-declared]"), declared = JSON.parse(form.dataset.declared);
+      declared.dialect.encoding = encoding;
+      form.dataset.declared = JSON.stringify(declared);
+    }"""
+    rows = "ward,age,sick,seen\nÜ,7,yes,2020-01-02\n"
+    for encoding, written in (
+        ("windows-1252", rows.encode("cp1252")),
+        ("iso-8859-15", rows.encode("iso-8859-15")),
+        ("utf-16", b"\xff\xfe" + rows.encode("utf-16-le")),
+        ("utf-16", b"\xfe\xff" + rows.encode("utf-16-be")),
+        ("utf-8", rows.encode()),
+    ):
+        tab.evaluate(declare, encoding)
+        assert choose(tab, "a.csv", written).rows["ward"][1] == "as declared", encoding
+    _refused(tab, ("a.csv", rows.encode("cp1252"), "is not UTF-8"))
 
 
 FORMATS: list[tuple[dict[str, Any], list[str], list[str]]] = [

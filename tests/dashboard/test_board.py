@@ -194,7 +194,7 @@ def test_a_file_is_compared_with_the_declared_columns() -> None:
     assert (ward["words"], age["words"], sick["words"]) == (["A", 'B, or "C"', "Ü"], None, ["yes", "no"])
     assert (age["lower"], age["upper"], seen["lower"]) == (0, 99, None)
     assert declared["dialect"] == {
-        "delimiter": ",", "quote": '"', "header": True, "nulls": [""], "strip": False, "decimal": ".",
+        "delimiter": ",", "quote": '"', "header": True, "nulls": [""], "strip": False, "decimal": ".", "encoding": "utf-8",
     }  # fmt: skip
     learnt = {"name": "a", "kind": "categorical", "categories": "learn", "most": 9, "null": "category"}
     bounded = {"name": "b", "kind": "numeric", "type": "real", "bounds": "learn", "lower": 0, "upper": 1}

@@ -72,6 +72,28 @@ def test_every_format_is_taken_in_piece_by_piece(world: World, content_type: str
     assert answer.json()["rows_accepted"] == 40
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_rows_are_read_by_the_declared_encoding(world: World, encoding: str) -> None:
+    name = {"cp1252": "windows-1252"}.get(encoding, encoding)
+    dataset_id = world.declare(domain=DOMAIN | {"csv": {"encoding": name}})
+    body = CSV.decode().replace("\nA,", "\nÜ,").encode(encoding)
+    require_problem(
+        world.upload(dataset_id, body, Content_Type="text/csv; charset=utf-8"),
+        status=415,
+        code="unsupported-upload",
+    )
+    answer = world.upload(dataset_id, (body[start : start + 7] for start in range(0, len(body), 7)))
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["rows_accepted"], answer.json()["rows_refused"]) == (40, 0)
+
+
+def test_rows_in_another_encoding_than_the_declared_one_are_refused(world: World) -> None:
+    dataset_id = world.declare(domain=DOMAIN | {"csv": {"encoding": "windows-1252"}})
+    body = b"ward,age,sick,seen\n\xdc,1,yes,2020-01-02\n\x81,1,yes,2020-01-02\n"
+    problem = require_problem(world.upload(dataset_id, body), status=422, code="wrong-encoding")
+    assert problem["facts"]["line"] == 3
+
+
 def test_rows_cannot_be_replaced(world: World) -> None:
     dataset_id = world.declare()
     assert world.upload(dataset_id).status_code == 201

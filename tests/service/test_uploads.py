@@ -19,6 +19,7 @@ from core.platform.access.roles import Role
 from core.platform.deletion import mark_deleted
 from service.app import UPLOADS_OF_ONE
 from service.uploads import completing
+from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.test_commit import stored
 from tests.service.test_upload import rows_in_store
 from tests.service.world import CSV, Caller, World, require_problem, rows_of
@@ -46,10 +47,16 @@ class Sending:
     """One upload to a dataset of the owner."""
 
     def __init__(
-        self, world: World, content: bytes = CSV, *, kind: str = "text/csv", **order: object
+        self,
+        world: World,
+        content: bytes = CSV,
+        *,
+        kind: str = "text/csv",
+        domain: object = None,
+        **order: object,
     ) -> None:
         self.world, self.content = world, content
-        self.dataset_id = world.declare()
+        self.dataset_id = world.declare(**({} if domain is None else {"domain": domain}))
         answer = world.owner.post(
             f"/v1/datasets/{self.dataset_id}/uploads", {"bytes": len(content), "content_type": kind} | order
         )
@@ -100,6 +107,14 @@ def test_parts_in_any_order_become_the_same_rows_as_one_body(small_parts: World,
     # Nothing is left but the two datasets' rows.
     assert len(stored(small_parts)) == 2
     assert list(settings.scratch_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("encoding", "codec"), [("windows-1252", "cp1252"), ("utf-16", "utf-16")])
+def test_parts_are_read_by_the_declared_encoding(small_parts: World, encoding: str, codec: str) -> None:
+    content = CSV.decode().replace("\nA,", "\nÜ,").encode(codec)
+    sending = Sending(small_parts, content, domain=DOMAIN | {"csv": {"encoding": encoding}}).put_all()
+    answer = sending.complete().json()
+    assert (answer["state"], answer["intake_report"]["rows_accepted"]) == ("completed", 40)
 
 
 def test_parts_are_sealed_from_the_moment_they_arrive(small_parts: World) -> None:

@@ -8,6 +8,7 @@ In reading order, each part after those that it imports:
 * `header`: a file's columns and the declared ones.
 * `clean_rows`: a block of raw columns, cleaned.
 * `csv_records`: CSV: blocks of whole records.
+* `text_encoding`: CSV: its declared encoding, to UTF-8.
 * `csv_table`: CSV: rows.
 * `thrift_compact`: Parquet: the encoding of its metadata.
 * `parquet_footer`: Parquet: what there is to read.

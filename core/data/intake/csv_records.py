@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.errors import BareCarriageReturn, DamagedUpload, NotUtf8, NulByte, RecordTooLong, StrayQuote
+from core.plan.domain.table import UTF16
 
 BLOCK_BYTES: Final = 4 << 20
 _LF: Final = 10
@@ -123,8 +124,15 @@ def _drop_mark(pending: bytearray) -> None:
         del pending[:3]
     elif pending.startswith(_WIDE_MARKS):
         raise NotUtf8(
-            "The file begins with the byte order mark of UTF-16.", remedy="Save it as UTF-8.", line=1
+            "The file begins with the byte order mark of UTF-16.", remedy=_another_encoding(UTF16), line=1
         )
+
+
+def _another_encoding(likely: str) -> str:
+    return (
+        f'Declare "encoding": "{likely}" (or another one, as the file is written) under "csv" of the domain, or draft the domain anew with: '
+        f"understudy domain draft. Or save the file as UTF-8, for example with: iconv -f {likely.upper()} -t UTF-8 OLD.csv > NEW.csv"
+    )
 
 
 def _block(data: bytes, line: int, mark: int) -> Block:
@@ -179,7 +187,7 @@ def check_text(block: Block, *, quote: str | None, delimiter: str) -> None:
         except UnicodeDecodeError as error:
             raise NotUtf8(
                 "The text is not UTF-8.", line=_line_at(block, error.start),
-                remedy="Save the file as UTF-8, for example with: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv",
+                remedy=_another_encoding("windows-1252"),
             ) from None  # fmt: skip
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         _check_returns(block, quote)

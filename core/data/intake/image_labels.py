@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from core.data.errors import DamagedUpload, EmptyUpload, WrongHeader
+from core.data.errors import DamagedUpload, EmptyUpload, NotUtf8, WrongHeader
 from core.data.intake.csv_records import Block, blocks_of, check_text, split_first
 from core.data.intake.header import check_names
 from core.plan.domain.images import FILE, LABEL, ImageDomain
@@ -15,6 +15,9 @@ LABEL_FILE: Final = "labels.csv"
 _LONGEST_RECORD: Final = 1 << 14
 _QUOTE: Final = '"'
 _DELIMITER: Final = ","
+_AS_UTF8: Final = (
+    "Save the label file as UTF-8, for example with: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,14 @@ def label_rows(pieces: Iterable[bytes], domain: ImageDomain) -> Iterator[LabelRo
         EmptyUpload: No bytes.
         NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong, DamagedUpload: It is not valid CSV.
     """
+    try:
+        yield from _label_rows(pieces, domain)
+    except NotUtf8 as error:
+        # The advice on tables does not hold: the encoding of a label file cannot be declared.
+        raise NotUtf8(error.detail, remedy=_AS_UTF8, **error.facts) from None
+
+
+def _label_rows(pieces: Iterable[bytes], domain: ImageDomain) -> Iterator[LabelRow]:
     blocks = blocks_of(pieces, quote=_QUOTE, max_record_bytes=_LONGEST_RECORD)
     first = next(blocks, None)
     if first is None:

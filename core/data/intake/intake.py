@@ -32,6 +32,7 @@ from core.data.intake.intake_report import IntakeReport, Problem, ReportBuilder
 from core.data.intake.parquet_table import ParquetTable, spooled
 from core.data.intake.sniffing import CSV, GZIP, NPZ, PARQUET, ZIP, kind_of, require_fitting, sniffed
 from core.data.intake.spool import spool_file
+from core.data.intake.text_encoding import as_utf8
 from core.data.intake.unit_limit import UnitLimit
 from core.data.intake.unpacking import IntakeLimits, gunzip, pieces_of
 from core.data.intake.zip_directory import read_directory
@@ -73,7 +74,7 @@ def receive(
         threads: Threads that parse and clean.
 
     Raises:
-        UnsupportedUpload, ContentDisagrees, EmptyUpload, WrongHeader, NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,
+        UnsupportedUpload, ContentDisagrees, EmptyUpload, WrongHeader, NotUtf8, WrongEncoding, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,
         DamagedUpload, UploadTooLarge, DecompressionBomb, DomainMismatch, WrongArchive, TooManyImages: the
         upload is invalid; nothing of it may be stored.
         DecoderUnavailable: images cannot be decoded at the moment.
@@ -82,7 +83,7 @@ def receive(
     """
     limits = limits or IntakeLimits()
     kind = kind_of(content_type)
-    require_fitting(kind, domain)
+    require_fitting(content_type, domain)
     pieces = sniffed(pieces_of(stream, limits), kind)
     first = next(pieces, b"")
     if not first:
@@ -181,7 +182,8 @@ def _csv_work(
     pieces: Iterable[bytes], domain: TableDomain, limits: IntakeLimits
 ) -> tuple[Callable[[Block], CleanBlock], Iterator[Block]]:
     dialect = domain.csv
-    blocks = blocks_of(pieces, quote=dialect.quote, max_record_bytes=limits.max_record_bytes)
+    text = as_utf8(pieces, dialect.encoding)
+    blocks = blocks_of(text, quote=dialect.quote, max_record_bytes=limits.max_record_bytes)
     first = next(blocks, None)
     if first is None:
         raise EmptyUpload("The file has no lines.")

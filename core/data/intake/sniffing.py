@@ -7,6 +7,7 @@ from typing import Final
 from core.data.errors import ContentDisagrees, UnsupportedUpload
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import ENCODINGS, UTF8, TableDomain
 
 CSV: Final = "text/csv"
 GZIP: Final = "application/gzip"
@@ -44,28 +45,33 @@ def kind_of(content_type: str) -> str:
     """The format that a content type names.
 
     Raises:
-        UnsupportedUpload: An unsupported format, or text declared in another encoding than UTF-8.
+        UnsupportedUpload: An unsupported format, or text in an encoding that no domain declares.
     """
-    kind, _, parameters = content_type.partition(";")
-    kind = kind.strip().lower()
+    kind = content_type.partition(";")[0].strip().lower()
     if kind not in _OF_TABLES + _OF_IMAGES:
         raise UnsupportedUpload("This content type is not supported.", remedy=_remedy())
-    for parameter in parameters.split(";"):
-        name, _, text = parameter.partition("=")
-        if name.strip().lower() == "charset" and text.strip().strip('"').lower() not in _UTF8:
-            raise UnsupportedUpload("The text is declared in another encoding than UTF-8.", remedy=_remedy())
+    for charset in _charsets(content_type):
+        if charset not in {*_UTF8, *ENCODINGS}:
+            raise UnsupportedUpload(
+                "The content type names an encoding that no domain declares.", remedy=_remedy()
+            )
     return kind
 
 
-def require_fitting(kind: str, domain: Domain) -> None:
-    """Check that a format fits the kind of domain.
+def _charsets(content_type: str) -> Iterator[str]:
+    for parameter in content_type.split(";")[1:]:
+        name, _, text = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            yield text.strip().strip('"').lower()
 
-    Args:
-        kind: From ``kind_of``.
+
+def require_fitting(content_type: str, domain: Domain) -> None:
+    """Check that a format fits the kind of domain, and its encoding the declared one.
 
     Raises:
-        UnsupportedUpload: Images are sent as a table, or a table as images.
+        UnsupportedUpload: Images are sent as a table, a table as images, or text in another encoding than the declared one.
     """
+    kind = kind_of(content_type)
     fitting, what = (_OF_IMAGES, "images") if isinstance(domain, ImageDomain) else (_OF_TABLES, "a table")
     if kind not in fitting:
         raise UnsupportedUpload(
@@ -73,6 +79,13 @@ def require_fitting(kind: str, domain: Domain) -> None:
             remedy=f"Send one of: {', '.join(fitting)}.",
             content_types=list(fitting),
         )
+    declared = domain.csv.encoding if isinstance(domain, TableDomain) and kind in {CSV, GZIP} else UTF8
+    for charset in _charsets(content_type):
+        if charset not in (_UTF8 if declared == UTF8 else {declared}):
+            raise UnsupportedUpload(
+                f"The content type says that the text is in another encoding than {'UTF-8' if declared == UTF8 else declared}.",
+                remedy="Leave the charset out of the content type, or name the encoding that the domain declares.",
+            )
 
 
 _UTF8: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
@@ -124,4 +137,4 @@ def _is_text(head: bytes) -> bool:
 
 
 def _remedy() -> str:
-    return f"Send {CSV} (UTF-8), {GZIP} (of CSV) or {PARQUET} of a table, {ZIP} or {NPZ} of images, and name it so."
+    return f"Send {CSV} (UTF-8, or as the domain declares), {GZIP} (of CSV) or {PARQUET} of a table, {ZIP} or {NPZ} of images, and name it so."

@@ -28,6 +28,10 @@ SCHEMA: Final = "understudy.domain/1"
 MOST_LEARNT: Final = 64
 """Releases of one training that learn its domain."""
 _LONGEST_NAME: Final = 200
+UTF8: Final = "utf-8"
+UTF16: Final = "utf-16"
+ENCODINGS: Final = (UTF8, "windows-1252", "iso-8859-15", UTF16)
+"""Encodings of CSV files; UTF-16 begins with a byte order mark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,7 @@ class CsvFormat:
         null_values: Texts that mean "missing", compared after stripping.
         strip_spaces: Whether blanks around a field are dropped.
         decimal_mark: The point or comma before the decimals of numbers.
+        encoding: One of ``ENCODINGS``.
     """
 
     delimiter: str = ","
@@ -49,6 +54,7 @@ class CsvFormat:
     null_values: tuple[str, ...] = ("",)
     strip_spaces: bool = False
     decimal_mark: str = "."
+    encoding: str = UTF8
 
     @classmethod
     def from_node(cls, node: Node) -> Self:
@@ -71,6 +77,7 @@ class CsvFormat:
             null_values=node.take_texts("null_values", list(default.null_values)),
             strip_spaces=node.take_flag("strip_spaces", default=default.strip_spaces),
             decimal_mark=node.take_choice("decimal_mark", (".", ","), default=default.decimal_mark),
+            encoding=node.take_choice("encoding", ENCODINGS, default=default.encoding),
         )
         node.finish()
         return found
@@ -84,8 +91,12 @@ class CsvFormat:
             "null_values": list(self.null_values),
             "strip_spaces": self.strip_spaces,
         }
-        # Omitted where it is a point: documents older than the key keep their digest.
-        return written if self.decimal_mark == "." else written | {"decimal_mark": self.decimal_mark}
+        # Omitted where they are the defaults: documents older than these keys keep their digest.
+        if self.decimal_mark != ".":
+            written["decimal_mark"] = self.decimal_mark
+        if self.encoding != UTF8:
+            written["encoding"] = self.encoding
+        return written
 
 
 @dataclass(frozen=True, kw_only=True)

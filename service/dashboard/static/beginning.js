@@ -60,11 +60,12 @@ const Beginning = (() => {
     return found;
   };
 
-  const text = ({ bytes, isWhole }) => {
+  const text = ({ bytes, isWhole }, encoding = "utf-8") => {
+    const label = encoding === "utf-16" ? (bytes[0] === 0xfe ? "utf-16be" : "utf-16le") : encoding;
     try {
-      return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
+      return new TextDecoder(label, { fatal: true }).decode(bytes, { stream: !isWhole });
     } catch {
-      throw new Unreadable("The file is not UTF-8 text.");
+      throw new Unreadable(`The file is not ${encoding === "utf-8" ? "UTF-8" : encoding} text.`);
     }
   };
 

@@ -93,7 +93,7 @@
 
   const csv = (begun, declared) => {
     const { dialect } = declared;
-    const text = Beginning.text(begun);
+    const text = Beginning.text(begun, dialect.encoding);
     const found = Beginning.records(text, dialect, ROWS, begun.isWhole);
     if (!found.length) throw new Unreadable("The file has no complete record in its first 64 KiB.");
     const header = dialect.header ? found[0].map((name) => declaredName(declared.columns, name)) : [];

@@ -5,7 +5,8 @@ import tarfile
 import pytest
 
 from core.data.errors import ContentDisagrees, UnsupportedUpload
-from core.data.intake.sniffing import CSV, GZIP, PARQUET, kind_of, sniffed
+from core.data.intake.sniffing import CSV, GZIP, PARQUET, kind_of, require_fitting, sniffed
+from tests.core.plan.domain.examples import table
 
 TEXT = b"age,work\n1,P\n"
 
@@ -68,11 +69,23 @@ def test_what_begins_like_something_else_is_refused(kind: str, content: bytes, n
 
 @pytest.mark.parametrize(
     "content_type",
-    ["", "text/html", "application/x-tar", "text/csv; charset=utf-16", "text/csv;charset=latin1"],
+    ["", "text/html", "application/x-tar", "text/csv; charset=utf-32", "text/csv;charset=latin1"],
 )
 def test_content_types_that_are_not_read(content_type: str) -> None:
     with pytest.raises(UnsupportedUpload):
         kind_of(content_type)
+
+
+@pytest.mark.parametrize("content_type", ["text/csv; charset=utf-16", "text/csv;charset=windows-1252"])
+def test_another_encoding_than_the_declared_one_is_not_read(content_type: str) -> None:
+    with pytest.raises(UnsupportedUpload):
+        require_fitting(
+            content_type,
+            table(
+                {"name": "age", "kind": "ignored"},
+                {"name": "work", "kind": "boolean", "true": "yes", "false": "no"},
+            ),
+        )
 
 
 @pytest.mark.parametrize(

@@ -241,3 +241,15 @@ def test_a_decimal_comma_is_declared_and_a_point_changes_no_digest() -> None:
     assert TableDomain.from_json(with_comma.to_json()) == with_comma
     with pytest.raises(DomainInvalid, match="decimal_mark"):
         TableDomain.from_json(EVERY_KIND | {"csv": {"decimal_mark": ";"}})
+
+
+def test_an_encoding_is_declared_and_utf_8_changes_no_digest() -> None:
+    utf8 = TableDomain.from_json(EVERY_KIND | {"csv": {"encoding": "utf-8"}})
+    assert utf8.digest() == TableDomain.from_json(EVERY_KIND | {"csv": {}}).digest()
+    for encoding in ("windows-1252", "iso-8859-15", "utf-16"):
+        declared = TableDomain.from_json(EVERY_KIND | {"csv": {"encoding": encoding}})
+        assert declared.to_json()["csv"]["encoding"] == encoding  # type: ignore[index]
+        assert TableDomain.from_json(declared.to_json()) == declared
+    for other in ("latin-1", "Windows-1252", "utf-8-sig", "utf-7", None):
+        with pytest.raises(DomainInvalid, match="encoding"):
+            TableDomain.from_json(EVERY_KIND | {"csv": {"encoding": other}})
