@@ -1,6 +1,5 @@
 """The private table and its declared domain as files, checked before anything is started or sent."""
 
-import codecs
 import csv
 import gzip
 import json
@@ -9,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from understudy.errors import InputUnusable
 from understudy.http.uploads import CONTENT_TYPES, require_file
 from understudy.near_names import nearest
+from understudy.text_encoding import UTF8, UTF16, WINDOWS, as_utf8, begins_as_utf16
 
 DECLARED_SIZE = "declared_size"
 MARK = "_from_data"
@@ -79,7 +79,9 @@ def _require_columns(rows: Path, domain: Mapping[str, Any]) -> None:
     The service checks every file again. A name of the file is shown only where it is nearly a declared one: the first line of a file
     without a header holds values of a person. Blanks around a name do not count, as in intake (``core.data.intake.header``).
     """
-    form: dict[str, Any] = {"delimiter": ",", "quote": '"', "header": True} | dict(domain.get("csv") or {})
+    form: dict[str, Any] = {"delimiter": ",", "quote": '"', "header": True, "encoding": UTF8} | dict(
+        domain.get("csv") or {}
+    )
     declared = [str(column["name"]) for column in domain.get("columns") or () if "name" in column]
     names = _names_of(rows, form) if declared else None
     if names is None:
@@ -120,9 +122,15 @@ def _names_of(rows: Path, form: Mapping[str, Any]) -> list[str] | None:
     if not form["header"]:
         return None
     try:
-        return header_of(rows, delimiter=form["delimiter"], quote=form["quote"])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error, TypeError):
+        return header_of(rows, delimiter=form["delimiter"], quote=form["quote"], encoding=form["encoding"])
+    except UnicodeDecodeError:
+        pass
+    except (OSError, EOFError, LookupError, csv.Error, TypeError):
         return None
+    raise not_decoded(
+        rows, form["encoding"],
+        advice='declare "encoding": "{encoding}" under "csv" of the domain, or draft it anew with `understudy domain draft`',
+    )  # fmt: skip
 
 
 def _lacking(rows: Path, declared: Sequence[str], found: Sequence[str], missing: Sequence[str]) -> str:
@@ -266,25 +274,30 @@ def is_parquet(path: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Any]:
-    """The bytes of a file, plain or gzipped."""
+def opened(path: Path, encoding: str = UTF8) -> Iterator[Any]:
+    """The bytes of a file, plain or gzipped, in UTF-8.
+
+    Args:
+        path: the file.
+        encoding: of the file; UTF-8 is not checked.
+    """
     with path.open("rb") as raw:
         zipped = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         if zipped:
             with gzip.open(raw) as file:
-                yield file
+                yield as_utf8(cast("IO[bytes]", file), encoding)
         else:
-            yield raw
+            yield as_utf8(raw, encoding)
 
 
-def header_of(path: Path, *, delimiter: str, quote: str | None) -> list[str]:
+def header_of(path: Path, *, delimiter: str, quote: str | None, encoding: str = UTF8) -> list[str]:
     """The fields of the first record of a CSV file, plain or gzipped, of at most a megabyte.
 
     Raises:
         OSError, EOFError, UnicodeDecodeError, csv.Error: the file cannot be read so.
     """
-    with opened(path) as file:
+    with opened(path, encoding) as file:
         line = file.readline(1 << 20).decode("utf-8-sig")
     rows = csv.reader(
         [line],
@@ -295,23 +308,27 @@ def header_of(path: Path, *, delimiter: str, quote: str | None) -> list[str]:
     return next(rows, [])
 
 
-def not_utf8(path: Path) -> InputUnusable:
-    """The refusal of a CSV file in another encoding, with the command that writes it in UTF-8.
+def not_decoded(path: Path, encoding: str | None, *, advice: str) -> InputUnusable:
+    """The refusal of a CSV file in another encoding than the declared one, with a command that writes it in UTF-8.
 
     Args:
         path: the file, plain or gzipped.
+        encoding: the declared encoding; None or UTF-8 if none is declared.
+        advice: what to do with the likely ``{encoding}``.
     """
+    if encoding not in {None, UTF8}:
+        return InputUnusable(f"{path.name} is not in {encoding}, the declared encoding")
     with opened(path) as file:
-        encoding = "UTF-16" if file.read(2) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "WINDOWS-1252"
+        likely = UTF16 if begins_as_utf16(file.read(2)) else WINDOWS
     bare = path.name.removesuffix(".gz").removesuffix(".csv")
     read, written = shlex.quote(path.name), shlex.quote(f"{bare}-utf8.csv")
-    convert = f"iconv -f {encoding} -t UTF-8"
+    convert = f"iconv -f {likely.upper()} -t UTF-8"
     command = (
         f"gunzip -c {read} | {convert} > {written}"
         if path.suffix == ".gz"
         else f"{convert} {read} > {written}"
     )
-    written_as = "UTF-16" if encoding == "UTF-16" else "Latin-1 or Windows-1252, as of a spreadsheet"
+    written_as = "UTF-16" if likely == UTF16 else "Windows-1252, as of a spreadsheet"
     return InputUnusable(
-        f"{path.name} is not UTF-8, which every step needs. If it is {written_as}, this writes it anew:\n{command}"
+        f"{path.name} is not UTF-8. If it is {written_as}, {advice.format(encoding=likely)}. Or this writes it anew:\n{command}"
     )

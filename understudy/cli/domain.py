@@ -27,6 +27,7 @@ from understudy.drafts.tables import (
 )
 from understudy.errors import InputUnusable
 from understudy.table_files import read_domain, without_notes
+from understudy.text_encoding import ENCODINGS
 from understudy.whole_files import whole_file
 
 app = Commands(
@@ -68,6 +69,9 @@ def draft(
             help="The column that says whose row it is, or none if each row is another person's. Default: propose.",
         ),
     ] = None,
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help=f"One of {', '.join(ENCODINGS)}, of CSV. Default: guess.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -76,15 +80,20 @@ def draft(
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
     codes, choices = 0, list[str]()
     if is_of_images(rows):
-        if (header, delimiter, decimal_mark, privacy_unit) != (None, None, None, None):
+        if (header, delimiter, decimal_mark, encoding, privacy_unit) != (None,) * 5:
             raise InputUnusable(
-                "--header, --delimiter and --decimal-mark are about CSV, --privacy-unit about tables; an archive of images has none"
+                "--header, --delimiter, --decimal-mark and --encoding are about CSV, --privacy-unit about tables; an archive of images has none"
             )
         images = draft_images(rows)
         text, choices = render_images(images), choices_of_images(images)
     else:
         drafted = draft_domain(
-            rows, header=header, delimiter=delimiter, decimal_mark=decimal_mark, privacy_unit=privacy_unit
+            rows,
+            header=header,
+            delimiter=delimiter,
+            decimal_mark=decimal_mark,
+            encoding=encoding,
+            privacy_unit=privacy_unit,
         )
         text, codes = render_draft(drafted), codes_at_most(drafted)
         choices = _choices(drafted)

@@ -30,6 +30,7 @@
 * `hints`: warnings, and questions that only a person can answer.
 * `chosen_unit`: the consequences of the privacy unit, in a draft and after a change.
 * `written_numbers`: numbers and times written as text, such as "$1,234.50".
+* `seen_rows`: what one or two passes over a file collect.
 * `tables`: the draft of a table.
 * `images`: the draft of images.
 * `marked_values`: values taken from the rows, accepted one by one or by kind.

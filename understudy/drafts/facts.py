@@ -14,6 +14,7 @@ from typing import Any
 from understudy.drafts.date_forms import DateForms
 from understudy.errors import InputUnusable
 from understudy.table_files import opened
+from understudy.text_encoding import UTF8
 
 _QUOTED = re.compile(r'"[^"]*"')
 _DELIMITERS = ",;\t|"
@@ -82,15 +83,18 @@ class Dialect:
     header: bool
     guessed: tuple[str, ...]
     decimal_mark: str = "."
+    encoding: str = UTF8
 
 
-def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tuple[Dialect, list[str]]:
+def read_dialect(
+    path: Path, header: bool | None, delimiter: str | None, encoding: str = UTF8
+) -> tuple[Dialect, list[str]]:
     """Read delimiter, header and column names from the first lines.
 
     Raises:
         InputUnusable: The file is empty, or its header has an empty or repeated name.
     """
-    with opened(path) as file:
+    with opened(path, encoding) as file:
         lines = [
             line for line in (file.readline(1 << 20).decode("utf-8-sig") for _ in range(20)) if line.strip()
         ]
@@ -126,7 +130,7 @@ def read_dialect(path: Path, header: bool | None, delimiter: str | None) -> tupl
             message = f"{path.name}: {error}; if the first line is a row, give --no-header"
             raise InputUnusable(message) from None
     names = first if header else [f"column{index}" for index in range(1, len(first) + 1)]
-    return Dialect(delimiter=delimiter, header=header, guessed=tuple(guessed)), names
+    return Dialect(delimiter=delimiter, header=header, guessed=tuple(guessed), encoding=encoding), names
 
 
 def _require_delimiter(path: Path, delimiter: str, lines: Sequence[str]) -> None:
@@ -249,7 +253,7 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: li
         ragged.append(row.number)
         return "skip"
 
-    with opened(path) as file:
+    with opened(path, dialect.encoding) as file:
         yield from arrow_csv.open_csv(
             pa.PythonFile(file, mode="r"),
             read_options=arrow_csv.ReadOptions(

@@ -11,7 +11,6 @@ Needs numpy and pyarrow (the extra ``offline``). The file is read in constant me
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,8 @@ from understudy.drafts.dependencies import (
     narrow_determinants,
     propose_rules,
 )
-from understudy.drafts.dependency_search import DependencySearch
 from understudy.drafts.differences import propose_differences
-from understudy.drafts.facts import Dialect, Facts, bare_name, batches_of, read_dialect, require_different
+from understudy.drafts.facts import Dialect, Facts, bare_name, require_different
 from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.drafts.frame_words import PANDAS, FrameWords
 from understudy.drafts.hints import (
@@ -50,7 +48,7 @@ from understudy.drafts.numbers import (
     numbers,
 )
 from understudy.drafts.orders import propose_orders
-from understudy.drafts.row_sample import RowSample
+from understudy.drafts.seen_rows import Format, Seen, see_file
 from understudy.drafts.signs import propose_signs
 from understudy.drafts.sums import point_at_lengths, propose_sums
 from understudy.drafts.times import (
@@ -83,8 +81,6 @@ from understudy.drafts.written_numbers import (
     DECIMAL_MARKS,
     Ambiguous,
     Writing,
-    columns_with_commas,
-    guess_mark,
     plain_batch,
     writing_of,
     written_columns,
@@ -92,7 +88,8 @@ from understudy.drafts.written_numbers import (
 )
 from understudy.errors import InputUnusable, library_missing
 from understudy.http.uploads import require_file
-from understudy.table_files import DECLARED_SIZE, is_parquet, not_utf8
+from understudy.table_files import DECLARED_SIZE
+from understudy.text_encoding import ENCODINGS, UTF8, why_guessed
 
 SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
@@ -108,33 +105,6 @@ DRAFT = f"A draft: `understudy domain confirm` asks about every value listed und
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
 
 
-@dataclass(slots=True)
-class _Seen:
-    """Facts about the rows, collected batch by batch.
-
-    Attributes:
-        facts: Facts of each column.
-        search: Search for redundant columns.
-        sample: A sample of the rows.
-        rows: Number of rows.
-        ragged: Numbers of the rows with more or fewer fields than columns.
-    """
-
-    facts: dict[str, Facts] = field(default_factory=dict)
-    search: DependencySearch = field(default_factory=DependencySearch)
-    sample: RowSample = field(default_factory=RowSample)
-    rows: int = 0
-    ragged: list[int] = field(default_factory=list)
-
-    def look(self, batch: Any) -> None:  # noqa: ANN401 (an Arrow batch; pyarrow is imported lazily)
-        """Take in the next rows."""
-        self.rows += batch.num_rows
-        for name in batch.schema.names:
-            self.facts.setdefault(name, Facts()).look(batch.column(name))
-        self.search.look(batch)
-        self.sample.look(batch)
-
-
 def draft_domain(
     path: Path,
     *,
@@ -142,6 +112,7 @@ def draft_domain(
     delimiter: str | None = None,
     decimal_mark: str | None = None,
     privacy_unit: str | None = None,
+    encoding: str | None = None,
 ) -> dict[str, Any]:
     """Draft the domain document of a CSV (also gzipped) or Parquet file.
 
@@ -151,39 +122,25 @@ def draft_domain(
         delimiter: The character between fields; None to guess.
         decimal_mark: The point or comma before decimals in a CSV file; None to guess.
         privacy_unit: Name of the column that says whose row it is, or "none" if each row is another person's; None to propose one.
+        encoding: The encoding of a CSV file; None to guess.
 
     Returns:
         A document that ``TableDomain.from_json`` refuses while marks remain.
 
     Raises:
-        InputUnusable: the file is missing, empty, not UTF-8 or unreadable.
+        InputUnusable: the file is missing, empty, in an unknown encoding or unreadable.
         NotInstalled: pyarrow is missing.
     """
-    pa = _arrow()
+    _arrow()
     require_file(path)
     if decimal_mark not in {None, *DECIMAL_MARKS}:
         message = "the decimal mark is a point or a comma"
         raise InputUnusable(message)
-    try:
-        dialect, names = (None, []) if is_parquet(path) else read_dialect(path, header, delimiter)
-        seen = _look(path, dialect, names, {})
-        written = dict[str, Writing]()
-        if dialect is not None:
-            mark = decimal_mark or guess_mark(seen.facts, delimiter=dialect.delimiter)
-            guessed = dialect.guessed if decimal_mark else (*dialect.guessed, "decimal_mark")
-            dialect = replace(dialect, decimal_mark=mark, guessed=guessed)
-            if mark == ",":
-                written = dict.fromkeys(columns_with_commas(seen.facts), Writing(decimal_mark=","))
-            decimal_mark = "," if mark == "," else decimal_mark
-        written = written_columns(seen.facts, decimal_mark=decimal_mark) | written
-        seen = _look(path, dialect, names, written) if written else seen
-    except UnicodeDecodeError:
-        raise not_utf8(path) from None
-    except (pa.ArrowException, OSError, EOFError) as error:
-        if "UTF8" in str(error):
-            raise not_utf8(path) from None
-        message = f"{path.name} cannot be read as CSV (plain or gzip) or Parquet"
-        raise InputUnusable(message) from None
+    if encoding not in {None, *ENCODINGS}:
+        message = f"the encoding is one of {', '.join(ENCODINGS)}"
+        raise InputUnusable(message)
+    known = Format(header=header, delimiter=delimiter, decimal_mark=decimal_mark, encoding=encoding)
+    seen, dialect, written = see_file(path, known)
     if seen.rows == 0:
         message = f"{path.name} has no rows"
         raise InputUnusable(message)
@@ -194,14 +151,6 @@ def draft_domain(
             " them, or they will be refused."
         )
     return draft
-
-
-def _look(path: Path, dialect: Dialect | None, names: list[str], written: Mapping[str, Writing]) -> _Seen:
-    """Read a file once, with written numbers converted."""
-    seen = _Seen()
-    for batch in batches_of(path, dialect, names, seen.ragged):
-        seen.look(plain_batch(batch, written))
-    return seen
 
 
 def draft_frame(
@@ -233,20 +182,19 @@ def draft_frame(
     return _document(seen, None, words, written, types, privacy_unit=privacy_unit)
 
 
-def _look_at_frame(table: Any, written: Mapping[str, Writing]) -> _Seen:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
-    seen = _Seen()
+def _look_at_frame(table: Any, written: Mapping[str, Writing]) -> Seen:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
+    seen = Seen()
     for batch in table.to_batches(1 << 16):
         seen.look(plain_batch(batch, written))
     return seen
 
 
-def _arrow() -> Any:  # noqa: ANN401 - pyarrow has no types
+def _arrow() -> None:
     try:
         import numpy as np  # noqa: F401 - needed by `facts`
-        import pyarrow as pa
+        import pyarrow as pa  # noqa: F401
     except ImportError as error:
         raise library_missing("drafting a domain", error.name, extra="offline") from None
-    return pa
 
 
 def render_draft(draft: dict[str, Any]) -> str:
@@ -267,7 +215,7 @@ def _render(value: dict[str, Any], indent: int) -> str:
 
 
 def _document(
-    seen: _Seen,
+    seen: Seen,
     dialect: Dialect | None,
     words: FrameWords,
     written: Mapping[str, Writing],
@@ -302,6 +250,8 @@ def _document(
         draft["csv"] = csv
     if dialect is not None and dialect.decimal_mark == ",":
         draft[NOTE] += f" {_COMMAS}"
+    if dialect is not None and "encoding" in dialect.guessed:
+        draft[NOTE] += f" {why_guessed(dialect.encoding)}"
     for column in columns:
         if (
             facts[column["name"]].numeric
@@ -336,13 +286,14 @@ def _csv(facts: Mapping[str, Facts], odd: Collection[str], dialect: Dialect | No
         "null_values": nulls,
         "strip_spaces": strip,
     } | ({} if dialect.decimal_mark == "." else {"decimal_mark": dialect.decimal_mark})
+    csv |= {} if dialect.encoding == UTF8 else {"encoding": dialect.encoding}
     guessed = [key for key in dialect.guessed if key in csv]
     return csv | {MARK: [*guessed, "null_values", "strip_spaces"]}
 
 
 def _rules(
     columns: list[dict[str, Any]],
-    seen: _Seen,
+    seen: Seen,
     types: FrameTypes,
     *,
     target: str | None,
@@ -373,7 +324,7 @@ def _rules(
     )
 
 
-def _say_whose(seen: _Seen, unit: str | None) -> None:
+def _say_whose(seen: Seen, unit: str | None) -> None:
     """Give each column the number of privacy units, and numeric ones the unit of each row."""
     is_each_row = unit is None or seen.facts[unit].unique
     owners = None if is_each_row else seen.sample.owners(str(unit))

@@ -21,19 +21,44 @@ def test_a_delimiter_that_no_line_has_is_refused_with_the_one_that_all_have(tmp_
     assert len(draft_domain(one, delimiter=";", header=True)["columns"]) == 1
 
 
+WINDOWS = "iconv -f WINDOWS-1252 -t UTF-8"
+
+
 @pytest.mark.parametrize(
     ("data", "name", "command"),
     [
-        (b"a,b\n1,caf\xe9\n", "rows.csv", "iconv -f WINDOWS-1252 -t UTF-8 rows.csv > rows-utf8.csv"),
-        (b"a,b\n" + b"1,x\n" * 30 + b"1,caf\xe9\n", "rows.csv", "iconv -f WINDOWS-1252 -t UTF-8 rows.csv > rows-utf8.csv"),
-        ("a,b\n1,x\n".encode("utf-16"), "r w.csv", "iconv -f UTF-16 -t UTF-8 'r w.csv' > 'r w-utf8.csv'"),
-        (gzip.compress(b"a,b\n1,caf\xe9\n"), "rows.csv.gz", "gunzip -c rows.csv.gz | iconv -f WINDOWS-1252 -t UTF-8 > rows-utf8.csv"),
+        (b"a,b\n1,caf\xe9\x81\n", "rows.csv", f"{WINDOWS} rows.csv > rows-utf8.csv"),
+        (b"a,b\n" + b"1,x\n" * 30 + b"1,caf\xe9\x81\n", "rows.csv", f"{WINDOWS} rows.csv > rows-utf8.csv"),
+        (b"\xff\xfea\x00,", "r w.csv", "iconv -f UTF-16 -t UTF-8 'r w.csv' > 'r w-utf8.csv'"),
+        (gzip.compress(b"a,b\n1,caf\xe9\x81\n"), "rows.csv.gz", f"gunzip -c rows.csv.gz | {WINDOWS} > rows-utf8.csv"),
+        ("a,b\n1,Köln\n2,Fürth\n".encode() + b"3,\xe9\n", "rows.csv", f"{WINDOWS} rows.csv > rows-utf8.csv"),
+        (b"a,b\n1,\xe9\x00\x01\n", "rows.csv", f"{WINDOWS} rows.csv > rows-utf8.csv"),
     ],
-    ids=["first lines", "later lines", "utf-16", "gzip"],
+    ids=["first lines", "later lines", "utf-16", "gzip", "damaged UTF-8", "binary"],
 )  # fmt: skip
-def test_another_encoding_is_refused_with_the_command_that_converts_it(
+def test_an_unknown_encoding_is_refused_with_the_option_and_the_command_that_converts_it(
     tmp_path: Path, data: bytes, name: str, command: str
 ):
-    with pytest.raises(InputUnusable) as refused:
+    with pytest.raises(InputUnusable, match=r"is not UTF-8.* draft again with --encoding") as refused:
         draft_domain(write(tmp_path, data, name))
     assert str(refused.value).endswith(f"\n{command}")
+
+
+def test_a_given_encoding_that_the_file_is_not_in_is_refused(tmp_path: Path):
+    with pytest.raises(InputUnusable, match="one of utf-8, windows-1252, iso-8859-15, utf-16"):
+        draft_domain(write(tmp_path, b"a,b\n1,2\n"), encoding="latin-1")
+    for data, encoding in (
+        (b"a,b\n1,\x81\n", "windows-1252"),
+        (b"a,b\n" + b"1,2\n" * 40_000 + b"1,\x81\n", "windows-1252"),
+        (b"a,b\n1,2\n", "utf-16"),
+        (b"\xff\xfea\x00", "iso-8859-15"),
+        (b"\xef\xbb\xbfa,b\n1,2\n", "windows-1252"),
+    ):
+        with pytest.raises(InputUnusable, match=f"is not in {encoding}"):
+            draft_domain(write(tmp_path, data), encoding=encoding)
+
+
+def test_a_damaged_gzip_in_another_encoding_is_unreadable(tmp_path: Path):
+    packed = gzip.compress(b"a,b\n1,caf\xe9\n" + bytes(range(32, 127)) * 3_000)
+    with pytest.raises(InputUnusable, match="cannot be read"):
+        draft_domain(write(tmp_path, packed[:-12], "rows.csv.gz"))

@@ -229,7 +229,7 @@ def test_the_rendered_draft_is_the_draft(tmp_path: Path):
 @pytest.mark.parametrize(
     ("data", "match"),
     [
-        (b"", "empty"), (b"\n\n", "empty"), (b"a,b\n1,caf\xe9\n", "UTF-8"), (b"PAR1broken", "cannot be read"), (gzip.compress(b"a,b\n" * 99)[:-12], "cannot be read"),
+        (b"", "empty"), (b"\n\n", "empty"), (b"a,b\n1,caf\xe9\x81\n", "UTF-8"), (b"PAR1broken", "cannot be read"), (gzip.compress(b"a,b\n" * 99)[:-12], "cannot be read"),
     ],
     ids=["no bytes", "no lines", "not utf-8", "not parquet", "cut gzip"],
 )  # fmt: skip
