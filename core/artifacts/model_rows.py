@@ -67,8 +67,8 @@ def records_of(lines: Iterable[str], layout: Mapping[str, Any]) -> Iterator[tupl
         raise FileUnusable(
             f"line {begin} is no record: a quotation mark is out of place, or a field is too long"
         ) from None
-    except UnicodeDecodeError:
-        raise FileUnusable("the text is not UTF-8") from None
+    except UnicodeError:
+        raise FileUnusable(f"the text is not {layout.get('encoding', 'UTF-8')}") from None
 
 
 def places_of(

@@ -173,7 +173,7 @@ def predict(network, records, width, places, writer):
 def main():
     """Write the file: the predicted class of every row, and the probability of every class."""
     source, target = asked("rows.csv")
-    with source.open(newline="", encoding="utf-8-sig") as read:
+    with source.open(newline="", encoding=LAYOUT.get("encoding", "utf-8-sig")) as read:
         records = records_of(read, LAYOUT)
         first = next(records, None)
         if first is None:

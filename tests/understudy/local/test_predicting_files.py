@@ -230,6 +230,34 @@ def test_a_file_in_the_declared_format_has_the_predictions_of_the_fitted_model(
     assert (tmp_path / "few.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
 
 
+@pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
+def test_a_file_in_the_declared_encoding_has_the_predictions_of_the_fitted_model(
+    tmp_path: Path, encoding: str
+) -> None:
+    document = GERMAN | {"csv": GERMAN["csv"] | {"encoding": encoding}}
+    set_cap("encoded", epsilon=400.0, delta=1e-2, ledgers=tmp_path)
+    fitted = fit_classifier(
+        pa.table(german_rows()),
+        document,
+        (50.0, 1e-4),
+        dataset="encoded",
+        declared_size=700,
+        ledgers=tmp_path,
+    )
+    with zipfile.ZipFile(fitted.save(tmp_path / "bundle.zip")) as archive:
+        archive.extractall(tmp_path)
+    texts = german_rows(40)
+    text = written({"csv": GERMAN["csv"] | {"quote": '"', "header": True}}, texts)
+    (tmp_path / "rows.csv").write_text(text, encoding=encoding, newline="")
+    done = run(tmp_path, tmp_path / "rows.csv", tmp_path / "out.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert answers(tmp_path / "out.csv") == fitted.predict(pa.table(texts)).tolist()
+    (tmp_path / "rows.csv").write_bytes(b"income;\x81\n")
+    done = run(tmp_path, tmp_path / "rows.csv", tmp_path / "again.csv")
+    assert (done.returncode, f"the text is not {encoding}" in done.stderr) == (2, True)
+    assert not (tmp_path / "again.csv").exists()
+
+
 def test_a_row_that_the_domain_refuses_has_an_empty_prediction_and_is_counted(
     german: tuple[FittedClassifier, Path], tmp_path: Path
 ) -> None:
