@@ -7,7 +7,8 @@
 * `row_sample`: a sample of the rows, for comparing columns.
 * `countries`: the public code book of ISO 3166-1.
 * `code_forms`: ICD codes, postcodes and FIPS codes, and public books of shortened codes.
-* `words`: the meaning of column names and words: keys, codes, outcomes, ordered levels.
+* `words`: the meaning of column names and words: keys, codes, outcomes.
+* `levels`: words in order: bands, scales, numbered steps.
 * `persons`: column names and words about persons: keys, e-mail addresses, telephone numbers, names.
 * `bin_costs`: the effect of bounds, bins and special values on a column, by simulation.
 * `bounds`: bounds and bins of numbers and times.

@@ -12,8 +12,9 @@ from understudy.drafts.code_forms import CodeForm, PublicBook
 from understudy.drafts.countries import BOOKS as COUNTRIES
 from understudy.drafts.facts import Facts
 from understudy.drafts.frame_words import PANDAS, FrameWords
+from understudy.drafts.levels import ordered
 from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, MOST_INTEGER_CODES
-from understudy.drafts.words import code_book, code_form, ordered
+from understudy.drafts.words import code_book, code_form
 
 NOTE = "_note"
 BOOK = "_book"

@@ -51,6 +51,12 @@ _MISSING = (
     "unbekannt",
     "keine angabe",
     "inconnu",
+    "non renseigné",
+    "desconocido",
+    "sin datos",
+    "sconosciuto",
+    "prefer not to say",
+    "prefer not to answer",
 )
 NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
 """Texts that mean "missing" in every column of a file."""

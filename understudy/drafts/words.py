@@ -4,8 +4,7 @@ The rules are public and the same for every table. They decide what a draft prop
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 
 from understudy.drafts.code_forms import CodeForm, form_of
 from understudy.drafts.countries import ALPHA_3, NAMES, country_book
@@ -104,48 +103,6 @@ _TOKEN = re.compile(r"[0-9a-fA-F]{12,128}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
 _SHARE_OF_KEYS = 0.95
-_SCALES = (
-    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
-    ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"),
-    ("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
-    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-    ("very low", "low", "medium", "moderate", "high", "very high"),
-    ("none", "minimal", "minor", "mild", "moderate", "major", "severe", "extreme"),
-    ("poor", "fair", "good", "very good", "excellent"),
-    ("leicht", "mäßig", "mittel", "mittelschwer", "schwer", "sehr schwer"),
-    ("sehr niedrig", "niedrig", "mittel", "hoch", "sehr hoch"),
-    ("nie", "selten", "manchmal", "oft", "immer"),
-    ("januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober", "november", "dezember"),
-    ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"),
-    ("never", "rarely", "sometimes", "often", "usually", "always"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
-    ("xs", "s", "m", "l", "xl", "xxl"),
-    ("primary", "secondary", "tertiary"),
-    ("q1", "q2", "q3", "q4"),
-    ("0", "i", "ii", "iii", "iv", "v"),
-    ("preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "hs-grad", "some-college", "assoc-voc",
-     "assoc-acdm", "bachelors", "masters", "prof-school", "doctorate"),
-)  # fmt: skip
-_FEWEST_LEVELS = 3
-_AMOUNT = r"[$€£]?(?:0|[1-9][0-9]*)(?:,[0-9]{3})*(?:\.[0-9]+)?[kKmM]?"
-_UNIT = r"(?:\s*[A-Za-z%]+\.?)?"
-_BETWEEN = re.compile(rf"[\[(]?\s*(-?{_AMOUNT})\s*(?:-|–|to|,|;)\s*(-?{_AMOUNT})\s*[\])]?{_UNIT}")
-_BELOW = re.compile(rf"(?:<=?|≤|under|below|less than|up to)\s*({_AMOUNT}){_UNIT}", re.IGNORECASE)
-_ABOVE = re.compile(rf"(?:>=?|≥|over|above|more than)\s*({_AMOUNT}){_UNIT}", re.IGNORECASE)
-_OPEN = re.compile(
-    rf"({_AMOUNT})\s*(?:\+|and (?:over|above|older|more)|or (?:more|older|over)){_UNIT}", re.IGNORECASE
-)
-_CLOCK_TIME = re.compile(r"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?")
-_ALONE = re.compile(rf"(-?{_AMOUNT}){_UNIT}")
-
-
-_WHOLE = re.compile("[0-9]{1,4}")
-_BEFORE_SCHOOL = {
-    "pk": -2, "prek": -2, "pre-k": -2, "prekindergarten": -2, "pre-kindergarten": -2, "preschool": -2, "tk": -1, "k": 0, "kg": 0, "kindergarten": 0,
-}  # fmt: skip
-"""Words for the years before grade 1, by number; grade 0 is one of them."""
-_LAST_GRADE = 13
-
 _FEWEST_COUNTRIES = 5
 _SHORT_WORD = 3
 
@@ -285,71 +242,3 @@ def _countries(words: Collection[str], texts: Collection[str]) -> str | None:
     is_named = not _COUNTRY.isdisjoint(words)
     speaks_for_itself = book in {ALPHA_3, NAMES} and len(texts) >= _FEWEST_COUNTRIES
     return book if is_named or speaks_for_itself else None
-
-
-def ordered(texts: Iterable[str]) -> list[str] | None:
-    """Put levels in order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades ("K", "1", "2"), times of day.
-
-    Args:
-        texts: The distinct values.
-
-    Returns:
-        The levels from low to high, or None if the words show no order.
-    """
-    words = sorted(texts)
-    if len(words) < _FEWEST_LEVELS:
-        return None
-    lowered = {word.lower() for word in words}
-    if len(lowered) == len(words):
-        for scale in _SCALES:
-            if lowered.issubset(scale):
-                return sorted(words, key=lambda word: scale.index(word.lower()))
-    if (levels := _in_a_row(words)) is not None:
-        return levels
-    if all(_CLOCK_TIME.fullmatch(word) for word in words):
-        return sorted(words, key=lambda word: [float(part) for part in word.split(":")])
-    places = {word: _place(word) for word in words}
-    bands = [word for word in words if places[word] is not None and _ALONE.fullmatch(word) is None]
-    if 2 * len(bands) < len(words) or any(place is None for place in places.values()):
-        return None
-    levels = sorted(words, key=lambda word: places[word] or (0.0, 0))
-    return levels if all(places[low] != places[high] for low, high in pairwise(levels)) else None
-
-
-def _in_a_row(words: Sequence[str]) -> list[str] | None:
-    """Consecutive whole numbers, after known words for the years before school, or with open ends; None for other words."""
-    numbers = {word: int(word) for word in words if _WHOLE.fullmatch(word) is not None}
-    years = {word: year for word in words if (year := _BEFORE_SCHOOL.get(word.lower())) is not None}
-    ends = {word: _place(word) for word in words if word not in numbers and word not in years}
-    first, last = min(numbers.values(), default=0), max(numbers.values(), default=0)
-    if len(numbers) < 2 or sorted(numbers.values()) != list(range(first, last + 1)):  # noqa: PLR2004 - a row takes two
-        return None
-    are_grades = first in {0, 1} and last <= _LAST_GRADE
-    if years and not (are_grades and max(years.values()) < first):
-        return None
-    sides = [-1] if years else []
-    for place in ends.values():
-        if place is None or place not in {(max(place[0], last), 1), (min(place[0], first), -1)}:
-            return None
-        sides.append(place[1])
-    found = {word: (float(number), 0) for word, number in (numbers | years).items()}
-    found |= {word: place for word, place in ends.items() if place is not None}
-    is_certain = len(set(sides)) == len(sides) and len(set(found.values())) == len(found)
-    return sorted(words, key=lambda word: found[word]) if is_certain else None
-
-
-def _place(word: str) -> tuple[float, int] | None:
-    """The start of a band, and whether the band lies below (-1), at (0) or above (1) that number."""
-    text = word.strip()
-    if (between := _BETWEEN.fullmatch(text)) is not None:
-        low, high = _number(between[1]), _number(between[2])
-        return (low, 0) if low < high else None
-    for pattern, side in ((_BELOW, -1), (_ABOVE, 1), (_OPEN, 1), (_ALONE, 0)):
-        if (found := pattern.fullmatch(text)) is not None:
-            return _number(found[1]), side
-    return None
-
-
-def _number(text: str) -> float:
-    scale = {"k": 1e3, "m": 1e6}.get(text[-1].lower(), 1.0)
-    return float(text.strip("$€£kKmM").replace(",", "").replace("$", "")) * scale

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from understudy.drafts.facts import Facts, is_open_ended, means_missing
+from understudy.drafts.levels import ordered
 from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, LARGEST, MOST_INTEGER_CODES, are_codes
 from understudy.drafts.persons import names_contact
 from understudy.drafts.times import is_mostly_time
-from understudy.drafts.words import ordered
 from understudy.plain_text import plain_number
 
 _FEWEST_MEASURED: Final = 3
