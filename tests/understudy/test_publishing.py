@@ -138,11 +138,11 @@ def test_a_file_that_holds_no_candidate_is_refused(tmp_path: Path, text: str) ->
     [
         (None, None, "as many as the declared size"),
         (50, None, "as many as the declared size"),
-        (70, None, "More of them"),
+        (70, None, "More synthetic rows"),
         (None, "learn", "as many as records were counted, with noise"),
         (None, 3, "as many as records were counted, with noise"),
         (50, 3, "as many as the declared size"),
-        (70, 3, "More of them"),
+        (70, 3, "More synthetic rows"),
     ],
 )
 def test_why_as_many_rows_were_drawn_is_said(rows: int | None, records: int | str | None, told: str) -> None:

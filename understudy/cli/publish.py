@@ -393,14 +393,14 @@ def what_is_free(order: Order) -> str:
         return "Predictions cost nothing: unzip the bundle, then python predict.py FILE predictions.csv"
     sample = f"understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
     if order.sample_rows not in {None, order.table.declared_size}:
-        return f"More of them cost nothing: {sample}"
+        return f"More synthetic rows cost nothing: {sample}"
     several = counts_several_records(order) and order.sample_rows is None
     many = (
         "as records were counted, with noise: the domain bounds how many of each unit count, so they may be fewer than the file's rows"
         if several
         else "as the declared size, because the file's number of rows is private"
     )
-    return f"They are as many {many}. Any other number costs nothing: {sample}"
+    return f"Synthetic rows are as many {many}. Any other number costs nothing: {sample}"
 
 
 def paid(published: Published) -> str:
