@@ -49,8 +49,8 @@ GRID: Final = 2.0**-_GRID_BITS
 
 _NOISE: Final = (0.0, 0.0038, 0.012, 0.038, 0.076, 0.1, 0.2)
 """Noise on a count over the declared size."""
-_BEYOND: Final = (0.0, 0.013, 0.091, 0.248, 0.551, 0.694, 0.886)
-"""Mean share of a column's values beyond its learnt bounds at each (docs/rules-study.md, learnt bounds)."""
+_CLAMPED: Final = (0.0, 0.013, 0.091, 0.248, 0.551, 0.694, 0.886)
+"""Mean share of a column's values that its learnt bounds clamp, at each (docs/rules-study.md, learnt bounds)."""
 
 
 def share_of(count: int) -> float:
@@ -58,14 +58,14 @@ def share_of(count: int) -> float:
     return min(LARGEST_SHARE, FIRST_SHARE + NEXT_SHARE * (count - 1)) if count else 0.0
 
 
-def expected_beyond(noise_std: float, declared_size: int) -> float:
-    """Return the share of a column's values that typically lie beyond its learnt bounds, from public facts alone.
+def expected_clamped(noise_std: float, declared_size: int) -> float:
+    """Return the share of a column's values that its learnt bounds typically clamp, from public facts alone.
 
     Args:
         noise_std: of the counts that the bounds are learnt from, in units.
         declared_size: units.
     """
-    return float(np.interp(noise_std / max(declared_size, 1), _NOISE, _BEYOND))
+    return float(np.interp(noise_std / max(declared_size, 1), _NOISE, _CLAMPED))
 
 
 def name_weight(names: int) -> float:

@@ -17,7 +17,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan
 from core.plan.expected_error import ExpectedError, expected_error
-from core.plan.learning import expected_beyond
+from core.plan.learning import expected_clamped
 from core.plan.marginals import MarginalsPlan
 from core.plan.plan import Plan
 from core.plan.reusing import epsilon_as_if
@@ -117,8 +117,8 @@ class LearntColumn(Value):
     """In units, on every count."""
     threshold: float | None
     """The noisy number of units that a category must exceed; only of categories."""
-    beyond: OrAbsent[float] = None
-    """The share of a column's numbers that typically lies beyond its learnt bounds; only of bounds."""
+    clamped_share: OrAbsent[float] = None
+    """The share of a column's numbers that its learnt bounds typically clamp; only of bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +289,7 @@ def _learning_in(plan: Plan) -> Learning | None:
             learns=one.learns,
             noise_std=learning.noise_multiplier * one.sensitivity,
             threshold=learning.threshold if one.learns == "categories" else None,
-            beyond=expected_beyond(learning.noise_multiplier * one.sensitivity, plan.declared_size)
+            clamped_share=expected_clamped(learning.noise_multiplier * one.sensitivity, plan.declared_size)
             if one.learns == "bounds"
             else None,
         )

@@ -126,16 +126,20 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
     )
 
 
-@pytest.mark.parametrize(("beyond", "share"), [(0.019, None), (0.0881, "8.8 %"), (0.24, "24 %")])
-def test_a_quote_warns_of_bounds_that_noise_would_hide(beyond: float, share: str | None) -> None:
+@pytest.mark.parametrize(("clamped", "share"), [(0.019, None), (0.0881, "8.8 %"), (0.24, "24 %")])
+def test_a_quote_warns_of_bounds_that_noise_would_hide(clamped: float, share: str | None) -> None:
     domain = domain_of(FARE)
     document = make_quote(learnt_plan(domain), None, [], domain=domain).to_json()
     bounds, bins = document["learning"]["releases"]
-    assert (bounds["learns"], 0 < bounds["beyond"] < 0.02, "beyond" in bins) == ("bounds", True, False)
+    assert (bounds["learns"], 0 < bounds["clamped_share"] < 0.02, "clamped_share" in bins) == (
+        "bounds",
+        True,
+        False,
+    )
     told = {"grant": None, "refusal": "budget-not-set"}
-    learning = document["learning"] | {"releases": [bounds | {"beyond": beyond}, bins]}
+    learning = document["learning"] | {"releases": [bounds | {"clamped_share": clamped}, bins]}
     said = "\n".join(quote_lines(Quote(document={**document, **told, "learning": learning})))
-    warned = f"WARNING: learnt bounds typically cut off about {share} of a column's numbers"
+    warned = f"WARNING: learnt bounds typically clamp about {share} of a column's numbers"
     assert (warned in said) == (share is not None)
 
 

@@ -15,7 +15,7 @@ FEMTO, FEMTO_PLACES = 10**15, 15
 """Charges of delta are whole multiples of 1e-15."""
 NOISE = 0.25
 """Expected share of rows in a wrong cell at which counts become of little use (docs/choosing-epsilon.md)."""
-VISIBLE_BEYOND = 0.02
+VISIBLE_CLAMPED = 0.02
 """Share of a column's numbers outside learnt bounds at which a quote begins to warn."""
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, without training steps."""
@@ -227,15 +227,15 @@ def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[st
             f"; a category needs about {max(thresholds):.0f} units{', more where each has several' * by_column}; thresholds take delta {learning['delta']:.3g}, "
             "after which this dataset's budget uses basic composition"
         )
-    return [f"  learnt parts of the domain: {parts}", *_beyond(learning)]
+    return [f"  learnt parts of the domain: {parts}", *_clamped(learning)]
 
 
-def _beyond(learning: Mapping[str, Any]) -> list[str]:
-    """Warn where learnt bounds would cut off a visible share of a column's numbers."""
-    share = max((release.get("beyond") or 0.0 for release in learning["releases"]), default=0.0)
-    if share < VISIBLE_BEYOND:
+def _clamped(learning: Mapping[str, Any]) -> list[str]:
+    """Warn where learnt bounds would clamp a visible share of a column's numbers."""
+    share = max((release.get("clamped_share") or 0.0 for release in learning["releases"]), default=0.0)
+    if share < VISIBLE_CLAMPED:
         return []
-    told = f"learnt bounds typically cut off about {_percent(share)} of a column's numbers at this size and epsilon"
+    told = f"learnt bounds typically clamp about {_percent(share)} of a column's numbers at this size and epsilon"
     return [f"  WARNING: {told}; declare the bounds of columns whose scale is known"]
 
 
@@ -278,7 +278,7 @@ def _guarantee(document: Json) -> str:
 
 
 def _report(document: Json) -> list[str]:
-    """What the cap leaves for a utility report of the release; no line without a cap."""
+    """The budget that the cap leaves for a utility report of the release; no line without a cap."""
     guarantee, left = take(document, "guarantee", "remaining_epsilon_after")
     if left is None:
         return []

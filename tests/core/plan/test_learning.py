@@ -23,7 +23,7 @@ from core.plan.learning import (
     NAMES,
     LearningPlan,
     LearningRelease,
-    expected_beyond,
+    expected_clamped,
     name_weight,
     share_of,
 )
@@ -284,8 +284,8 @@ def test_candidates_are_not_selected_over_a_domain_that_is_learnt():
 
 
 def test_more_noise_for_fewer_units_hides_more_of_a_column():
-    shares = [expected_beyond(37.8, size) for size in (10**9, 10_000, 3_000, 1_000, 500, 1)]
+    shares = [expected_clamped(37.8, size) for size in (10**9, 10_000, 3_000, 1_000, 500, 1)]
     assert shares == sorted(shares)
     assert shares[0] < 1e-6
     assert shares[1:5] == pytest.approx([0.013, 0.0946, 0.247, 0.548], rel=0.01)
-    assert expected_beyond(37.8, 0) == shares[-1] == 0.886
+    assert expected_clamped(37.8, 0) == shares[-1] == 0.886
