@@ -30,7 +30,7 @@ from tests.core.artifacts import stand_in
 from tests.core.artifacts.script_draws import drawn_both_ways
 from tests.core.artifacts.test_sampler_script import loaded, unzipped
 from understudy.local.rows.frames import clean_frame
-from understudy.local.sampling.predicting import feature_codes
+from understudy.local.sampling.predicting import features_of
 
 DOMAIN: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -238,7 +238,7 @@ def test_without_its_start_a_distance_is_unknown_to_a_predictor() -> None:
         "gross": ["7", "7"],
         "net": ["5", "five"],
     }
-    codes = feature_codes(domain, pa.table(rows))
+    codes = features_of(domain, pa.table(rows)).codes
     assert (codes == UNKNOWN).tolist() == [
         [False, True, False, False, False, False],
         [False, True, False, True, True, False],

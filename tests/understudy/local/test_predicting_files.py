@@ -18,7 +18,7 @@ import pytest
 from core.artifacts.model_script import render_predictor
 from core.plan.domain.table import TableDomain
 from understudy.local import FeaturesRefused, FittedClassifier, fit_classifier, set_cap
-from understudy.local.sampling.predicting import UNKNOWN, feature_codes
+from understudy.local.sampling.predicting import UNKNOWN, features_of
 
 GARBAGE = ["", "NA", " ", "?", "x", "1,5", "1.5", "1.234,5", "1,234.5", "nan", "inf", "-inf", "1e3", "+7", "3.", "17:45", "5:45 pm",
            "2020-02-30", "31.12.2020", "2020-12-31T23:59:59.5+05:30", "2020-12-31T10:00Z", "12 %", "€ 5", " 7 ", "1_0", "a;b", "a'b",
@@ -139,7 +139,7 @@ def test_the_script_codes_every_row_of_any_file_as_the_domain_does(seed: int) ->
     domain = TableDomain.from_json(document)
     texts = random_texts(document, rng, 400)
     read = [place for place in range(len(domain.coded)) if place != domain.target_index]
-    expected = feature_codes(domain, pa.table(texts))[:, read].astype(int)
+    expected = features_of(domain, pa.table(texts)).codes[:, read].astype(int)
     for index, place in enumerate(read):
         code = domain.coded[place].null_code
         if code is not None:

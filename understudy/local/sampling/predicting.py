@@ -58,7 +58,7 @@ class Predictor:
             InputUnusable: the input is unusable.
         """
         with answered():
-            codes = feature_codes(self._domain, frame)
+            codes = features_of(self._domain, frame).codes
         return self._linear.probabilities(codes)
 
     def predict(self, frame: object) -> npt.NDArray[Any]:
@@ -132,11 +132,6 @@ def features_of(domain: TableDomain, frame: object) -> Features:
         f"{name}: {kind}": int(mask.sum()) for name, masks in kinds.items() for kind, mask in masks.items()
     }
     return Features(codes=codes, refusals=dict(sorted(counts.items())))
-
-
-def feature_codes(domain: TableDomain, frame: object) -> Codes:
-    """Return the codes alone; see `features_of`."""
-    return features_of(domain, frame).codes
 
 
 def _sources(domain: TableDomain, place: int) -> tuple[str, ...]:
