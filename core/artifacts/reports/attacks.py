@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.artifacts.reports.columns import UNITS, ReportColumn
+from core.artifacts.reports.columns import DISTANCE_SCALE, ReportColumn
 from core.artifacts.reports.halves import Halves
 from core.artifacts.reports.shares import shares
 from core.plan.domain.codec import Codes
@@ -117,7 +117,7 @@ def attack(
     made, others = synthetic[:searched], real.others[:searched]
     to_made, to_others = _distances(attacked, made, columns), _distances(attacked, others, columns)
     return Attacks(
-        closeness=_closeness(to_made, to_others, of=UNITS * len(columns)),
+        closeness=_closeness(to_made, to_others, of=DISTANCE_SCALE * len(columns)),
         copies=copies(real, synthetic, rng),
         inferences=tuple(
             Inference(

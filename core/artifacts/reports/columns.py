@@ -20,8 +20,8 @@ from core.plan.domain.table import TableDomain
 MISSING = "(missing)"
 FEWEST_VALUES = 2
 """Values or bins of a column that can be predicted."""
-UNITS = 2**18
-"""Of a distance of 1. Whole numbers, so that what is added for a column can be taken off again exactly."""
+DISTANCE_SCALE = 2**18
+"""The whole number that stands for a distance of 1. Sums of whole numbers are exact, so a column's part can be subtracted again."""
 _WHOLE_FROM = 1000.0
 _NARROWEST = 1e-9
 _GROWTH = 20.0
@@ -97,11 +97,11 @@ class ReportColumn:
 
     @cached_property
     def distances(self) -> NDArray[np.int32]:
-        """(codes, codes) distances in units of 1 / `UNITS`: the difference of two positions, 1 for other unequal codes."""
+        """(codes, codes) distances, times `DISTANCE_SCALE`: the difference of two positions, 1 for other unequal codes."""
         apart = np.abs(self.places[:, None] - self.places[None, :])
         apart = np.where(np.isfinite(apart), apart, 1.0)
         np.fill_diagonal(apart, 0.0)
-        whole: NDArray[np.int32] = np.rint(apart * UNITS).astype(np.int32)
+        whole: NDArray[np.int32] = np.rint(apart * DISTANCE_SCALE).astype(np.int32)
         return whole
 
 

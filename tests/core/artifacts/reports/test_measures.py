@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.reports.association import associations, cramers_v
-from core.artifacts.reports.columns import MISSING, UNITS, columns_of, target_note, target_of
+from core.artifacts.reports.columns import DISTANCE_SCALE, MISSING, columns_of, target_note, target_of
 from core.artifacts.reports.errors import ReportTargetUnknown
 from core.artifacts.reports.halves import halves
 from core.artifacts.reports.shares import pair_variations, sampling_variation, shares, variation
@@ -76,12 +76,12 @@ def test_columns_know_what_codes_mean_and_how_far_they_are_apart():
     age, ward, stage, sick = columns_of(TableDomain.from_json(DOCUMENT))
     assert age.words == ("0", "1", "2", "3", "4", MISSING)
     assert age.is_ordered
-    assert age.distances[0, 4] == UNITS
-    assert age.distances[1, 2] == UNITS / 4
-    assert (age.distances[5] / UNITS).tolist() == [1, 1, 1, 1, 1, 0]
+    assert age.distances[0, 4] == DISTANCE_SCALE
+    assert age.distances[1, 2] == DISTANCE_SCALE / 4
+    assert (age.distances[5] / DISTANCE_SCALE).tolist() == [1, 1, 1, 1, 1, 0]
     assert ward.words == ("A", "B", "(other)")
-    assert (ward.distances / UNITS).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    assert (stage.distances[0] / UNITS).tolist() == [0, 0.5, 1]
+    assert (ward.distances / DISTANCE_SCALE).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert (stage.distances[0] / DISTANCE_SCALE).tolist() == [0, 0.5, 1]
     assert (sick.words, sick.is_ordered) == (("false", "true"), False)
 
 
