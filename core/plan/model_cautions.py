@@ -1,7 +1,7 @@
 """Cautions before a private model of a table is paid for: options that, by public rules, make a useless model likely. Data-free.
 
 What the rules know is in docs/private-models.md: few units at a small epsilon carry little signal, for which the updates of a linear
-layer have a rule of their own, and principal components of one-hot cells lose what single columns say.
+layer have a rule of their own, and principal components of one-hot cells can lose what single columns say.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def _cautions(plan: ModelPlan) -> Iterator[ModelCaution]:
         yield ModelCaution(
             code="few-components",
             detail=(
-                f"{options.components} principal components of the {plan.inputs} one-hot cells of this table lose most of what its columns say, "
+                f"{options.components} principal components of the {plan.inputs} one-hot cells of this table can lose much of what its columns say, "
                 "and cost budget. Leave out components and features: plain features keep all cells."
             ),
         )
