@@ -74,7 +74,7 @@ def records_of(lines: Iterable[str], layout: Mapping[str, Any]) -> Iterator[tupl
 def places_of(
     layout: Mapping[str, Any], features: Sequence[Mapping[str, Any]], header: Sequence[str]
 ) -> list[int]:
-    """Where a record of the file has the value of each feature.
+    """The place of each feature in a record of the file.
 
     Args:
         layout: "names" of all columns, in the order of the domain; "target", one of them; "delimiter"; "header", whether the first record names the columns.

@@ -119,7 +119,7 @@ MOST_LISTED = 20
 @COMMON@
 
 class Told:
-    """What is said of rows and values that the domain refuses: lines of the file, columns and reasons, never values."""
+    """Refused rows and values, told by line of the file, column and reason, never by value."""
 
     def __init__(self):
         self.rows = self.without = self.refused = 0

@@ -28,7 +28,7 @@ class QuotedModel(Value):
     """As `accuracy_error`."""
     options: ModelOptions
     cautions: tuple[ModelCaution, ...]
-    """What makes a useless model likely, by public rules; usually empty."""
+    """Options that by public rules make a useless model likely; usually empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -349,7 +349,7 @@ def size_after(
 
 
 def _counted(unit: object) -> str:
-    """What a declared size counts."""
+    """The units that a declared size counts, in words."""
     return "records" if unit is None else f"values of {unit}"
 
 

@@ -132,29 +132,31 @@ def _beginnings(tab: Any) -> None:
         assert seen.read < 400_000 < len(content)
 
 
+def _declare(tab: Any, key: str, value: str) -> None:
+    """Let the page's dataset declare another form of its files."""
+    tab.evaluate(
+        """([key, value]) => {
+      const form = document.querySelector("[data-declared]"), declared = JSON.parse(form.dataset.declared);
+      declared.dialect[key] = value;
+      form.dataset.declared = JSON.stringify(declared);
+    }""",
+        [key, value],
+    )
+
+
 def _decimal_commas(tab: Any) -> None:
     """A declared comma is the only sign before decimals."""
-    declare = """(mark) => {
-      const form = document.querySelector("[data-declared]"), declared = JSON.parse(form.dataset.declared);
-      declared.dialect.decimal = mark;
-      form.dataset.declared = JSON.stringify(declared);
-    }"""
     rows = b'ward,age,sick,seen\nA,"7,0",yes,2020-01-02\nA,7.0,yes,2020-01-02\nA,7,yes,2020-01-02\n'
     for mark in (",", "."):
-        tab.evaluate(declare, mark)
+        _declare(tab, "decimal", mark)
         assert choose(tab, "a.csv", rows).rows["age"][1] == "1 of 3 not as declared"
-    tab.evaluate(declare, ",")
+    _declare(tab, "decimal", ",")
     assert choose(tab, "a.csv", rows.replace(b"7.0", b"7")).rows["age"][1] == "as declared"
-    tab.evaluate(declare, ".")
+    _declare(tab, "decimal", ".")
 
 
 def _encodings(tab: Any) -> None:
     """The declared encoding is the one that is read."""
-    declare = """(encoding) => {
-      const form = document.querySelector("[data-declared]"), declared = JSON.parse(form.dataset.declared);
-      declared.dialect.encoding = encoding;
-      form.dataset.declared = JSON.stringify(declared);
-    }"""
     rows = "ward,age,sick,seen\nÜ,7,yes,2020-01-02\n"
     for encoding, written in (
         ("windows-1252", rows.encode("cp1252")),
@@ -163,7 +165,7 @@ def _encodings(tab: Any) -> None:
         ("utf-16", b"\xfe\xff" + rows.encode("utf-16-be")),
         ("utf-8", rows.encode()),
     ):
-        tab.evaluate(declare, encoding)
+        _declare(tab, "encoding", encoding)
         assert choose(tab, "a.csv", written).rows["ward"][1] == "as declared", encoding
     _refused(tab, ("a.csv", rows.encode("cp1252"), "is not UTF-8"))
 

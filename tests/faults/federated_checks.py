@@ -1,4 +1,4 @@
-"""Checks after every round of a consortium, whoever vanished, froze or lied."""
+"""Checks after every round of a consortium in which an owner vanishes, freezes or lies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -42,7 +42,7 @@ _WAS_UNIT: Final = "It was the privacy unit. It identifies, so it is left out."
 def facts_of_units(
     facts: Mapping[str, Facts], *, candidates: Collection[str], drafted_for: str | None
 ) -> Document:
-    """What a draft says of rows, and of each column's values, as the privacy units.
+    """The number of rows and of each column's values, as a draft keeps them for a change of the privacy unit.
 
     Args:
         facts: What the columns hold.
@@ -62,7 +62,7 @@ def facts_of_units(
 
 
 def facts_of_image_units(images: int, units: Mapping[str, int]) -> Document:
-    """What a draft of images says of images, and of the values of columns, as the privacy units.
+    """The number of images and of the values of columns, as a draft of images keeps them for a change of the privacy unit.
 
     Args:
         images: How many there are.
@@ -245,7 +245,7 @@ def _known(document: Mapping[str, Any], name: str) -> Document:
 
 
 def size_sentence(document: Mapping[str, Any]) -> str:
-    """What the declared size of a draft counts."""
+    """The units that the declared size of a draft counts, in a sentence."""
     if (name := document.get("privacy_unit")) is None:
         return "It counts rows, to two digits."
     return f"It counts privacy units, the values of {name!r}, to two digits."

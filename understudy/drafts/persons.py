@@ -1,4 +1,4 @@
-"""What names and words of columns say about persons: their keys, how they are reached, what they are called.
+"""Names and words of columns that point at persons: keys, e-mail addresses, telephone numbers, names.
 
 Public rules in English, German, French, Spanish and Italian, the same for every table.
 """

@@ -1,4 +1,4 @@
-"""What a draft collects of a file's rows: one pass in constant memory, a second one if numbers are not written plainly."""
+"""Facts of a file's rows for a draft: one pass in constant memory, a second one if numbers are not written plainly."""
 
 import zlib
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """What is known of how a CSV file is written; None where it is guessed.
+    """The form of a CSV file as far as it is given; None where it is guessed.
 
     Attributes:
         header: Whether the first line has the column names.

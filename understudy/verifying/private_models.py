@@ -285,6 +285,6 @@ def check_problems(check: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_words(check: Mapping[str, Any]) -> str:
-    """What a model answered to rows of the declared domain, on one line."""
+    """The finding of a model's check, on one line."""
     said = f"the commonest answer to {check['draws']} rows of the declared values has {check['share']:.1%} of them"
     return f"CONSTANT: {said}" if check["constant"] else said

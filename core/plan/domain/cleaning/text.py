@@ -33,7 +33,7 @@ _ISO_TYPES: Final = (_SECONDS, pa.timestamp("us"), pa.timestamp("us", "UTC"))
 _LAST_NORMALISED_DAY: Final = 3
 _FIRST_FULL_YEAR: Final = 1000
 _FIRST_SECOND: Final = -62135596800
-"""Of the year 1, the first that `datetime` has."""
+"""The first second of the year 1, the earliest that `datetime` has."""
 _DATE_LENGTH, _COLON_PLACE = 10, 13
 
 
