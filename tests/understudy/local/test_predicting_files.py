@@ -333,13 +333,16 @@ def test_the_script_predicts_every_row_of_any_file_as_the_fitted_model_does(
 ) -> None:
     rng = np.random.default_rng(seed)
     document = random_domain(rng)
-    texts = random_texts(document, rng, 400)
-    set_cap("any", epsilon=50.0, delta=1e-2, ledgers=tmp_path)
+    texts = random_texts(document, rng, 1500)
+    # A target that follows a feature: a model of unrelated columns may by chance answer one class.
+    true = next(column["true"] for column in document["columns"] if column["name"] == "well")
+    texts[" sick "] = ["x" if word == true else "y" for word in texts["well"]]
+    set_cap("any", epsilon=400.0, delta=1e-2, ledgers=tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fitted = fit_classifier(
-            pa.table(texts), document, (20.0, 1e-4), dataset="any", declared_size=400, max_refused=1.0,
-            options={"steps": 20, "learning_rate": 20.0}, ledgers=tmp_path,
+            pa.table(texts), document, (100.0, 1e-4), dataset="any", declared_size=1500, max_refused=1.0,
+            options={"steps": 20, "learning_rate": 60.0}, ledgers=tmp_path,
         )  # fmt: skip
         expected = fitted.predict(pa.table(texts)).tolist()
     with zipfile.ZipFile(fitted.save(tmp_path / "bundle.zip")) as archive:
