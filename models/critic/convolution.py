@@ -1,6 +1,6 @@
 """Convolutions as matrices: sizes, patches of images, and sums of patches, over images with their channels last.
 
-A convolution is the matrix product of a (outputs, kernel kernel channels) matrix with the patches of an image; its
+A convolution is the matrix product of a (outputs, kernel * kernel * channels) matrix with the patches of an image; its
 columns are ordered by row of the kernel, column of the kernel, channel, so that a row of a patch is contiguous in
 the image.
 """

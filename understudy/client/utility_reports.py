@@ -1,4 +1,4 @@
-"""Utility reports, which the API calls utility reports: noisy errors of a release, measured by a job for an epsilon."""
+"""Utility reports, which the API calls charged reports: noisy errors of a release, measured by a job for an epsilon."""
 
 import uuid
 from collections.abc import Sequence

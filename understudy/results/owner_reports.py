@@ -1,4 +1,4 @@
-"""Owner reports, which the API calls owner reports, as frozen values."""
+"""Owner reports, which the API calls sealed reports, as frozen values."""
 
 from dataclasses import dataclass
 from pathlib import Path

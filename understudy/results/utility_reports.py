@@ -1,4 +1,4 @@
-"""Utility reports, which the API calls utility reports, as frozen values."""
+"""Utility reports, which the API calls charged reports, as frozen values."""
 
 from dataclasses import dataclass, field
 from typing import Self
