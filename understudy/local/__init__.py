@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from understudy.local.fitted import Fitted
     from understudy.local.generator import Generator
     from understudy.local.ledger.accounts import read_account, set_cap
-    from understudy.local.rows.intake import RowsRefused, ValuesClamped
+    from understudy.local.rows.intake import BoundsTooWide, RowsRefused, ValuesClamped
     from understudy.local.synthesizer import Synthesizer
     from understudy.local.training.classifying import (
         ConstantModel,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from understudy.local.training.quote import LargeExpectedError, TrainingQuote
 
 __all__ = [
+    "BoundsTooWide",
     "ConstantModel",
     "DoubtfulOptions",
     "FeaturesRefused",
@@ -65,6 +66,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BoundsTooWide": "rows.intake",
     "ConstantModel": "training.classifying",
     "DoubtfulOptions": "training.classifying",
     "FeaturesRefused": "training.classifying",

@@ -1,8 +1,9 @@
-"""Notes for the reader of a release: rules that its counts contradict, and what their noise hides. Post-processing, free of privacy cost."""
+"""Notes for the reader of a release: rules that its counts contradict, bounds that are too wide, and what their noise hides. Post-processing, free of privacy cost."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from core.artifacts.asking.crowded_bins import crowded_columns
 from core.artifacts.asking.estimates import Estimates
 from core.artifacts.asking.hidden import hidden_class, unlisted_words
 from core.artifacts.asking.rules_check import check_rules
@@ -13,7 +14,7 @@ from core.plan.domain.table import TableDomain
 
 
 def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, ...]:
-    """Return README paragraphs: one per contradicted rule and one with the remedy, the bound on records, and `noise_notes`.
+    """Return README paragraphs: one per contradicted rule and one with the remedy, the bound on records, columns whose bounds are too wide, and `noise_notes`.
 
     Args:
         bundle: the staged bundle.
@@ -26,7 +27,12 @@ def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, .
         Estimates(ReleasedCounts.from_bytes(bundle.counts)),
     )
     rules = check_rules(domain, estimates).notes if domain.rules else ()
-    return (*rules, *_bound_on_records(domain), *noise_notes(domain, estimates, learnt=learnt))
+    return (
+        *rules,
+        *_bound_on_records(domain),
+        *crowded_columns(domain, estimates),
+        *noise_notes(domain, estimates, learnt=learnt),
+    )
 
 
 def _bound_on_records(domain: TableDomain) -> Iterator[str]:

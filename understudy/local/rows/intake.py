@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
+from core.artifacts.asking.crowded_bins import CROWDED, REMEDY, crowded_bins
 from core.data.errors import TooManyUnits
 from core.data.intake.clean_rows import CleanBlock
 from core.data.intake.intake_report import MAX_REFUSED, too_many_refused
@@ -27,6 +29,10 @@ class RowsRefused(UserWarning):
 
 class ValuesClamped(UserWarning):
     """Many values of a column lie outside its declared bounds and are clamped to the bound. Shares, never values; for the owner alone."""
+
+
+class BoundsTooWide(UserWarning):
+    """Nearly all values of a column lie in one or two bins of its declared bounds. Columns, never values; for the owner alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +74,12 @@ class Intake:
         return f"the declared domain refused {self.rows_refused} of {total} records ({reasons})"
 
     def warn(self) -> None:
-        """Warn of refused records, and of columns with many values outside the bounds.
+        """Warn of refused records, and of columns whose declared bounds are too narrow or far too wide.
 
         Warns:
             RowsRefused: records were refused.
             ValuesClamped: more than `MAX_REFUSED` of a column's values lie outside its bounds.
+            BoundsTooWide: at least `CROWDED` of a column's values lie in one or two of its bins.
         """
         if self.rows_refused:
             warn(self.refused(), RowsRefused)
@@ -84,6 +91,25 @@ class Intake:
                 "bounds: a training on them is charged all the same"
             )
             warn(message, ValuesClamped)
+        if crowded := self._crowded():
+            message = (
+                f"at least {CROWDED:.0%} of the values lie in one or two bins of far wider bounds, over which synthetic values are spread evenly: "
+                f"{', '.join(crowded)}. {REMEDY} A training on them is charged all the same"
+            )
+            warn(message, BoundsTooWide)
+
+    def _crowded(self) -> list[str]:
+        """The columns of a declared table whose values lie in one or two of their bins."""
+        if isinstance(self.domain, ImageDomain) or self.domain.learnt:
+            return []
+        assert isinstance(self.records, PrivateTable), "the records of a table's domain are a table"
+        return [
+            column.name
+            for place, column in enumerate(self.domain.modelled)
+            if crowded_bins(
+                column, np.bincount(self.records.codes[:, place], minlength=column.cardinality).astype(float)
+            )
+        ]
 
     def require_few_refused(self, max_refused: float) -> None:
         """Refuse to train if too many records were refused.

@@ -109,6 +109,7 @@ def fit_classifier(
     Warns:
         RowsRefused: the domain's rules refused some records.
         ValuesClamped: many values of a column lie beyond its declared bounds.
+        BoundsTooWide: nearly all values of a column lie in one or two bins of its declared bounds. The warning precedes any charge.
         DoubtfulOptions: the options make a useless model likely; before the charge.
         ConstantModel: what was trained answers one class to (nearly) all rows of the declared domain.
     """

@@ -136,6 +136,7 @@ def fit(
     Warns:
         RowsRefused: the domain's rules refused some records.
         ValuesClamped: many values of a column lie outside its declared bounds. The warning precedes any charge.
+        BoundsTooWide: nearly all values of a column lie in one or two bins of its declared bounds. The warning precedes any charge.
         HiddenByNoise: the noise hides the smallest class of the target, or most values of a column whose words were learnt.
         DegenerateGenerator: the draws vary too little; `generator_check` of the certificate names the columns.
 

@@ -1,0 +1,59 @@
+"""The owner hears of bounds that are far too wide before a training is paid for."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from understudy.local import BoundsTooWide, fit, fit_classifier, read_account, set_cap
+
+ROWS = pa.table(
+    {
+        "ward": np.random.default_rng(3).choice(["A", "B"], 400),
+        "height": np.random.default_rng(4).normal(170, 10, 400).round(1),
+    }
+)
+
+
+def domain(**height: Any) -> dict[str, Any]:
+    column = {"name": "height", "kind": "numeric", "type": "real", "decimals": 1} | height
+    words = {"name": "ward", "kind": "categorical", "categories": ["A", "B"]}
+    return {
+        "schema": "understudy.domain/1",
+        "target": "ward",
+        "privacy_unit": None,
+        "columns": [words, column],
+    }
+
+
+@pytest.mark.parametrize("train", [fit, fit_classifier])
+def test_bounds_far_wider_than_the_values_are_warned_of_before_the_charge(tmp_path: Path, train: Any) -> None:
+    set_cap("people", epsilon=1.0, delta=2e-6, ledgers=tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BoundsTooWide)
+        with pytest.raises(BoundsTooWide, match="spread evenly: height") as told:
+            train(
+                ROWS, domain(lower=-1e6, upper=1e6), (1.0, 1e-6), dataset="people", declared_size=400, ledgers=tmp_path
+            )  # fmt: skip
+    assert "170" not in str(told.value)
+    assert read_account("people", ledgers=tmp_path).jobs == {}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [{"lower": 120, "upper": 220}, {"lower": -1e6, "upper": 1e6, "bins": "learn"}],
+    ids=["narrow", "learnt"],
+)
+def test_bounds_that_fit_and_bins_that_are_learnt_are_not_warned_of(
+    tmp_path: Path, declared: dict[str, Any]
+) -> None:
+    set_cap("people", epsilon=1.0, delta=2e-6, ledgers=tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BoundsTooWide)
+        made = fit(
+            ROWS, domain(**declared), (1.0, 1e-6), dataset="people", declared_size=400, ledgers=tmp_path
+        )
+    assert len(made.sample(5)) == 5
