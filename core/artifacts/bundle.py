@@ -48,11 +48,8 @@ class Bundle:
     """An opened bundle.
 
     Attributes:
-        manifest: How to sample.
         network: The ONNX model, serialised.
         weights: The safetensors file.
-        domain: The declared domain, as JSON.
-        certificate: The certificate, as JSON.
         counts: Noisy counts (`core.artifacts.counts`), or None.
     """
 

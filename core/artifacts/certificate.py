@@ -57,11 +57,8 @@ def make_certificate(
     """Return the certificate as a JSON object, without the member `artefacts` and the signature.
 
     Args:
-        plan: The completed plan.
         executed: The releases recorded where noise is added to private values.
-        population_id: The population that the ledger charges.
         issued_at: Date of issue, time-zone aware.
-        reserved: The ledger's link that reserved the charge.
         spent: The link that spent it, the chain's head when the first row was opened. A later head would
             reveal when training ended.
         domain_digest: Of the canonical declared domain.

@@ -57,7 +57,6 @@ class ReleasedCounts:
     """All tables of one release.
 
     Attributes:
-        cardinalities: codes of every modelled column.
         step: the unit of the cells, in records.
         tables: the tables; no two have the same columns.
         groups: for every column, (codes,) the group of each code; its own index if the codes are not merged.
@@ -150,7 +149,6 @@ def step_for(*, smallest_std: float, declared_size: int) -> float:
 
     Args:
         smallest_std: the smallest standard deviation of the noise, in records.
-        declared_size: declared number of privacy units.
     """
     fine = math.floor(math.log2(smallest_std)) - _FINEST_BITS
     coarse = math.ceil(math.log2(declared_size)) - _SIZE_BITS

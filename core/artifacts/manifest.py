@@ -97,8 +97,6 @@ class ImageManifest(_Manifest):
 
     Attributes:
         latent_dimension: Length of the standard normal vector the network takes for each image.
-        height: Rows of pixels of every image.
-        width: Pixels of a row.
         channels: 1 for grey, 3 for red, green and blue.
         label_probabilities: Law of the declared labels in their order, or None if images have none.
     """

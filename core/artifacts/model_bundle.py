@@ -79,11 +79,8 @@ class ModelBundle:
     """An opened bundle of a model.
 
     Attributes:
-        manifest: What goes in and out.
         model: The ONNX model, serialised.
         weights: The safetensors file.
-        domain: The declared domain, as JSON.
-        certificate: The certificate, as JSON.
     """
 
     manifest: ModelManifest

@@ -52,9 +52,7 @@ class Trained:
     """What a training released beside the weights.
 
     Attributes:
-        executed: The recorded releases.
         noisy_wrong: The noisy number of wrong answers on held-out units; None if no accuracy is measured.
-        noise_grid: The public grids of sums and noise.
         check: What its answers to rows of the declared domain are; None for images.
     """
 

@@ -29,7 +29,6 @@ class ModelCheck(Value):
     """The findings of the check.
 
     Attributes:
-        draws: Number of rows that the model answered.
         answer: The class that it gave most often.
         share: The share of the rows that have it.
     """

@@ -53,12 +53,7 @@ _UNSIGNED: Final = {
 
 
 def render_model_readme(manifest: ModelManifest, *, certificate: Mapping[str, Any]) -> str:
-    """Return the README of one model.
-
-    Args:
-        manifest: What goes in and out.
-        certificate: Of either form; the hash of the README is not needed yet.
-    """
+    """Return the README of one model; its certificate may be of either form, and the hash of the README is not needed yet."""
     guarantee = certificate["privacy_parameters"]
     unit = certificate["privacy_unit"]["column"]
     image = manifest.image

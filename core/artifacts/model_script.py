@@ -255,9 +255,6 @@ if __name__ == "__main__":
 def render_predictor(document: Mapping[str, Any]) -> str:
     """Return the script of one model.
 
-    Args:
-        document: The declared domain, as JSON.
-
     Raises:
         DomainInvalid: The domain breaks a rule.
     """

@@ -25,7 +25,6 @@ class Place:
     """The ledger entries that state a job's charge.
 
     Attributes:
-        reserved: The link that reserved the charge.
         spent: The link that spent it, the chain's head when the first row was opened.
     """
 
@@ -67,11 +66,7 @@ class FormOfOwners(Protocol):
 
 
 def ledgers_of(plan: Plan | ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
-    """Return the charge of each owner's ledger, and the guarantee for a person with several owners; no member without owners.
-
-    Args:
-        places: where each ledger says what it was charged, in the plan's order.
-    """
+    """Return the charge of each owner's ledger, given its places in the plan's order, and the guarantee for a person with several owners; no member without owners."""
     owners = owners_of(plan)
     if not owners:
         return {}

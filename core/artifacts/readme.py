@@ -29,7 +29,6 @@ def render_readme(
     """Return the README of one bundle.
 
     Args:
-        manifest: How to sample from it.
         certificate: Of any form; the hash of the README is not needed yet.
         counts: Those that the bundle holds, if it does; of a table only.
         notes: Paragraphs that stand first: what to know before the release is used; of a table only.

@@ -72,8 +72,6 @@ def of_selection(
 
     Args:
         final: The certificate of the winner's training, from `make_certificate`.
-        plan: The plan that ran to its end.
-        executed: Its recorded releases, and the winner.
         noise_grid: The grids of every training: `candidates` in their order, and `final`.
     """
     own = {

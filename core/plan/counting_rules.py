@@ -57,7 +57,6 @@ def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_r
     """Return the weight of every column's counts in the first round; (columns,).
 
     Args:
-        cardinalities: codes of every column.
         anchor: its first round's squared sensitivity is the sum of the squared weights.
         most_records: how many records of a unit count fully.
     """

@@ -26,7 +26,6 @@ def device_by_rule(plan: OrderedPlan, *, images: bool) -> Device:
     """Return the kind of device on which a plan trains fastest; the CPU if no critic takes noisy steps.
 
     Args:
-        plan: of the order.
         images: whether the critic sees images.
     """
     plans = plan.finals if isinstance(plan, SelectionPlan) else (plan,)
@@ -40,8 +39,6 @@ def device_of(plan: OrderedPlan, wish: Wish, *, images: bool, served: Collection
     A wish is kept. Without one the rule decides, and the other kind is taken if live workers serve only that.
 
     Args:
-        plan: of the order.
-        wish: of the order.
         images: whether the critic sees images.
         served: the kinds that live workers serve.
     """

@@ -147,7 +147,6 @@ def image_anchor_plan(
     Args:
         guarantee: Of the whole job.
         share: Of the guarantee's squared Gaussian mu that the anchor may take.
-        declared_size: Declared number of units.
         shape: Height, width and channels of every image.
         classes: Number of declared labels, 0 without labels.
     """

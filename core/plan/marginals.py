@@ -129,7 +129,6 @@ class MarginalShape:
     """Which marginals may be measured; public.
 
     Args:
-        columns: number of modelled columns.
         candidates: marginals of two and three columns.
     """
 
@@ -162,8 +161,6 @@ def marginal_shape(engine: Engine, cardinalities: Sequence[int], target_index: i
     are left out.
 
     Args:
-        engine: "aim" or "mst".
-        cardinalities: codes of every modelled column.
         target_index: the target among them, or None.
 
     Raises:
@@ -266,13 +263,7 @@ class MarginalsPlan(GaussianReleases):
 def marginals_plan(
     guarantee: PrivacyGuarantee, options: GraphicalOptions, shape: MarginalShape
 ) -> MarginalsPlan:
-    """Return the releases, each with the noise of its share.
-
-    Args:
-        guarantee: Of the whole job.
-        options: Shares, rounds and marginals of each.
-        shape: The candidates.
-    """
+    """Return the releases, each with the noise of its share of the whole job's guarantee."""
 
     def noise(share: float) -> float:
         return gaussian_noise_multiplier(guarantee, share=share) if share else 0.0

@@ -28,11 +28,7 @@ class ModelCaution(Value):
 
 
 def model_cautions(plan: ModelPlan, *, of_images: bool) -> tuple[ModelCaution, ...]:
-    """Return the cautions of a plan; none for images, of which no rule knows.
-
-    Args:
-        of_images: Whether the records are images.
-    """
+    """Return the cautions of a plan; none for images, of which no rule knows."""
     return () if of_images else tuple(_cautions(plan))
 
 

@@ -49,7 +49,6 @@ def make_model_quote(
     Args:
         cap: The population's cap; None if no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
-        domain: The plan's domain.
     """
     return ModelQuote(
         **effect_of(plan, cap, charges),

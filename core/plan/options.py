@@ -248,12 +248,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 
 def explain(error: ValidationError, known: Iterable[str] = ()) -> InvalidSpec:
-    """Translate the validation library's error: which option, which rule. The options are public.
-
-    Args:
-        error: The validation library's.
-        known: Names of options, of which one may have been meant.
-    """
+    """Translate the validation library's error: which option, which rule. One of the `known` names may have been meant. The options are public."""
     found = error.errors(include_url=False)
     # The first part of a location is the option; an option of a union type fails once per type.
     problems = list(dict.fromkeys(f"{(*part['loc'], 'options')[0]}: {_said(part, known)}" for part in found))

@@ -52,10 +52,6 @@ def require_together(owners: Sequence[DataOwner], declared_size: int) -> None:
 def ordered_owners(owners: Sequence[DataOwner], domains: "Sequence[Domain]") -> tuple[DataOwner, ...]:
     """Return the owners in the order of their populations' ids, if one job can be over all of their datasets.
 
-    Args:
-        owners: in any order.
-        domains: the declared domain of each.
-
     Raises:
         InvalidSpec: the domains differ, two datasets are of one population, or there are too many.
     """

@@ -114,11 +114,7 @@ class CountsPrecision:
 
 
 def precision_of(one: EarlierCounts, shape: DomainShape) -> CountsPrecision:
-    """Describe what the counts of a release can answer.
-
-    Args:
-        one: of a plan that may reuse.
-    """
+    """Describe what the counts of a release can answer."""
     anchor, columns = _known(one.plan), len(shape.cardinalities)
     tables, possible = _tables(one.plan, shape), columns * (columns - 1) // 2
     most_records = one.plan.privacy_unit.most_records

@@ -46,11 +46,7 @@ releases."""
 
 
 def path_between(estimates: Estimates, first: int, last: int, *, target: int | None) -> tuple[int, ...]:
-    """Return the shortest path of counted pairs between two columns, both ends included; empty without a path.
-
-    Args:
-        target: index of the target, preferred among paths of the same length.
-    """
+    """Return the shortest path of counted pairs between two columns, ends included, preferably through the target; empty without a path."""
     before = {first: first}
     queue = deque([first])
     while queue and last not in before:
@@ -70,14 +66,7 @@ def path_between(estimates: Estimates, first: int, last: int, *, target: int | N
 def assumed_table(
     estimates: Estimates, columns: Sequence[int], *, target: int | None, zeros: Zeros = NO_ZEROS
 ) -> Floats:
-    """Estimate the counts of every combination of groups of two or three columns; one axis per column, in the given order.
-
-    Args:
-        estimates: estimates of the release.
-        columns: two or three, each counted.
-        target: index of the target, the preferred link between other columns.
-        zeros: combinations that are known to be empty.
-    """
+    """Estimate the counts of every combination of groups of two or three counted columns, linked preferably by the target; one axis per column, in the given order."""
     if len(columns) == 2:  # noqa: PLR2004
         return _pair(estimates, columns[0], columns[1], target, zeros)
     start = np.ones([estimates.margin(column).size for column in columns])
@@ -89,11 +78,7 @@ def assumed_table(
 
 
 def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_interval: bool) -> str:
-    """Say that columns were not counted together, what is assumed, and what the interval means.
-
-    Args:
-        between: names of the columns that link two of them.
-    """
+    """Say that columns were not counted together, what is assumed of them given the columns `between`, and what the interval means."""
     if len(names) > 2:  # noqa: PLR2004
         taken = "assumed to depend on each other only through their pairs"
     else:
@@ -116,14 +101,7 @@ def limits_of_rows(
     *,
     zeros: Zeros = NO_ZEROS,
 ) -> list[Limits]:
-    """Limits of the number of records in every combination of events of two columns.
-
-    Args:
-        estimates: estimates of the release.
-        columns: the two columns.
-        events: the events of each column, each a (groups,) indicator of its groups.
-        zeros: combinations that are known to be empty.
-    """
+    """Limits of the number of records in every combination of events of two columns, each a (groups,) indicator of its column's groups."""
     empty = zeros.of_pair(columns[0], columns[1])
     if empty is not None:
         return [_limits_beside(estimates, columns, both, ~empty) for both in itertools.product(*events)]
@@ -141,11 +119,7 @@ def limits_of_rows(
 def _limits_beside(
     estimates: Estimates, columns: Sequence[int], events: Sequence[Floats], possible: Flags
 ) -> Limits:
-    """Limits of one combination of two events if some combinations of groups are empty.
-
-    Args:
-        possible: (groups of the first column, groups of the second).
-    """
+    """Limits of one combination of two events if only some (groups of the first column, groups of the second) are possible."""
     low, high = 0.0, math.inf
     for axis in (0, 1):
         allowed = possible if axis == 0 else possible.T

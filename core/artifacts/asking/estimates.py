@@ -111,11 +111,7 @@ class Estimates:
 
 
 class _Tables:
-    """Estimates from all tables over the same cells.
-
-    Args:
-        cells: number of cells of every column.
-    """
+    """Estimates from all tables over the same cells, whose number is given for every column."""
 
     def __init__(self, counts: ReleasedCounts, cells: tuple[int, ...], tables: Sequence[CountTable]) -> None:
         self._counts = counts

@@ -24,8 +24,6 @@ def hidden_condition(domain: TableDomain, estimates: Estimates, wanted: Mapping[
     """Say that the noise hides the records that satisfy a condition; None if the counts show them, or contain nothing about them.
 
     Args:
-        domain: the declared domain.
-        estimates: estimates of the release.
         wanted: by the index of a coded column, (codes,) the codes that the condition allows.
     """
     names = [_on_one_line(column.name) for column in domain.coded]
@@ -65,13 +63,7 @@ def hidden_class(domain: TableDomain, estimates: Estimates) -> str | None:
 
 
 def unlisted_words(domain: TableDomain, estimates: Estimates, learnt: Iterable[int]) -> Iterator[str]:
-    """Name the columns in which most records have a word that was not learnt.
-
-    Args:
-        domain: the domain with the learnt words.
-        estimates: estimates of the release.
-        learnt: indices of the columns with learnt words.
-    """
+    """Name the columns with learnt words, given by index, in which most records have a word that was not learnt."""
     for place in learnt:
         column = domain.modelled[place]
         if (

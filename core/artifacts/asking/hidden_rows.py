@@ -20,21 +20,12 @@ Mask = NDArray[np.bool_]
 
 
 def hidden_in(counts: OpenedCounts, wanted: Conditions) -> str | None:
-    """Say that the noise hides the rows that satisfy some conditions; None if it does not.
-
-    Args:
-        counts: counts of the release.
-        wanted: the conditions.
-    """
+    """Say that the noise hides the rows that satisfy some conditions; None if it does not."""
     return hidden_condition(counts.domain, counts.estimates, _codes_of(counts.domain, wanted))
 
 
 def hidden_where(counts: OpenedCounts, where: Where) -> str | None:
-    """Say the same for the conditions of a request, with the remedy.
-
-    Args:
-        counts: counts of the release.
-        where: see `core.artifacts.sampling.value_conditions.requested_conditions`.
+    """Say the same for the conditions of a request (`core.artifacts.sampling.value_conditions.requested_conditions`), with the remedy.
 
     Raises:
         InvalidCondition: there is no such column, or it cannot have such values.

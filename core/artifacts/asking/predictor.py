@@ -60,11 +60,6 @@ class LinearPredictor:
     def of(cls, domain: TableDomain, estimates: Estimates, zeros: Zeros = NO_ZEROS) -> Self:
         """Solve for the weights.
 
-        Args:
-            domain: declares the target.
-            estimates: estimates of the release.
-            zeros: combinations that are known to be empty.
-
         Raises:
             NotCounted: the domain declares no target, the columns have too many groups, or pairs with the target were not counted.
         """

@@ -17,7 +17,6 @@ def release_notes(bundle: Bundle, *, learnt: Iterable[int] = ()) -> tuple[str, .
     """Return README paragraphs: one per contradicted rule and one with the remedy, the bound on records, columns whose bounds are too wide, and `noise_notes`.
 
     Args:
-        bundle: the staged bundle.
         learnt: indices of the columns with learnt words.
     """
     if bundle.counts is None or bundle.domain.get("schema") == IMAGES:
@@ -51,7 +50,6 @@ def noise_notes(domain: TableDomain, estimates: Estimates, *, learnt: Iterable[i
 
     Args:
         domain: the domain with all learnt parts.
-        estimates: estimates of the release.
         learnt: indices of the columns with learnt words.
     """
     hidden = hidden_class(domain, estimates)
@@ -59,10 +57,6 @@ def noise_notes(domain: TableDomain, estimates: Estimates, *, learnt: Iterable[i
 
 
 def learnt_words(certificate: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the indices of the columns whose words the training of a release learnt.
-
-    Args:
-        certificate: certificate of the release.
-    """
+    """Return the indices of the columns whose words the training of a release learnt."""
     learning = certificate.get("plan", {}).get("learning") or {"releases": ()}
     return tuple(one["column"] for one in learning["releases"] if one["learns"] == "categories")

@@ -15,7 +15,6 @@ class Row:
     """One row of an answer.
 
     Attributes:
-        values: values of the answer's columns.
         estimate: the estimate, clipped to its possible range; None for a ratio with a denominator within noise of zero.
         low: lower end of the 95 % interval; None without an interval.
         high: upper end of the 95 % interval.
@@ -36,13 +35,10 @@ class Answer:
     """An answer.
 
     Attributes:
-        basis: "counted", or "assumed" for columns that were not counted together.
-        columns: names of the columns of the rows.
         rows: in the order of the columns' codes, the last column fastest.
         counted: the unit of the counts, in words.
         drawn_rows: number of drawn rows whose sampling error alone equals the standard error of the largest
             group; None if unknown.
-        notes: caveats about the numbers.
     """
 
     measure: Measure

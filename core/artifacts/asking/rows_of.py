@@ -48,14 +48,10 @@ def ratio(
     low: float,
     high: float,
 ) -> Row:
-    """Return a ratio with Fieller's interval, clipped to its possible range.
+    """Return the ratio of a part to a whole with Fieller's interval, clipped to the possible range from `low` to `high`.
 
     Args:
-        part: the numerator.
-        whole: the denominator.
         variances: variance of the numerator, covariance of both, variance of the denominator.
-        low: smallest possible value.
-        high: largest possible value.
     """
     squared = DEVIATIONS**2
     above, both, below = variances
@@ -106,10 +102,8 @@ def of_bins(name: str, half: float, *, merged: bool, has_intervals: bool) -> tup
     """Describe what the interval of a mean covers and what it does not, one sentence for each.
 
     Args:
-        name: name of the mean's column.
         half: the largest distance between a value and the number that represents it.
         merged: whether the mean of a group of bins represents a value, instead of the midpoint of its bin.
-        has_intervals: whether the answer has intervals.
     """
     part, number = ("group of bins", "mean") if merged else ("bin", "midpoint")
     counts_as = f"'{name}' with each value taken as the {number} of its {part}"

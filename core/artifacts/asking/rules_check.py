@@ -151,11 +151,7 @@ def check_rules(domain: TableDomain, estimates: Estimates) -> RulesCheck:
 
 
 def significant(checks: int) -> float:
-    """Return the number of standard errors at which records on forbidden cells are reported.
-
-    Args:
-        checks: number of pairs of columns that are checked, over all rules.
-    """
+    """Return the number of standard errors at which records on forbidden cells are reported, for so many checked pairs of columns over all rules."""
     return max(SIGNIFICANT, NormalDist().inv_cdf(1.0 - FALSE_ALARM / max(checks, 1)))
 
 

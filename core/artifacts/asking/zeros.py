@@ -30,13 +30,7 @@ class Zeros:
 
     @classmethod
     def of(cls, domain: TableDomain, estimates: Estimates, check: RulesCheck) -> Self:
-        """Find the empty combinations.
-
-        Args:
-            domain: the declared domain.
-            estimates: the estimates whose groups are used.
-            check: the rules that the counts contradict.
-        """
+        """Find the empty combinations, without the rules that the counts contradict."""
         kept = [
             by_pair
             for by_pair, checked in zip(forbidden_by_rule(domain), check.rules, strict=True)

@@ -10,11 +10,7 @@ from core.plan.domain.codec import Codes
 
 
 def associations(codes: Codes, cells: tuple[int, ...]) -> Matrix:
-    """Cramér's V of every two columns, corrected for the number of rows.
-
-    Args:
-        codes: (rows, columns) codes.
-        cells: codes of every column.
+    """Cramér's V of every two columns of (rows, columns) codes, corrected for the number of rows.
 
     Returns:
         (columns, columns), symmetric, from 0 (independent) to 1 (one determines the other); 1 on the diagonal.

@@ -90,8 +90,6 @@ class Attacks:
     """All attacks.
 
     Attributes:
-        closeness: distances to the closest row.
-        copies: exact copies.
         inferences: one for every column, guessed from the others.
     """
 
@@ -134,7 +132,6 @@ def copies(real: Halves, synthetic: Codes, rng: np.random.Generator) -> Copies:
     """Count exact copies of attacked records among equally many rows of each kind.
 
     Args:
-        synthetic: (rows, columns) codes.
         rng: shuffles columns against each other.
     """
     rows = min(len(real.others), len(synthetic))

@@ -44,7 +44,6 @@ class ReportColumn:
     """One modelled column. All of it is declared and therefore public.
 
     Attributes:
-        kind: its kind, for people.
         words: label of each code, in code order.
         places: (codes,) position of each code on a scale from 0 to 1, NaN for a code without one (a category, a
             special or missing value).
@@ -159,7 +158,6 @@ class MadeColumns:
     """The columns that a release makes of another one and a distance, as rows hold them.
 
     Attributes:
-        domain: of the release.
         real: (rows, columns) codes of the real rows' values.
     """
 
@@ -172,12 +170,7 @@ class MadeColumns:
         return made_columns_of(self.domain)
 
     def drawn(self, codes: Codes, rng: np.random.Generator) -> Codes:
-        """(rows, columns) codes of the values that synthetic rows of these codes have; a rule moves no value here.
-
-        Args:
-            codes: (rows, coded columns) of the synthetic rows.
-            rng: of the values inside their bins.
-        """
+        """(rows, columns) codes of the values that synthetic rows of these codes have; a rule moves no value here."""
         return _values_of(_made(self.domain), decode(self.domain, codes, rng))
 
 
@@ -225,7 +218,6 @@ def coded_rows(
 
     Args:
         batches: clean rows with `storage_schema(domain)`.
-        domain: the declared domain.
 
     Returns:
         (rows, columns) codes, (rows,) the unit of every row, and the values of columns that are coded as differences.

@@ -22,10 +22,9 @@ class Halves:
 
 
 def halves(codes: Codes, units: NDArray[np.integer], rng: np.random.Generator) -> Halves:
-    """Split by unit: no unit has records in both halves.
+    """Split (rows, columns) codes by unit: no unit has records in both halves.
 
     Args:
-        codes: (rows, columns) codes.
         units: (rows,) the unit of every record.
     """
     known, unit_of_row = np.unique(units, return_inverse=True)

@@ -175,12 +175,7 @@ def at_most(images: int, domain: ImageDomain) -> int:
 
 
 def real_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> RealImages:
-    """Read stored images; of more than `REAL_IMAGES` a uniform random sample, in the stored order.
-
-    Args:
-        batches: images with `storage_schema(domain)`.
-        domain: the declared domain.
-    """
+    """Read stored images (`storage_schema(domain)`); of more than `REAL_IMAGES` a uniform random sample, in the stored order."""
     most, rng = at_most(REAL_IMAGES, domain), np.random.default_rng(SEED)
     kept = _Kept.none(domain)
     waiting: list[_Kept] = []
@@ -247,12 +242,7 @@ class _Kept:
 
 
 def measure_images(real: RealImages, sampler: ImageSampler) -> ImageReportContents:
-    """Compare real images with images drawn from a release.
-
-    Args:
-        real: at least one image.
-        sampler: of the release.
-    """
+    """Compare real images, at least one, with images drawn from a release."""
     domain = sampler.domain
     rng = np.random.default_rng(SEED)
     drawn = at_most(SYNTHETIC_IMAGES, domain)

@@ -38,7 +38,6 @@ class Score:
     """Scores of one model on the real test rows.
 
     Attributes:
-        model: its name for people.
         balanced_accuracy: mean recall over the classes.
         auroc: area under the ROC curve with two classes, else None.
     """
@@ -54,8 +53,6 @@ class Learning:
     """Scores of models trained on synthetic and on real rows.
 
     Attributes:
-        question: the task, in words.
-        answers: the classes.
         trained_rows: training rows of each model.
         tested_rows: real test rows, of units that no model was trained on.
         majority: accuracy of always predicting the most frequent class of the real training rows.
@@ -107,7 +104,6 @@ def learn(
 
     Args:
         real: the real halves: one for training, the other for testing.
-        synthetic: (rows, columns) codes.
         target: index of the column to predict.
         rows: maximum number of training rows, and of test rows.
 

@@ -40,7 +40,6 @@ def lost_sentence(learning: Learning, records: str, answer: str, lost: str) -> s
     """What is lost, or that the classifiers cannot show it; None where synthetic rows teach about what real ones do.
 
     Args:
-        learning: the scores.
         records: "rows" or "images".
         answer: "answer" or "label".
         lost: what is lost where synthetic rows teach nothing.

@@ -71,7 +71,6 @@ class FarthestPair:
     """The two columns, of all or of some, whose joint shares differ most between the tables.
 
     Attributes:
-        names: of the columns.
         variation: total variation distance of their pairs of codes.
         by_chance: expected distance between two samples of these sizes from one distribution.
         mean: total variation of all those pairs of columns, on average.
@@ -88,8 +87,6 @@ class OwnerReportContents:
     """A complete report.
 
     Attributes:
-        real_rows: number of compared real rows.
-        synthetic_rows: number of compared synthetic rows.
         target: index of the column to predict.
         target_note: why that column, where no target is declared.
         pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
@@ -137,9 +134,6 @@ def measure(
     Args:
         real: (rows, columns) codes of the real rows, at least one row.
         units: (rows,) the privacy unit of every row.
-        target: name of the column to predict.
-        target_note: why that column, where no target is declared.
-        made: the values of columns that are coded as differences.
     """
     rng = np.random.default_rng(SEED)
     kept = np.arange(len(real))

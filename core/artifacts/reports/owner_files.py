@@ -23,7 +23,6 @@ def write_report(store: ObjectStore, key: str, html: str, *, data_key: bytes, ro
 
     Args:
         key: from `report_key`; it is authenticated with the content.
-        data_key: the dataset's unwrapped data key.
         room: size in bytes that fits any report on this domain; the file is padded to it, in steps.
     """
     content = html.encode()

@@ -42,11 +42,8 @@ class ReportClaim:
     """One worker's hold on one report.
 
     Attributes:
-        report_id: the report.
-        dataset_id: the dataset whose rows it reads.
         fence: rises with every claim; only the highest may write.
         attempts: number of claims, this one included.
-        claimed_at: the time of the claim.
         request_id: the request that ordered it, for logs; None if unknown.
     """
 
@@ -72,12 +69,7 @@ def order_report(
 
     Args:
         session: the open transaction, which holds the dataset's row; the message is sent after it commits.
-        release: the release to compare.
-        dataset: the dataset whose rows it is compared with.
         target: the column to predict, as for `target_of`.
-        ordered_by: the owner.
-        queue: receives the report's message.
-        clock: stamps the order.
 
     Returns:
         The report, and whether this call ordered it.
@@ -184,14 +176,7 @@ def finish_report(session: Session, claim: ReportClaim, *, object_key: str, cloc
 
 
 def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: "Queue", clock: Clock) -> None:
-    """Fail a report, or put it back into the queue.
-
-    Args:
-        session: the open transaction.
-        claim: the attempt.
-        again: whether to make another attempt.
-        queue: receives the message of another attempt.
-        clock: stamps the end.
+    """Fail a report, or put it back into the queue for another attempt (`again`).
 
     Raises:
         LeaseLost: as `finish_report`.

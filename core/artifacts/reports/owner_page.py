@@ -41,7 +41,6 @@ class Subject:
     """What a report is about.
 
     Attributes:
-        title: display name of the dataset.
         facts: names and values that identify the release, in display order; all public.
         why_free: why the report cost no budget, as the end of a sentence.
     """
@@ -93,13 +92,7 @@ def render_failure(subject: Subject, account: str) -> str:
 
 
 def page(name: str, subject: Subject, contents: object, **facts: Any) -> str:  # noqa: ANN401 - a template's variables
-    """A file by its template.
-
-    Args:
-        name: of the template.
-        contents: of the report; None where it could not be made.
-        facts: the variables of the template that not all have.
-    """
+    """A file by its template; `contents` are None where the report could not be made."""
     fixed = {
         "mark": MARK,
         "failed": FAILED,

@@ -76,7 +76,6 @@ class Plot:
 
     Attributes:
         values: words with their shares, the second None if only one table is shown.
-        widest: the share of the longest bar.
     """
 
     histogram: Histogram | None

@@ -49,7 +49,6 @@ class ReleaseFigures:
     """What the page shows; all of it is part of the release or follows from it.
 
     Attributes:
-        id: of the release.
         facts: names and values that identify the release, in display order.
         warning: why the generator is degenerate; None if it is not.
         sentences: the certificate in plain language.

@@ -50,12 +50,7 @@ def sampling_variation(law: Shares, *, first_rows: int, second_rows: int) -> flo
 
 
 def pair_variations(first: Codes, second: Codes, cells: tuple[int, ...]) -> Matrix:
-    """Total variation of the joint shares of every two columns.
-
-    Args:
-        first: (rows, columns) codes.
-        second: (other rows, columns) codes.
-        cells: codes of every column.
+    """Total variation of the joint shares of every two columns in two tables of (rows, columns) codes.
 
     Returns:
         (columns, columns), symmetric; on the diagonal the variation of the single columns.

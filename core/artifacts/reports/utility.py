@@ -158,8 +158,6 @@ def make_charged_report(
 
     Args:
         issued_at: The time of the order, time-zone aware.
-        reserved: The ledger's link that reserved the charge.
-        spent: The link that spent it.
         noise_grid: The public grid of terms and noise, in records.
     """
     unit = plan.privacy_unit.column

@@ -61,9 +61,6 @@ class AliasTables:
         Args:
             laws: (rows,) index of the law.
             words: (rows,) uniform words; overwritten.
-
-        Returns:
-            (rows,) codes.
         """
         own = words >> np.uint32(_WORD_BITS - self.bits)
         cells = laws << self.bits

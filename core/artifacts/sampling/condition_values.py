@@ -25,11 +25,7 @@ Interval = tuple[float, float]
 
 
 def listed(value: Any) -> list[Any] | None:  # noqa: ANN401 - of any library
-    """The values of a set, list, array or Series, missing ones as None; None where it is one value, or a pair.
-
-    Args:
-        value: as a program wrote it.
-    """
+    """The values of a set, list, array or Series, missing ones as None; None where it is one value, or a pair."""
     if value is None or isinstance(value, str | bytes | tuple | Mapping | np.generic | date):
         return None
     if isinstance(value, np.ndarray) and value.dtype.kind == "M":
@@ -45,23 +41,14 @@ def listed(value: Any) -> list[Any] | None:  # noqa: ANN401 - of any library
 
 
 def or_none(item: Any) -> Any:  # noqa: ANN401 - a value of any library
-    """A value with the missing ones of all libraries as None.
-
-    Args:
-        item: as a program wrote it.
-    """
+    """A value with the missing ones of all libraries as None."""
     is_number = isinstance(item, float | np.floating | np.datetime64)
     is_nothing = type(item).__name__ in {"NaTType", "NAType"} or (is_number and item != item)  # noqa: PLR0124 - a NaN
     return None if is_nothing else item
 
 
 def word_of(column: LabelColumn, value: object) -> str | None:
-    """The word that a value stands for: a truth value that of a boolean, a whole number its digits; None for anything else.
-
-    Args:
-        column: of words.
-        value: as a program wrote it.
-    """
+    """The word that a value stands for: a truth value that of a boolean, a whole number its digits; None for anything else."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool):
         return column.labels[int(value)] if column.kind == "boolean" else None
@@ -71,11 +58,7 @@ def word_of(column: LabelColumn, value: object) -> str | None:
 
 
 def number_of(column: NumericColumn, value: object) -> float:
-    """A number.
-
-    Args:
-        column: of numbers.
-        value: as a program wrote it: an int, a float, a Decimal, or a number of numpy.
+    """A number as a program writes it: an int, a float, a Decimal, or a number of numpy.
 
     Raises:
         InvalidCondition: it is no finite number.
@@ -104,7 +87,6 @@ def seconds_of(column: TimeColumn, value: object) -> Interval:
     """The first and the last second since 1970 of a date or a time.
 
     Args:
-        column: of dates or times.
         value: as a program wrote it: a date, a datetime, a moment of numpy or pandas, or text of ISO 8601. A date is all its day, a month
             (2024-01) and a year (2024) all their days.
 
@@ -130,11 +112,7 @@ def seconds_of(column: TimeColumn, value: object) -> Interval:
 
 
 def is_period(value: object) -> bool:
-    """Whether a value is a month, such as 2024-01, or a year of four digits.
-
-    Args:
-        value: as a program wrote it.
-    """
+    """Whether a value is a month, such as 2024-01, or a year of four digits."""
     return isinstance(value, str | int) and bool(_PERIOD.fullmatch(str(value)))
 
 
@@ -150,11 +128,7 @@ def _days_of(period: str) -> tuple[int, int]:
 
 
 def read_moment(value: object) -> date | datetime | None:
-    """A date or a time of one, whatever wrote it; None for anything else.
-
-    Args:
-        value: a date, a datetime, a moment of numpy or pandas, or text of ISO 8601.
-    """
+    """The date or time that a date, a datetime, a moment of numpy or pandas, or text of ISO 8601 stands for; None for anything else."""
     if isinstance(value, np.datetime64):
         is_day = np.datetime_data(value)[0] in {"Y", "M", "W", "D"}
         value = value.astype("datetime64[D]" if is_day else "datetime64[us]").item()

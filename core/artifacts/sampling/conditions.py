@@ -47,11 +47,7 @@ class Condition:
     among: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
 
     def met_by(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """A mask of the rows that meet it, without regard to the target.
-
-        Args:
-            codes: (rows, coded columns).
-        """
+        """A mask of the rows, given as (rows, coded columns) codes, that meet it, without regard to the target."""
         met: NDArray[np.bool_] = np.ones(len(codes), dtype=np.bool_)
         for place, code in self.others.items():
             met &= codes[:, place] == code
@@ -61,11 +57,7 @@ class Condition:
 
 
 def table_condition(domain: TableDomain, where: Where) -> Condition:
-    """Read a condition on rows.
-
-    Args:
-        domain: the declared domain.
-        where: values by name of column; null for a missing value.
+    """Read a condition on rows: values by name of column, null for a missing value.
 
     Raises:
         InvalidCondition: no coded column has this name, or it cannot have this value.

@@ -18,7 +18,6 @@ class Network:
 
     Args:
         content: The ONNX model, serialised.
-        output: Name of its output.
 
     Raises:
         BundleInvalid: The ONNX runtime does not accept it.

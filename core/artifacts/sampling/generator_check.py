@@ -32,7 +32,6 @@ class GeneratorCheck(Value):
     """The findings of the check.
 
     Attributes:
-        draws: Number of drawn records.
         distinct_records: Number of distinct ones among them.
         constant_columns: Columns with one value in (nearly) all draws, but not in the reference distribution.
         repeated_labels: Labels whose records are (nearly) all equal.

@@ -173,11 +173,7 @@ def most_images(sample: ImageSample, name: str) -> int | None:
 
 
 def stream_images(sample: ImageSample, name: str) -> Iterator[bytes]:
-    """Write a sample in a format.
-
-    Args:
-        sample: The images to draw.
-        name: ``npz``, ``zip`` or ``png``.
+    """Write a sample as ``npz``, ``zip`` or ``png``.
 
     Returns:
         The file's bytes, piece by piece; closing the iterator stops the work.

@@ -47,7 +47,6 @@ class ImageSampler:
     """Draws images from one bundle. Safe to use from several threads at once.
 
     Args:
-        bundle: An opened bundle.
         threads: CPU threads that draw; each works on its own batch.
 
     Raises:
@@ -84,10 +83,9 @@ class ImageSampler:
         return np.zeros(images, dtype=np.int16) if law is None else draw_labels(law, rng.random(images))
 
     def draw(self, labels: NDArray[np.int16], rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
-        """Draw one image of each label.
+        """Draw one image of each of (images,) labels.
 
         Args:
-            labels: (images,) codes.
             rng: The source of randomness; fresh entropy of the operating system by default.
 
         Returns:
@@ -121,9 +119,6 @@ class ImageSample:
     keyed with the sample's fresh entropy and the batch's number, so they can be drawn twice.
 
     Attributes:
-        sampler: Draws the images.
-        images: Number of images.
-        batch_images: Images of a batch.
         label: The label of all of them; None to draw labels by their law.
     """
 

@@ -37,7 +37,6 @@ class _Laws:
     """The laws of a column.
 
     Attributes:
-        place: Of the column.
         groups: (components, groups) of every component the law of the groups.
         group_of_code: (codes,) numbers from 0 without a gap.
         within: (codes,) the share of every code in its group.
@@ -114,7 +113,6 @@ class MixtureRows:
     """A mixture's codes; see `core.artifacts.sampling.row_source.RowSource`.
 
     Args:
-        manifest: How to sample.
         sums: The first of `MIXTURE_OUTPUTS`.
         laws: Of all columns but the target.
     """

@@ -24,7 +24,6 @@ class NetworkRows:
 
     Args:
         network: Its outputs have the manifest's shape.
-        manifest: How to sample.
     """
 
     def __init__(self, network: Network, manifest: TableManifest) -> None:

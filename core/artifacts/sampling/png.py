@@ -40,8 +40,6 @@ def stream_png(
 
     Args:
         bands: (rows, width, channels) each; together they have ``height`` rows.
-        height: Of the whole image, in pixels.
-        width: Of the whole image, in pixels.
         channels: 1 or 3.
         texts: Metadata of the file by keyword (Latin letters).
     """

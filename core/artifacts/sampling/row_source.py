@@ -38,7 +38,6 @@ class RowSource(Protocol):
         Args:
             codes: (rows, columns), the output; the target's are the labels.
             labels: (rows,) codes of the target; without a target they are zeros and ignored.
-            rng: The source of randomness.
             scratch: From `scratch`; overwritten.
         """
         ...

@@ -54,7 +54,6 @@ class Sampler:
     """Draws rows from one bundle. Safe to use from several threads at once.
 
     Args:
-        bundle: An opened bundle.
         threads: CPU threads that draw; each works on its own batch.
 
     Raises:
@@ -98,7 +97,6 @@ class Sampler:
         The share of rows that meet them is checked before this returns; each batch takes a bounded number of draws.
 
         Args:
-            rows: Number of rows.
             where: Read conditions, or those of a request (`core.artifacts.sampling.value_conditions.requested_conditions`).
 
         Raises:
@@ -175,8 +173,6 @@ class Sampler:
         """Draw rows in coded form.
 
         Args:
-            rows: Number of rows.
-            rng: The source of randomness.
             label: The target's code for all rows; None to draw it by its law.
 
         Returns:
@@ -226,8 +222,6 @@ class Sampler:
         """Codes from the generator, before rules are applied.
 
         Args:
-            rows: Number of rows.
-            rng: The source of randomness.
             label: The target's code, one for all rows or one each; None to draw it by its law.
             balanced: Whether each chunk of rows is a balanced sample.
         """

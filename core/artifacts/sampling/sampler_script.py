@@ -264,10 +264,6 @@ if __name__ == "__main__":
 def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
     """Return the script of one bundle.
 
-    Args:
-        manifest: How to sample from it.
-        domain: The declared domain, as JSON.
-
     Raises:
         DomainInvalid: The domain breaks a rule.
     """

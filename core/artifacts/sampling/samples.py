@@ -33,7 +33,6 @@ class Samples(Protocol):
         """Begin a file of records, drawn as its pieces are consumed; closing it stops the threads.
 
         Args:
-            rows: Number of records.
             file_format: One of ``MEDIA_TYPES``.
             where: Conditions by column (`core.artifacts.sampling.value_conditions.requested_conditions`).
             spreadsheet_safe: Whether an apostrophe is put before text that a spreadsheet would run as a formula.
@@ -102,7 +101,6 @@ def open_samples(source: bytes | Path | BinaryIO, *, threads: int = 1) -> Sample
 
     Args:
         source: The ZIP: its bytes, a path or an open binary file.
-        threads: CPU threads that draw.
 
     Raises:
         BundleInvalid: The bundle is damaged or of an unknown version.

@@ -86,11 +86,7 @@ class Conditions:
         return bool(self.words or self.spans)
 
     def codes(self, domain: TableDomain, *, with_bins: bool = False) -> Condition:
-        """The part of them that codes decide.
-
-        Args:
-            domain: the domain.
-            with_bins: whether the bins of intervals are fixed too.
+        """The part of them that codes decide; `with_bins` fixes the bins of intervals too.
 
         Raises:
             InvalidCondition: as `table_condition`.
@@ -105,13 +101,7 @@ class Conditions:
         return Condition(found.label, found.others, among)
 
     def met_by(self, batch: pa.RecordBatch, values: Sequence[Floats], domain: TableDomain) -> pa.RecordBatch:
-        """Those rows of a batch whose values meet the conditions.
-
-        Args:
-            batch: rows.
-            values: by column what the rows are made of; only distances need it.
-            domain: the domain.
-        """
+        """Those rows of a batch whose values meet the conditions; `values` hold by column what the rows are made of, for distances alone."""
         mask = np.ones(batch.num_rows, dtype=np.bool_)
         own = set(batch.schema.names)
         for name, words in self.words.items():
@@ -135,7 +125,6 @@ def requested_conditions(where: Where, domain: TableDomain) -> Conditions:
         where: conditions by column: a value, a list of values, or an object with one or both ends of a range, `from` or `above` and `to` or
             `below`. A single number, date or time fixes its bin; of a column that is drawn by a distance it is that value alone, and a month
             `2024-01` or a year `2024` of a column of dates is all its days.
-        domain: the domain.
 
     Raises:
         InvalidCondition: no modelled column is called so, or a column cannot have such values.
@@ -191,7 +180,6 @@ def read_conditions(where: object, domain: TableDomain) -> Conditions:
         where: conditions by column: a value; a set, list, array or Series of values; a pair (low, high) of bounds that both belong to the
             range, None for an open end; or a mapping with its ends, `from` or `above` and `to` or `below`. A date of a column of times stands
             for all times of that day, and a month `2024-01` or a year `2024` for all its days.
-        domain: the domain.
 
     Raises:
         InvalidCondition: it is no mapping, no modelled column is called so, or a column cannot have such values.

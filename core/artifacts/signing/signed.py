@@ -29,9 +29,6 @@ class SignedDocument:
     """A document and the signature over it.
 
     Attributes:
-        document: What is stated.
-        context: What the signature is for.
-        key_id: Which key signed.
         signature: The 64 bytes of Ed25519.
     """
 
@@ -104,7 +101,6 @@ def verify(signed: SignedDocument, *, context: str, public_keys: Mapping[str, by
     """Return the document if it was signed for this context by one of these keys.
 
     Args:
-        signed: The claim.
         context: What the reader expects the signature to be for; the document's own claim does not count.
         public_keys: The 32-byte keys that the reader trusts, by id.
 

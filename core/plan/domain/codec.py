@@ -34,11 +34,7 @@ _UNSET: Final = -1
 
 
 def codes_type(cardinalities: Sequence[int]) -> CodesType:
-    """The integers that hold the codes of every column of a table: int16, or int32 where one has too many.
-
-    Args:
-        cardinalities: Codes of every column.
-    """
+    """The integers that hold the codes of every column of a table: int16, or int32 where one has too many."""
     return np.int16 if max(cardinalities, default=0) <= MOST_SHORT_CODES else np.int32
 
 
@@ -49,7 +45,6 @@ def encode(domain: TableDomain, batch: pa.RecordBatch) -> Codes:
     already applied the declared policies; this only keeps the function total.
 
     Args:
-        domain: The declared domain.
         batch: Rows with the types of ``storage_schema``, or types that cast to them without loss.
 
     Returns:
@@ -177,7 +172,6 @@ def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Gener
     """Rows of codes: the value of a category, a value drawn uniformly inside a bin. Rules between columns are not applied.
 
     Args:
-        domain: The declared domain.
         codes: Shape (rows, coded columns), each within its column's cardinality.
         rng: Source of the uniform numbers; one draw per row and ordered column, in column order.
 

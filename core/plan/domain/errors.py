@@ -15,10 +15,8 @@ class DomainInvalid(InvalidInput):
     """The domain document breaks a rule.
 
     Args:
-        detail: What is wrong, in a full sentence.
         pointer: JSON pointer (RFC 6901) of the offending place in the document.
         problem: Stable kebab-case word for the broken rule, for example ``bounds-reversed``.
-        remedy: What to write instead.
     """
 
     code = "domain-invalid"

@@ -24,8 +24,6 @@ class ImageDomain:
     """The declared domain: everything the service knows about a set of images without reading them.
 
     Attributes:
-        height: Rows of pixels of every image.
-        width: Pixels of a row.
         channels: 1 for grey, 3 for red, green and blue; 8 bits each.
         labels: The classes, in the order of their codes; empty where images have no label.
         privacy_unit: Name of the label file's column that identifies the unit of an image, or None: each image is its own unit.

@@ -107,7 +107,6 @@ class TableDomain:
         columns: All columns in file order, the ignored ones and the privacy unit's included.
         target: Name of the modelled column that is predicted from the others, or None.
         privacy_unit: Name of the column that identifies the unit of a record, or None: each record is its own unit.
-        csv: How CSV files of this table are written.
         rules: Constraints that every record of the modelled columns satisfies.
     """
 

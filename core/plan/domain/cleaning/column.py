@@ -22,7 +22,6 @@ def clean_column(column: Modelled, raw: pa.Array, csv: CsvFormat | None = None) 
     """Clean one modelled column.
 
     Args:
-        column: Its declaration.
         raw: Its values: strings (plain or dictionary), or the types of a Parquet file.
         csv: How text is prepared, or None to use it unchanged, as in Parquet files.
 

@@ -155,7 +155,6 @@ def default_edges(
     """The public rule of the module docstring.
 
     Args:
-        lower: Lower bound of the column.
         upper: Upper bound, above ``lower`` unless a grid has a single point.
         grid: The grid of the column, or None.
         unit: Unit of the logarithmic spacing.

@@ -13,11 +13,7 @@ LEARN: Final = "learn"
 
 
 def null_policy(node: Node, read_value: Callable[[object], str | float]) -> NullPolicy:
-    """Read `null`: how a missing value is treated.
-
-    Args:
-        node: The entry of the column.
-        read_value: Reads and checks the replacement.
+    """Read `null`: how a missing value is treated; `read_value` reads and checks the replacement.
 
     Raises:
         DomainInvalid: It is no such treatment.

@@ -20,8 +20,6 @@ def with_difference(
     """Read the key "difference" of a number or time, if it is there and not null.
 
     Args:
-        node: The column's entry.
-        column: What the other keys say.
         read_number: Reads the distance's bounds and bins, which are declared as those of any number.
 
     Raises:
@@ -91,11 +89,6 @@ def difference_to_json(difference: Difference) -> dict[str, object]:
 
 def check_differences(node: Node, columns: Sequence[Column], target: str | None) -> None:
     """Refuse differences that no row can be drawn from.
-
-    Args:
-        node: The domain document.
-        columns: All of them.
-        target: Name of the column to be predicted.
 
     Raises:
         DomainInvalid: A difference starts from a column of another kind, or from itself; or the column is the target.

@@ -107,17 +107,14 @@ class NumericColumn(OrderedColumn):
     """A number between public bounds.
 
     Attributes:
-        name: Name in the file.
         integer: Whole numbers only.
         lower: Smallest ordinary value.
         upper: Largest ordinary value.
         edges: Declared bin edges from ``lower`` to ``upper``, or empty for the default rule.
         bin_count: Number of bins of the default rule, or None for 32.
-        spacing: Spacing of the default rule.
         specials: Values with a code of their own (zero spikes, sentinels), in or out of the bounds.
         decimals: Digits after the point that synthetic reals show, or None for full precision.
         multiple_of: Synthetic values are multiples of it, special values apart, or None.
-        null: Null policy.
         outside: Treatment of values beyond the bounds.
         infinite: Treatment of plus and minus infinity.
         fraction: Treatment of 3.7 in a whole-number column.
@@ -177,7 +174,6 @@ class Difference:
     """The distance of a column from another one: what is coded and counted in the place of the column's own values.
 
     Attributes:
-        start: Name of the other column.
         coded: The distance as a column of its own, named after the column (``discharged.difference``). Of times it is counted in units of the
             resolution, and missing where a time is missing.
     """
@@ -191,7 +187,6 @@ class TimeColumn(OrderedColumn):
     """A date or a time of day on a date, between public bounds.
 
     Attributes:
-        name: Name in the file.
         kind: "date" (counted in days since 1970-01-01) or "datetime" (in seconds).
         lower: First day or second.
         upper: Last day or second.
@@ -199,7 +194,6 @@ class TimeColumn(OrderedColumn):
         edges: Declared bin edges, or empty for the default rule.
         bin_count: Number of bins of the default rule, or None for 32.
         format: strptime format of text in files, read and synthetic, or None for ISO 8601.
-        null: Null policy.
         outside: Treatment of values beyond the bounds.
         unreadable: Treatment of text that is not a date.
         learn: Learnt properties, as in `NumericColumn`.
@@ -282,11 +276,8 @@ class LabelColumn(ModelledColumn):
     """A value from a declared list: categorical (unordered), ordinal (ordered) or boolean.
 
     Attributes:
-        name: Name in the file.
-        kind: "categorical", "ordinal" or "boolean".
         labels: The listed values in code order; for booleans the words for false and true.
         other: The text that replaces every value that is not listed, or None.
-        null: Null policy.
         unknown: Treatment of values that are not listed.
         learn: ("categories",) where the list is learnt; `labels` are then placeholders, as many as may be learnt.
     """
@@ -346,7 +337,6 @@ class UnitColumn:
     """The column that identifies the privacy unit of a record: stored sealed, never modelled, never released.
 
     Attributes:
-        name: Of the column.
         records: Maximum number of records of a unit that count, each fully. None if all count, with total weight one.
         learns_records: Whether training learns `records`, which is None until then.
     """

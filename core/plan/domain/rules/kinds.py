@@ -236,11 +236,7 @@ class Kept:
 
 @lru_cache(maxsize=16)
 def kept_rules(modelled: tuple[Modelled, ...], rules: tuple[Rule, ...]) -> Kept:
-    """Prepare the rules, and find a record that keeps all of them.
-
-    Args:
-        modelled: The modelled columns.
-        rules: At least one.
+    """Prepare the rules, at least one, and find a record that keeps all of them.
 
     Raises:
         DomainInvalid: a rule is too large, or no record was found that keeps the rules.

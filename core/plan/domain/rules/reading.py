@@ -28,9 +28,6 @@ _OTHER: Final = "Name another column as 'computed'."
 def rules_from_json(entries: list[object], columns: Columns) -> tuple[Rule, ...]:
     """Read "rules".
 
-    Args:
-        columns: The modelled columns by name.
-
     Raises:
         DomainInvalid: an entry is wrong, or names values that its columns cannot have.
     """
@@ -43,11 +40,6 @@ def require_computable(rules: Sequence[Rule], columns: Columns, target: str | No
     """Refuse what sums cannot compute from drawn rows, if one of them says what it computes.
 
     Rules without "computed" are as they always were.
-
-    Args:
-        rules: Of the domain.
-        columns: The modelled columns by name.
-        target: Name of the column to be predicted.
 
     Raises:
         DomainInvalid: A computed column has a law to keep, or another rule uses it before it is computed.
@@ -82,11 +74,6 @@ def require_computable(rules: Sequence[Rule], columns: Columns, target: str | No
 
 def rule_from_json(value: object, pointer: str, columns: Columns) -> Rule:
     """Read one entry of "rules".
-
-    Args:
-        value: The entry.
-        pointer: Its JSON pointer.
-        columns: The modelled columns by name.
 
     Raises:
         DomainInvalid: the entry is wrong, or names values that its columns cannot have.
