@@ -125,7 +125,6 @@ def written(value: object, kind: object = None) -> dict[str, Any]:
     """Return a value as a JSON object.
 
     Args:
-        value: The value.
         kind: Its type, if that is a union.
     """
     document: dict[str, Any] = adapter_of(kind or value.__class__).dump_python(value, mode="json")

@@ -19,15 +19,7 @@ def failure_note_key(job_id: UUID, fence: int) -> str:
 def write_failure_note(
     store: ObjectStore, *, job_id: UUID, fence: int, data_key: bytes, error: BaseException
 ) -> None:
-    """Seal the traceback of an error for the owner of the dataset.
-
-    Args:
-        store: Where notes are kept.
-        job_id: The job that failed.
-        fence: The attempt's.
-        data_key: The dataset's unwrapped data key.
-        error: What was raised.
-    """
+    """Seal the traceback of an error for the owner of the dataset, under the dataset's unwrapped data key."""
     key = failure_note_key(job_id, fence)
     text = "".join(traceback.format_exception(error))
     store.put_bytes(key, seal_bytes(data_key, text.encode(), context=key))
@@ -47,13 +39,7 @@ def read_failure_note(store: ObjectStore, *, job_id: UUID, fence: int, data_key:
 def newest_failure_note(
     store: ObjectStore, *, job_id: UUID, fence: int, data_key: bytes
 ) -> tuple[int, str] | None:
-    """The note of the last attempt that left one, with the attempt's fence; None if none did.
-
-    Args:
-        store: Where notes are kept.
-        job_id: The job.
-        fence: The last fence it was claimed under.
-        data_key: The dataset's unwrapped data key.
+    """The note of the last attempt that left one, with the attempt's fence, up to the last fence that the job was claimed under; None if none did.
 
     Raises:
         SealBroken: The note is damaged, or the key is another dataset's.

@@ -36,12 +36,7 @@ _RETRY_PATIENCE: Final = timedelta(seconds=15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObject:
-    """An object in a listing.
-
-    Args:
-        key: Its key.
-        stored_at: When it was last put.
-    """
+    """An object in a listing, with when it was last put."""
 
     key: str
     stored_at: datetime
@@ -200,13 +195,7 @@ def open_store(url: str) -> ObjectStore:
 
 
 def delete_each(store: ObjectStore, keys: Iterable[str], *, failed: str) -> int:
-    """Delete objects as far as the store lets, and return how many; what is left is for a later sweep.
-
-    Args:
-        store: where they are.
-        keys: their keys.
-        failed: name of the event in the log for an object that is left.
-    """
+    """Delete objects as far as the store lets, and return how many; what is left, which the log calls `failed`, is for a later sweep."""
     removed = 0
     for key in keys:
         try:

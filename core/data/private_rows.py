@@ -27,9 +27,7 @@ def open_private_rows(
     """The clean rows of a dataset, decrypted while they are read; plaintext never touches a disk.
 
     Args:
-        store: Where the sealed rows are.
         key: Their object key; it is part of what was sealed.
-        data_key: The unwrapped data key.
         domain: The declared domain under which they were taken in.
 
     Yields:
@@ -50,10 +48,6 @@ class PrivateShards:
     bytes, so every reader gets the same shards. Opening reads the whole stream once without decompressing it.
 
     Args:
-        store: Where the sealed rows are.
-        key: Their object key.
-        data_key: The unwrapped data key.
-        domain: The declared domain under which they were taken in.
         shard_bytes: Minimum stored bytes of a shard, except the last; `SHARD_BYTES` by default.
 
     Raises:

@@ -176,7 +176,6 @@ class SealedReader(io.RawIOBase):
 
     Args:
         raw: The sealed bytes, seekable, positioned anywhere; closed with the reader.
-        key: 256-bit data key.
         context: As given to the writer.
 
     Raises:

@@ -38,10 +38,7 @@ def seal_part(
     """Store one part if it matches the announced size and digest; otherwise nothing is stored.
 
     Args:
-        pieces: The content as it arrives.
         key: Its own object key (``new_part_key``).
-        data_key: The upload's data key.
-        size_bytes: The required size.
         sha256: The announced digest.
 
     Raises:

@@ -119,9 +119,6 @@ def add_event(
         ids: what the event is about, by name.
         about: the principal whom the event concerns.
         spread_at: when its deliveries were queued; None until the dispatcher has done so.
-
-    Returns:
-        The event's id.
     """
     event_id = uuid4()
     # A statement of its own, independent of the session's pending objects.

@@ -44,9 +44,7 @@ def sampled_gaussian_guess(*, sampling_rate: float, squares: Callable[[float], f
     It is only the start of the search (as a bound it would understate epsilon): mu^2 = rate^2 * sum of (exp(1/sigma^2) - 1) over steps.
 
     Args:
-        sampling_rate: The Poisson rate of every step.
         squares: Maps a scale to the sum over steps of exp(1/sigma^2) - 1; falling.
-        mu: The wanted Gaussian mu of all steps together.
     """
     low, high = math.log(SMALLEST_SCALE), math.log(LARGEST_SCALE)
     for _ in range(40):
@@ -67,8 +65,6 @@ def smallest_scale(
 
     Args:
         build: Maps a noise scale to the whole composition; its epsilon falls with the scale.
-        guarantee: The target.
-        guess: A scale near the answer.
         slope: How much the logarithm of epsilon falls per unit of the logarithm of the scale, roughly, in (0, 1].
 
     Raises:

@@ -94,9 +94,7 @@ def connect_dots(leaf: Leaf, direction: Direction, spacing: float, *, reach: flo
     """Return the smallest distribution on the grid whose delta(epsilon) is nowhere below the leaf's.
 
     Args:
-        leaf: The mechanism, run once.
         direction: Which of the two neighbouring tables the output is drawn from.
-        spacing: Of the grid.
         reach: Losses below minus this are raised to it, losses above it are counted as infinite.
     """
     return connect_curve(
@@ -110,7 +108,6 @@ def connect_curve(curve: HockeyStick, reverse: HockeyStick, spacing: float, *, r
     Args:
         curve: Evaluated at epsilons of at least zero.
         reverse: The curve of the other direction; likewise.
-        spacing: Of the grid.
         reach: As above.
     """
     lowest = min(math.floor(max(curve.lowest, -reach) / spacing), -1)

@@ -49,14 +49,9 @@ LARGEST_GROUP = 100
 
 
 def epsilon_of_group(mechanism: Mechanism, units: int, *, delta: float) -> float | None:
-    """Return an upper bound on the epsilon of `units` units together, at `delta`.
+    """Return an upper bound on the epsilon of `units` units together (1 to `LARGEST_GROUP`), at `delta`.
 
     None if the mechanism holds a threshold, whose delta grows with the group: no epsilon is known at the same delta then.
-
-    Args:
-        mechanism: what runs.
-        units: size of the group, 1 to `LARGEST_GROUP`.
-        delta: of the statement.
 
     Raises:
         InvalidGuarantee: `delta` is out of range.

@@ -262,14 +262,9 @@ def largest_of(curves: Sequence[HockeyStick]) -> HockeyStick:
 
 
 def through_points(points: Floats, *, spacing: float, lowest: float) -> HockeyStick:
-    """Return the curve through upper bounds at 0, `spacing`, ..., by chords in exp(epsilon), which lie above a convex curve.
+    """Return the curve through falling upper bounds at 0, `spacing`, ..., by chords in exp(epsilon), which lie above a convex curve; the smallest loss is `lowest`.
 
     The bound of the last point holds beyond it.
-
-    Args:
-        points: falling.
-        spacing: between two points.
-        lowest: the smallest loss.
     """
     grid = np.arange(len(points), dtype=np.float64) * spacing
 

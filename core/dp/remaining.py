@@ -40,7 +40,6 @@ def remaining_epsilon(
 
     Args:
         cap: The cap, or a grant as a sub-cap.
-        charges: Everything that counts against it.
         thresholds: As in `delta_under_grant`.
         within: The cap that a grant lies within, which sets the default delta; None if `cap` is no grant.
     """
@@ -63,14 +62,7 @@ def _largest(cap: Cap, charges: tuple[Charge, ...], *, thresholds: bool, within:
 def largest_epsilon(
     cap: Cap, charges: Sequence[Charge], *, delta: float, charge_at: ChargeAt = gaussian_charge_at
 ) -> float:
-    """Return the largest epsilon (0 if none) at which one more job of this delta is admitted.
-
-    Args:
-        cap: the cap.
-        charges: everything spent and reserved.
-        delta: of the job.
-        charge_at: what the job is charged.
-    """
+    """Return the largest epsilon (0 if none) at which one more job of this delta is admitted beside everything spent and reserved."""
 
     def fits(steps: int) -> bool:
         return steps == 0 or _admits(cap, charges, _guarantee(steps, delta), charge_at)
@@ -92,16 +84,10 @@ def admitted_instead(
     *,
     charge_at: ChargeAt = gaussian_charge_at,
 ) -> PrivacyGuarantee | None:
-    """Return what a cap admits now in place of a job that it refuses; None if nothing.
+    """Return what a cap admits now, beside everything spent and reserved, in place of a job that it refuses; None if nothing.
 
     It is the wanted epsilon at the delta that the basic filter has left, if that fits; else the largest epsilon that fits at the
     wanted delta or at the one that is left.
-
-    Args:
-        cap: the cap.
-        charges: everything spent and reserved.
-        wanted: the guarantee of the refused job.
-        charge_at: what the job is charged.
     """
     deltas = [wanted.delta]
     free = floored(min(remaining_femtos(cap, charges) / FEMTO, _BELOW_ONE), _DELTA_DIGITS)

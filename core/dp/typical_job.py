@@ -43,10 +43,6 @@ def delta_under_grant(
     so that delta does not run out before epsilon. Where not even that is workable, the default stays, and the grant refuses it.
 
     Args:
-        cap: The population's cap.
-        grant: The grant as a sub-cap.
-        drawn: Everything that was drawn on the grant.
-        epsilon: Of the job.
         thresholds: Whether the job has a threshold, as one that learns categories has. If that is not known, True gives the lower bound.
     """
     usual = cap.default_job_delta()

@@ -12,10 +12,8 @@ class Claim:
     """One worker's hold on one job.
 
     Attributes:
-        job_id: the job.
         dataset_id: the dataset whose rows it reads.
         population_id: the population whose ledger pays for it.
-        ordered_by: the principal who ordered it.
         fence: rises with every claim; only the highest may write.
         attempts: claims since the job last made progress, this one included; claims that were handed back do not count.
         plan: what to run, to the letter.
@@ -23,7 +21,6 @@ class Claim:
         sealed_randomness_key: the key of all the job's randomness, sealed; the same for every attempt.
         steps_begun: the highest durable mark of earlier attempts.
         cancel_requested: whether a person asked to cancel.
-        claimed_at: the time of the claim.
         lease_expires_at: the end of the lease without a heartbeat.
         request_id: the request that ordered the job, for logs; None if unknown.
         trace_context: the trace that the order belongs to; None if it was not traced.

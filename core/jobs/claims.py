@@ -40,9 +40,6 @@ def claim(
     that was cancelled meanwhile, has used up its attempts or holds an altered plan is ended here instead.
 
     Args:
-        session: the open transaction.
-        job_id: from the message.
-        clock: judges leases.
         lease_seconds: how long the claim holds without a heartbeat.
         max_attempts: number of attempts without progress after which the job of a silent worker is given up.
         lease_owner: the claiming process (`leases.this_process`); None if nobody shall see it die.
@@ -94,9 +91,6 @@ def heartbeat(
     """Renew the lease. Returns whether a person asked to cancel.
 
     Args:
-        session: the open transaction.
-        claim: whose lease.
-        clock: judges leases.
         lease_seconds: how long the claim holds from now on.
         show_marks: whether the newest mark becomes visible to the world.
 

@@ -18,7 +18,6 @@ class Edges:
     """The moments at which a claim's outcome and marks may become visible.
 
     Attributes:
-        claimed_at: the time of the claim.
         seconds: length of a bucket, above 0.
     """
 

@@ -28,15 +28,9 @@ if TYPE_CHECKING:
 def move_unserved(
     session: Session, *, served: Collection[Device], now: datetime, queue: "Queue"
 ) -> list[UUID]:
-    """Move jobs whose kind of device no live worker serves to the kind that one does. Returns their ids.
+    """Move jobs whose kind of device no live worker serves to the kind that one does, and announce them after the commit. Returns their ids.
 
     Only jobs whose order left the kind to the service move. Rows that are locked are skipped.
-
-    Args:
-        session: the open transaction.
-        served: the kinds that live workers serve.
-        now: judges leases.
-        queue: where the jobs are announced after the commit.
     """
     if len(set(served)) != 1:
         return []

@@ -108,11 +108,7 @@ def fail(
     """Record a failed attempt. Returns its state: queued again, or ended.
 
     Args:
-        session: the open transaction.
-        claim: the attempt.
         code: stable code of a failure of the machinery; every other failure has one and the same code.
-        cause: what made the attempt fail.
-        clock: stamps the end.
         queue: where the next attempt is announced after the commit.
         max_attempts: number of attempts without progress after which a failure of the machinery, or of unknown cause, is
             final.

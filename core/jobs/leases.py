@@ -52,7 +52,6 @@ class Leases(Generic[RowT]):
     """The leases on the rows of one table.
 
     Attributes:
-        table: the rows.
         waiting: the state of a row that waits for a worker.
         running: the state of a row that a worker holds; may be the same, because the lease tells them apart.
     """
@@ -76,9 +75,6 @@ class Leases(Generic[RowT]):
         """Take a locked row: raise its fence, and let the lease hold for `seconds` without a heartbeat.
 
         Args:
-            row: claimable.
-            now: the time of the claim.
-            seconds: how long the lease holds.
             owner: the claiming process, by `this_process`; None if nobody shall see it die.
         """
         row.state = self.running
@@ -154,8 +150,6 @@ class Leases(Generic[RowT]):
         """End the leases of dead owners, so that nobody waits for the leases to run out. Rows that are locked are skipped.
 
         Args:
-            session: the open transaction.
-            now: judges leases.
             is_dead: whether a lease owner has certainly ended. A mistake costs an attempt.
 
         Returns:

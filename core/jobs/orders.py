@@ -54,12 +54,9 @@ def place_order(
         session: the open transaction; the message is sent after it commits.
         dataset: the dataset whose rows are read; must be ready.
         plan: runs to the letter; it is never made again.
-        ordered_by: the principal.
         job_id: a fresh id, chosen by the caller because the sealed key is bound to it.
         grant_id: the grant that the order draws on besides the cap; None if one person keeps the whole budget.
         sealed_randomness_key: the job's fresh 256-bit key, sealed.
-        queue: where the job is announced.
-        clock: stamps the order.
         further: the datasets of a plan over several owners beside the first, each with the grant on it.
         device: the kind of device whose workers take the job; None for any.
         device_wish: what the order asked for.

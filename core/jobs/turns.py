@@ -57,7 +57,6 @@ def next_in_turn(
 
     Args:
         session: An open transaction; nothing is locked.
-        now: Judges leases.
         reports: Whether the worker serves utility reports instead of all other jobs.
         devices: The kinds of device whose trainings the worker serves.
         without: Jobs that could not be claimed before.
@@ -93,9 +92,7 @@ def should_make_room(
     """Whether another person with fewer running trainings waits for one that this worker serves.
 
     Args:
-        session: An open transaction.
         person: The principal who ordered the running training.
-        now: Judges leases.
         devices: The kinds of device whose trainings the worker serves.
     """
     mine = session.scalars(select(_running(person, now, devices, reports=False))).one()

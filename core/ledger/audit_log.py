@@ -104,7 +104,6 @@ def append(
     The event gets its place in the hash chain after the commit (`link_waiting`).
 
     Args:
-        session: the open transaction.
         actor: id of the principal and key, or name of the process.
         action: a stable name, such as `budget.set`.
         object: id of the thing acted on.
@@ -134,8 +133,6 @@ class AuditFilter:
 
     Attributes:
         actor: a principal's id (with any of its keys), `principal/key`, or the name of a process.
-        action: name of an action.
-        object: id of a thing.
         outcome: `done`, or the code of a refusal.
         at_from: not before this moment.
         at_to: before this moment.

@@ -85,7 +85,6 @@ class LockedBudget:
     Attributes:
         epsilon_cap: of everything together; None before a cap is set.
         delta_cap: likewise.
-        rule: the admission rule.
         frozen_at: since when nothing is reserved or spent; None if it is not frozen.
         head_sequence: how many entries there are.
         head_hash: the hash of the last.
@@ -121,8 +120,6 @@ def lock(session: Session, population_id: UUID, *, job_id: UUID | None = None) -
     """Wait for the lock on the budget's row and hold it until the transaction ends. What is returned is current.
 
     Args:
-        session: the open transaction.
-        population_id: whose budget.
         job_id: the job to look for in the ledgers, if any.
 
     Raises:
@@ -186,11 +183,8 @@ def append_movement(
 
     Args:
         session: the open transaction, which holds the lock.
-        budget: the locked budget.
         balances: of the population and of the movement's grant, before the movement.
         before: the reservation before the movement; None if the movement opens it.
-        movement: what happens.
-        clock: stamps the entry.
         mechanism: what is reserved.
         fence: the number of the claim that spends.
 

@@ -216,8 +216,6 @@ class LedgerState:
 
     Attributes:
         rule: which filters guard the population; fixed when it was opened.
-        reservations: by job.
-        grants: by id.
         cap: the cap decided last; None before any decision.
         frozen: whether nothing new may be reserved or spent.
         balance: what counts against the cap.

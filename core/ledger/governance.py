@@ -47,13 +47,10 @@ def set_cap(
     recorded so that people can judge that (docs/mechanisms/filters.md, a cap that changes).
 
     Args:
-        session: the open transaction.
-        population_id: whose cap.
         epsilon: of everything ever released together.
         delta: likewise.
         by: id of the principal who decides.
         reason: why; required to raise an existing cap.
-        clock: stamps the entry.
 
     Raises:
         PopulationNotFound: no such population.

@@ -78,11 +78,7 @@ def reserve_all(
     """Reserve the charge of a plan in every payer's ledger, or refuse. Nothing is charged in any other way.
 
     Args:
-        session: the open transaction.
         payers: the ledgers, of different populations; each is charged the whole plan.
-        job_id: the job that the charge is reserved for.
-        charge: of the whole plan.
-        mechanism_json: what will run.
         clock: stamps the entries and decides whether a grant has expired.
 
     Returns:

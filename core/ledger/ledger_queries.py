@@ -285,7 +285,6 @@ def verify_chain(session: Session, population_id: UUID, *, witnesses: Iterable[H
 
     Args:
         session: a transaction; the snapshot of `Database.read_only` hides concurrent appends.
-        population_id: whose chain.
         witnesses: heads noted earlier outside this database.
 
     Raises:

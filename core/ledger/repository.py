@@ -321,7 +321,6 @@ class Step:
     """The sums of a budget after one movement.
 
     Attributes:
-        sequence: of the entry.
         at: when it was written.
         kind: what the entry did.
         job_id: whose reservation it moved; every movement has one.

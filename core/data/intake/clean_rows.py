@@ -22,7 +22,6 @@ class CleanBlock:
 
     Attributes:
         batch: Accepted rows with ``storage_schema``.
-        rows_refused: Number of rows left out.
         changes: (column, kind) of changed values in accepted rows.
         refusals: (column, kind) of refusals.
         problems: (row, column, kind) of the first refusals; row counts from 0 within the block.

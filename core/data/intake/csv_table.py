@@ -25,12 +25,7 @@ _NONE: Final = np.zeros(0, dtype=np.int64)
 
 
 class CsvTable:
-    """Cleans blocks of one file.
-
-    Args:
-        domain: The declared domain.
-        names: Column names in the order of the file.
-    """
+    """Cleans blocks of one file, whose columns have these names in its order."""
 
     def __init__(self, domain: TableDomain, names: list[str]) -> None:
         dialect = domain.csv

@@ -183,10 +183,7 @@ def _read_damaged(content: bytes) -> None:
 
 
 def confine(parent: int) -> None:
-    """Irrevocably drop all privileges that decoding does not need.
-
-    Args:
-        parent: Process whose death kills this one.
+    """Irrevocably drop all privileges that decoding does not need; the death of the process `parent` kills this one.
 
     Raises:
         OSError: The system refused; nothing may be decoded then.
@@ -272,11 +269,7 @@ def _serve(height: int, width: int, channels: int) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Serve until standard input ends.
-
-    Args:
-        words: Height, width, channels, the parent's process id.
-    """
+    """Serve until standard input ends; the words are height, width, channels and the parent's process id."""
     height, width, channels, parent = map(int, words)
     warnings.simplefilter("ignore")
     _warm_up()

@@ -81,10 +81,7 @@ class Decoder:
         return None if self._child is None else self._child.pid
 
     def decode(self, files: Sequence[bytes]) -> list[Decoded]:
-        """Decode a batch, held in memory together with its pixels.
-
-        Args:
-            files: Contents of PNG or JPEG files.
+        """Decode a batch of PNG or JPEG files, held in memory together with its pixels.
 
         Raises:
             DecoderUnavailable: No process can be started, or it does not answer.

@@ -78,12 +78,7 @@ class ImageRows:
         return found
 
     def accept(self, pixels: bytes, label: str | int | None, unit: str | None, *, change: str = "") -> None:
-        """Add an image whose row has no flaws.
-
-        Args:
-            pixels: Its values, as many as declared.
-            change: The change made by a rule, if any.
-        """
+        """Add an image whose row has no flaws, with the change made by a rule, if any."""
         self._pixels.append(pixels)
         code = self._labels.code_of(label) if self._domain.labels and label is not None else 0
         assert code is not None, "a row without flaws"
@@ -95,11 +90,7 @@ class ImageRows:
             self._changes["", change] += 1
 
     def refuse(self, line: int, flaws: list[tuple[str, str]]) -> None:
-        """Refuse a row.
-
-        Args:
-            flaws: Pairs of column and kind, at least one.
-        """
+        """Refuse a row for at least one flaw, a pair of column and kind."""
         self._refused += 1
         for column, kind in flaws:
             self._refusals[column, kind] += 1

@@ -66,12 +66,10 @@ def receive(
         stream: The upload, in pieces or as a binary file.
         content_type: ``text/csv``, ``application/gzip`` (of CSV) or ``application/vnd.apache.parquet`` for a table,
             ``application/zip`` or ``application/x-npz`` for images.
-        domain: The declared domain.
         sink: Receives the Arrow IPC stream.
         scratch_folder: Where Parquet and archives are spooled (sealed, unlinked).
         limits: None for the defaults.
         units: Maximum number of privacy units; None for no limit.
-        threads: Threads that parse and clean.
 
     Raises:
         UnsupportedUpload, ContentDisagrees, EmptyUpload, WrongHeader, NotUtf8, WrongEncoding, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,

@@ -31,8 +31,6 @@ class IntakeReport:
     """For the owner only: exact counts of private rows are private.
 
     Attributes:
-        rows_accepted: Rows stored.
-        rows_refused: Rows left out.
         changes: Accepted values changed by declared rules: column, then kind, then count.
         refusals: Reasons for refusals: column ("" for the row as a whole), then kind, then count.
         problems: The first refused values in file order, at most 1000.

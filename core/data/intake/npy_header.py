@@ -49,11 +49,7 @@ class NpyArray:
 
 
 def read_npy(pieces: Iterator[bytes], name: str) -> NpyArray:
-    """Read the header of an array.
-
-    Args:
-        pieces: The file.
-        name: The array's name in errors.
+    """Read the header of an array, which errors call by its name.
 
     Raises:
         DamagedUpload: It is not an NPY file, or truncated.

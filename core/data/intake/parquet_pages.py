@@ -48,13 +48,7 @@ class _Walked:
 def check_pages(
     file: BinaryIO, footer: Footer, columns: Collection[tuple[bytes, ...]], limits: IntakeLimits
 ) -> int:
-    """Walk the pages of the columns that will be read.
-
-    Args:
-        file: The Parquet file.
-        footer: Its footer.
-        columns: Paths of these columns.
-        limits: What is allowed.
+    """Walk the pages of the columns that will be read, given by their paths.
 
     Returns:
         The unpacked bytes of all of them.

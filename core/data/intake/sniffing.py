@@ -92,11 +92,7 @@ _UTF8: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 def sniffed(pieces: Iterable[bytes], kind: str, *, unpacked: bool = False) -> Iterator[bytes]:
-    """The chunks, unchanged, if they begin like their declared format.
-
-    Args:
-        kind: A supported content type.
-        unpacked: Whether they were decompressed; only affects the error message.
+    """The chunks, unchanged, if they begin like their declared format; `unpacked` only affects the error message.
 
     Raises:
         ContentDisagrees: They begin like another format.

@@ -15,11 +15,7 @@ _NAMED_ONCE: Final = ("intake-*", "part-*")
 
 @contextmanager
 def spool_file(scratch_folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """An empty file, and a path under which this process can reopen it during the block.
-
-    Args:
-        scratch_folder: Selects the disk; created if missing.
-    """
+    """An empty file on the disk of a folder, which is created if missing, and a path under which this process can reopen it during the block."""
     scratch_folder.mkdir(parents=True, exist_ok=True)
     with TemporaryFile(dir=scratch_folder) as file:
         yield cast("BinaryIO", file), Path(f"/proc/self/fd/{file.fileno()}")

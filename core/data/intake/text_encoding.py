@@ -20,11 +20,7 @@ _ORDERS: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16
 
 
 def as_utf8(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """The pieces of a file in UTF-8.
-
-    Args:
-        pieces: The file as sent, or as unpacked.
-        encoding: Declared by the domain; pieces in UTF-8 are not touched.
+    """The pieces of a file, as sent or as unpacked, in UTF-8; pieces that the domain declares as UTF-8 are not touched.
 
     Raises:
         WrongEncoding: The file is not in this encoding.

@@ -23,7 +23,6 @@ class UnitLimit:
     """Counts the privacy units of an upload, in 8 bytes each, up to the limit.
 
     Args:
-        declared_size: Public number of units.
         unit_column: Column of the privacy unit; None if each record is its own unit.
     """
 

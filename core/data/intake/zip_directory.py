@@ -78,11 +78,7 @@ def key_of(name: bytes) -> int:
 
 
 def read_directory(source: BinaryIO, size: int, limits: IntakeLimits) -> Directory:
-    """Read and check the directory.
-
-    Args:
-        source: The archive, seekable.
-        size: Its size in bytes.
+    """Read and check the directory of a seekable archive of `size` bytes.
 
     Raises:
         DamagedUpload: It is truncated or inconsistent.

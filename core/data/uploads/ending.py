@@ -28,13 +28,7 @@ NOT_REMOVED: Final = "upload-part-not-removed"
 def end(
     session: Session, upload: Upload, state: str, *, clock: Clock, failure: dict[str, Any] | None = None
 ) -> None:
-    """End an upload whose row the caller has locked.
-
-    Args:
-        upload: A live upload.
-        state: Its final state.
-        failure: Why its rows were refused.
-    """
+    """End a live upload whose row the caller has locked."""
     UPLOADS.end(upload, state)
     upload.wrapped_data_key = None
     upload.failure = failure

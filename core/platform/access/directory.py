@@ -33,7 +33,6 @@ class Known:
     """Whom a key or a session authenticates, and until when.
 
     Args:
-        principal: The authenticated principal.
         expires_at: Expiry of the key or session; None for never.
         session_id: The browser session, if one was used.
     """
@@ -68,7 +67,6 @@ class KeyDirectory:
         """Issue a key from the operator's command line. Its secret is returned once; its principal counts as enrolled.
 
         Args:
-            name: Display name of the key.
             roles: At least one role.
             principal_id: Its principal; a new one if None.
             scopes: Uses that it is restricted to; empty for all that its roles allow.
@@ -152,8 +150,6 @@ class KeyDirectory:
         """Make another key for the caller's principal, within the rights and lifetime of the key in use.
 
         Args:
-            by: The caller.
-            name: Display name of the key.
             roles: At least one role, all of them roles of the key in use.
             scopes: Uses that it is restricted to; a subset of the scopes of the key in use, if that has any.
             expires_at: Its expiry; None for never.

@@ -43,13 +43,7 @@ MOST_LISTED: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """An accepted enrolment.
-
-    Args:
-        enrolment: The enrolment, now used.
-        key: The first key.
-        text: The key's secret.
-    """
+    """An accepted enrolment, now used, with the first key and its secret."""
 
     enrolment: Enrolment
     key: ApiKey
@@ -126,8 +120,6 @@ class Enrolments:
         """Accept an enrolment: make the person's first key.
 
         Args:
-            text: The token.
-            name: Display name of the key.
             expires_at: Expiry of the key; None for never.
             shown: The principal that the caller also authenticated as, if any. A recovery by the person
                 themselves has no hold.
@@ -266,7 +258,6 @@ def require_counted(
 
     Args:
         since: The principal must have been enrolled by then.
-        at: The present moment.
         whose: How the error message names the principal.
 
     Raises:

@@ -20,7 +20,6 @@ class Recent:
     """A thread-safe cache from keyed digests to whom they authenticate.
 
     Args:
-        seconds: Time to live of an entry.
         capacity: Maximum number of entries; the oldest are evicted first.
     """
 

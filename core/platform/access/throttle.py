@@ -38,7 +38,6 @@ class Subject:
     """A source of failures.
 
     Args:
-        digest: Its keyed digest.
         longest: Cap on its wait.
         forgiven: Whether one success clears all its failures.
     """
@@ -63,7 +62,6 @@ class LoginThrottle:
         """The sources that an attempt counts for, in lock order.
 
         Args:
-            address: Source address of the request.
             prefix: The public digits of the key; None if it is malformed.
         """
         by_address = Subject(self._digest("address", network_of(address)), timedelta(minutes=15))

@@ -50,13 +50,11 @@ def file(
     """File a request.
 
     Args:
-        session: the open transaction.
         dataset_id: whose budget; known to exist.
         requested_by: the requester, who would hold the grant.
         amounts: epsilon and delta of the requested sub-cap.
         purpose: why, for the approver.
         open_days: the number of days without a decision after which the request expires.
-        clock: stamps the request.
 
     Raises:
         NotAMember: the requester is not a member of the dataset.
@@ -101,12 +99,9 @@ def approve(
     Args:
         session: the open transaction; request and grant change together or not at all.
         request_id: the request. The caller checks whether `by` may decide on it.
-        by: the approver.
         amounts: what is granted; None for everything requested.
-        note: a message to the analyst.
         expires_at: when the grant ends.
         two_person_rule: whether requester and approver must be two people who enrolled themselves.
-        clock: stamps the decision.
 
     Raises:
         RequestNotFound, RequestDecided: there is no such open request.

@@ -29,7 +29,6 @@ class JobFigures:
     """The jobs at one moment.
 
     Attributes:
-        by_state: number of jobs in each state.
         running_by_stage: number of running jobs in each stage, as it is shown (core.jobs.coarse).
         oldest_wait_seconds: wait of the oldest queued job; 0 if none waits.
         leases_expired: running jobs whose worker has fallen silent.
@@ -46,11 +45,9 @@ class QueueFigures:
     """The jobs of one queue.
 
     Attributes:
-        name: of the queue.
         waiting: jobs that no worker has begun.
         running: jobs that have begun and not ended.
         oldest_wait_seconds: wait of the oldest job that no worker has begun; 0 if none waits.
-        workers: live workers that serve it.
     """
 
     name: str
@@ -91,8 +88,6 @@ class ChoreFigures:
     """One chore of upkeep.
 
     Attributes:
-        runs: number of tries.
-        failures: number of failed tries.
         handled: number of things put right, over all runs.
         seconds: duration of the last run.
         tried_at: time of the last try.

@@ -38,7 +38,6 @@ class Device:
     """Memory of one GPU.
 
     Attributes:
-        index: its number on the machine.
         used_bytes: used by all processes together.
         total_bytes: installed.
     """
@@ -57,10 +56,6 @@ class HealthReporter:
     """Reports the health of one process. A database that is away costs a report, never the process.
 
     Args:
-        database: where reports are kept.
-        clock: stamps them.
-        role: what the process does.
-        find_devices: lists its GPUs.
         serves: the kinds of device whose trainings it takes; None if it takes none.
     """
 
@@ -118,11 +113,7 @@ def give_sign(
     """Note that a process lives, and forget processes that have long been silent.
 
     Args:
-        session: the open transaction.
         name: role and machine of the process.
-        role: what it does.
-        at: the present.
-        devices: its GPUs.
         serves: the kinds of device whose trainings it takes; None if it takes none.
     """
     fresh = {
@@ -160,7 +151,6 @@ def served_by_live_worker(
     """`served_devices` as a condition in SQL: a live worker takes trainings of a kind of device.
 
     Args:
-        device: the kind.
         since: `alive_since` the present.
     """
     unnamed = and_(
@@ -175,27 +165,14 @@ def served_by_live_worker(
 
 
 def kinds_of(serves: Sequence[str] | None, gpus: Sequence[object]) -> tuple[Kind, ...]:
-    """The kinds of device whose trainings a worker takes. One of an earlier release names none: it takes what its machine has.
-
-    Args:
-        serves: as it named them.
-        gpus: its GPUs.
-    """
+    """The kinds of device whose trainings a worker takes. One of an earlier release names none: it takes what its machine has."""
     if serves is None:
         return DEVICES if gpus else DEVICES[:1]
     return tuple(kind for kind in DEVICES if kind in serves)
 
 
 def note_chore(session: Session, *, name: str, at: datetime, seconds: float, handled: int | None) -> None:
-    """Note that a chore was done or tried.
-
-    Args:
-        session: the open transaction.
-        name: of the chore.
-        at: the present.
-        seconds: how long it took.
-        handled: how many things it put right; None if it failed.
-    """
+    """Note that a chore was done or tried; `handled` is how many things it put right, None if it failed."""
     failed = handled is None
     row = insert(ChoreRun).values(
         name=name,

@@ -34,7 +34,6 @@ class Registry:
     """The endpoints of principals, inside the caller's transaction.
 
     Args:
-        limit: Maximum number of endpoints per principal.
         overlap: How long messages are also signed with the old secret after a rotation.
     """
 
@@ -51,7 +50,6 @@ class Registry:
 
         Args:
             principal: Its owner, authenticated by a key or a session.
-            channel: webhook or email.
             target: The address, already validated.
             kinds: Subscribed kinds; empty for all.
 

@@ -58,7 +58,6 @@ def signed_headers(
         event_id: Lets receivers recognise repeats; the same for every attempt.
         body: The exact bytes.
         secrets: At least one key.
-        at: Time of sending.
     """
     name = f"msg_{event_id.hex}"
     minute = int(at.timestamp()) // 60 * 60

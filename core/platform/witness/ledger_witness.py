@@ -48,14 +48,7 @@ POPULATIONS_KEPT: Final = 10_000
 
 
 class LedgerWitness:
-    """Notes heads of ledgers in every store, and freezes ledgers that lack a noted head or publication.
-
-    Args:
-        database: Where ledgers are.
-        witnesses: Where heads are noted.
-        master_keys: Unwrap the signing key.
-        clock: Stamps the notes.
-    """
+    """Notes heads of ledgers in every store, and freezes ledgers that lack a noted head or publication."""
 
     def __init__(
         self, database: Database, *, witnesses: Witnesses, master_keys: MasterKeys, clock: Clock

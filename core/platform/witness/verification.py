@@ -33,7 +33,6 @@ class LedgerCheck:
     """The result of verifying one ledger.
 
     Attributes:
-        chain: The result for the chain.
         head: The head on the budget's row, in the same snapshot.
         witnessed: The heads that the chain was verified against.
         noted: Everything that the stores know.
@@ -57,9 +56,6 @@ def check_ledger(
 
     Args:
         session: A transaction; the snapshot of `Database.read_only` hides concurrent appends.
-        population_id: Whose chain.
-        witnesses: Where heads are noted.
-        public_keys: The service's keys.
         further: Heads that the caller recorded.
 
     Raises:
@@ -123,8 +119,6 @@ def check_audit(session: Session, *, witnesses: Witnesses, public_keys: Mapping[
 
     Args:
         session: As for ``check_ledger``.
-        witnesses: Where heads are noted.
-        public_keys: The service's keys.
     """
     try:
         documents = witnesses.read(AUDIT_KEY, context=AUDIT_HEAD, public_keys=public_keys)
