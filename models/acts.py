@@ -19,7 +19,6 @@ class AdaptiveThresholds:
     """Histograms and the thresholds that follow from them.
 
     Args:
-        plan: public bins, noise and number of histograms.
         smoothing: weight of the former threshold in the exponential average, in [0, 1).
     """
 

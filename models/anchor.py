@@ -197,8 +197,6 @@ def exact_moments(
     """Count the tables of the second round, exact on the grid. Private: nothing may read it but `noisy_moments`.
 
     Args:
-        records: the rows, or a counter that reads them.
-        layout: which tables.
         groups: of every column (codes,) the group of each code; None if every code is its own.
     """
     counter = counter_of(records)
@@ -217,7 +215,6 @@ def moments_of(layout: MomentLayout, tables: Iterable[Floats]) -> Moments:
     """Put tables of counts into matrices.
 
     Args:
-        layout: which tables.
         tables: one for each weight of the layout, in its order, in records; the classes first, then one axis a column.
     """
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
@@ -324,10 +321,7 @@ def noisy_moments(
     Every cell gets Gaussian noise of `anchor.noise_std` over its table's weight.
 
     Args:
-        records: the rows, or a counter that reads them.
         layout: which tables; chosen without reading private rows.
-        anchor: of the plan.
-        streams: of the job.
         groups: of every column (codes,) the group of each code, chosen likewise; None if every code is its own.
 
     Raises:

@@ -26,13 +26,7 @@ AnyGenerator = TrainedGenerator | TrainedImageGenerator
 def write_bundle(
     *, generator: AnyGenerator, domain: Mapping[str, Any], certificate: Mapping[str, Any]
 ) -> bytes:
-    """Return the ZIP of a release.
-
-    Args:
-        generator: What training returned.
-        domain: The declared domain, as JSON.
-        certificate: The certificate, as JSON.
-    """
+    """Return the ZIP of a release."""
     manifest = manifest_of(generator)
     bundle = Bundle(
         manifest=manifest,

@@ -24,7 +24,6 @@ def coded_table(
 
     Args:
         batches: Clean rows with `storage_schema(domain)`.
-        domain: The declared domain.
         bound: How many records of a unit to keep, drawn by `key`; None keeps all.
         key: `models.counting.units.UNIT_KEY_BYTES` random bytes where there is a bound.
     """
@@ -59,7 +58,6 @@ def coded_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> Priv
 
     Args:
         batches: Images with `storage_schema(domain)`.
-        domain: The declared domain.
     """
     shape = (0, domain.height, domain.width, domain.channels)
     pixels: list[npt.NDArray[np.uint8]] = [np.empty(shape, np.uint8)]
@@ -80,11 +78,7 @@ def coded_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> Priv
 
 
 def joined(parts: Sequence[PrivateTable | PrivateImages]) -> PrivateTable | PrivateImages:
-    """Put the records of several owners into one value, in the order given. A unit of one owner is none of another's.
-
-    Args:
-        parts: at least one, all of the same declared domain.
-    """
+    """Put the records of several owners, at least one, under one declared domain into one value, in the order given. A unit of one owner is none of another's."""
     first = parts[0]
     firsts = np.cumsum([0, *(part.units for part in parts[:-1])])
     units = np.concatenate(

@@ -23,7 +23,6 @@ class PrivateTable:
     Args:
         codes: (records, columns) integers, each below its column's cardinality.
         unit_of_record: (records,) int64, the privacy unit of every record; values 0..units-1.
-        cardinalities: codes of every column; public.
         target_index: the column that is predicted from the others, or None; public.
         ordered: whether the codes of each column stand in an order in which neighbours are alike; public. Empty if none do.
         record_bound: how many records a unit has at most, each of which counts fully; None where a unit may have any

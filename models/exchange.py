@@ -41,7 +41,6 @@ class CountExchange(Protocol):
 
         Args:
             number: of the round, from 0.
-            streams: of the job.
             counted: releases the own counts of the round with the noise of given streams: (cells,) in records, on the grid.
         """
         ...

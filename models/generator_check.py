@@ -46,12 +46,7 @@ Shares = npt.NDArray[np.float64]
 
 
 def check_generator(generator: TrainedGenerator | TrainedImageGenerator, domain: Domain) -> GeneratorCheck:
-    """Draw records or images and compare them with what is known.
-
-    Args:
-        generator: trained.
-        domain: declared; gives the names of columns and labels.
-    """
+    """Draw records or images and compare them with what is known."""
     generator.network.eval().float().cpu()
     streams = KeyedStreams(PUBLIC_KEY)
     if isinstance(generator, TrainedImageGenerator):

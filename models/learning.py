@@ -86,9 +86,6 @@ def learn_domain(
 
     Args:
         batches: private rows with `storage_schema(domain)`.
-        domain: as declared.
-        plan: the releases.
-        streams: of the job.
         pair: what a bound on the records of a unit is chosen for (`models.learnt_records`); None where none is learnt.
 
     Raises:
@@ -139,10 +136,7 @@ def learnt_records(
 
     Args:
         batches: private rows with `storage_schema(domain)`.
-        domain: as declared.
         plan: what is learnt; None for nothing.
-        streams: of the job.
-        host: of the job.
         bound: how many records of a unit are coded, where that is not learnt; learning looks at all of them. None codes all.
         key: see `models.coding.coded_table`.
         pair: see `learn_domain`.

@@ -56,7 +56,6 @@ def with_bounds(
     Where no value is certain it keeps the bounds that it was declared with; without any, it gets the likeliest interval.
 
     Args:
-        column: as declared.
         edges: of the cells, shape (cells + 1,).
         noisy: counts, shape (cells,).
         std: of their noise.

@@ -63,7 +63,6 @@ def chosen_bound(counts: Floats, std: float, *, pair: CountedPair) -> int:
     Args:
         counts: (candidates + 1,) noisy numbers of units by bin.
         std: of the noise on each of them.
-        pair: what the bound is chosen for.
     """
     beyond = np.cumsum(counts[::-1])[::-1]  # units in a bin or a later one
     sure = beyond > _SURE * std * np.sqrt(np.arange(len(counts), 0, -1))
@@ -92,7 +91,6 @@ def pair_of(plan: Plan, domain: TableDomain) -> CountedPair | None:
 
     Args:
         plan: as ordered, with the anchor of one record a unit.
-        domain: as declared.
     """
     if not learns_records(domain):
         return None

@@ -32,8 +32,6 @@ class PrivateCritic:
 
     Args:
         critic: trained in place; its parameters become views of one flat buffer. `models.critic.forms` has its form.
-        plan: public constants of every step.
-        streams: all randomness.
         betas: of Adam, or None for the plan's or those of its kind; its learning rate is the plan's.
         placement: where it is trained; the critic moves there.
 

@@ -33,8 +33,6 @@ def make_synthesizer(
     """The synthesizer of this name.
 
     Args:
-        name: as a plan has it.
-        placement: where its trainings run.
         earlier: counts of releases that the plan takes over, in its order; only plans of "idpgan" do.
         exchange: adds the noisy counts of the other members of a federation; likewise.
 

@@ -96,11 +96,7 @@ class PlanRecorder(ABC, Generic[ExecutedT]):
 
 
 class CertificateRecorder(PlanRecorder[Executed]):
-    """The recorder of a training.
-
-    Args:
-        plan: what was charged.
-    """
+    """The recorder of a training."""
 
     MAGIC = b"understudy.attempt/1\n"
     EXECUTED = Executed

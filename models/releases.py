@@ -22,8 +22,6 @@ class ReleaseRecorder(Protocol):
         """See what is about to be noised.
 
         Args:
-            purpose: what the noise is for.
-            step: the step it belongs to.
             parts: exact values with the standard deviation of the noise of each of their coordinates. Private; made
                 only when iterated, so that ignoring them costs nothing.
             sensitivity: the most that one privacy unit more or less can move all parts together, each coordinate in

@@ -31,7 +31,6 @@ def outputs(
     """Labels and the network's output for them, logits or images, some hundred rows at a time.
 
     Args:
-        generator: on the CPU.
         streams: of the job, or public ones.
         purpose: steps 0 and 1 of it give labels and latent vectors.
         rows: in all.
@@ -49,7 +48,6 @@ def records_of(generator: TrainedGenerator, logits: Tensor, uniforms: Tensor) ->
 
     Args:
         generator: on the CPU.
-        logits: the network's output.
         uniforms: (rows, `uniforms_wanted`) in [0, 1).
     """
     network, columns = generator.network, len(generator.cardinalities)

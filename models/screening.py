@@ -80,7 +80,6 @@ def exact_distances(
     """Sum every pair's absolute differences from independence, exact on the grid. Private: only `noisy_distances` may read it.
 
     Args:
-        records: the rows, or a counter that reads them.
         laws: of every column (codes,) noisy shares.
         groups: of every column (codes,) the group of each code.
         size: records that are expected in all; of more than `MOST_EXPECTED`, so many.
@@ -117,11 +116,8 @@ def noisy_distances(
     """Release every pair's distance from independence with Gaussian noise; (pairs,) in records.
 
     Args:
-        records: the rows, or a counter that reads them.
         laws: of every column (codes,) noisy shares.
         groups: of every column (codes,) the group of each code, chosen without reading private rows.
-        anchor: of the plan.
-        streams: of the job.
         size: records that are expected in all, likewise.
 
     Raises:
@@ -147,7 +143,6 @@ def screening_std(anchor: AnchorPlan, pairs: int, *, most_records: int = 1) -> f
     """Return the standard deviation of the noise on a distance, in records.
 
     Args:
-        anchor: of the plan.
         pairs: how many distances there are.
         most_records: how many records of a unit count fully.
     """

@@ -47,11 +47,7 @@ def software_of(*packages: str, synthesizers: tuple[str, ...] = ()) -> dict[str,
 
 
 def files_digest(name: str) -> str | None:
-    """Return the hash of an installed distribution's files; None if the installer recorded none.
-
-    Args:
-        name: Of the distribution.
-    """
+    """Return the hash of an installed distribution's files; None if the installer recorded none."""
     record = distribution(name).read_text("RECORD")
     if record is None:
         return None

@@ -80,7 +80,6 @@ class TrainedGenerator:
         latent_dimension: standard normal inputs.
         label_index: the target's column, or None.
         label_probabilities: (classes,) noisy law of the target, or None.
-        cardinalities: codes of every column.
         variety: what the anchor knows of the variety, or None without an anchor.
         counts: the anchor's noisy counts, or None without an anchor.
     """

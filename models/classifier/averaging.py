@@ -70,12 +70,7 @@ class AveragedHere:
 
 @dataclass(frozen=True, slots=True)
 class AveragedThroughBoard:
-    """The other owners' copies come from their services, and are checked: they may be anything.
-
-    Args:
-        federation: members and weights.
-        board: exchanges the states.
-    """
+    """The other owners' copies come from their services, and are checked: they may be anything."""
 
     federation: Federation
     board: StateBoard
@@ -134,7 +129,6 @@ class LocalRows:
         place: among the owners whose rows lie in this service.
         weight: of its copy in the average, by declared sizes.
         divisor: its public expected batch.
-        sampler: of its units.
     """
 
     place: int
@@ -174,9 +168,6 @@ def train_averaged(
 
     Args:
         parts: the private records of every owner in this service, in the plan's order.
-        plan: what every ledger was charged.
-        streams: all randomness.
-        host: durable progress and checkpoints.
         board: exchanges states with the other members of the plan's federation; None without one.
         steps_begun: highest durable mark of earlier attempts.
 

@@ -57,7 +57,6 @@ def table_model(network: nn.Module, *, cardinalities: Sequence[int], classes: in
 
     Args:
         network: reads one-hot cells, each one over the root of the number of columns.
-        cardinalities: codes of every column.
     """
     cells, value = sum(cardinalities), len(cardinalities) ** -0.5
     if not isinstance(network, DenseClassifier):

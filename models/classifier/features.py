@@ -55,12 +55,7 @@ class StoredFeatures:
 
 
 class OneHotFeatures:
-    """The cells of a table's columns but the target: one over the root of their number where a record has the cell.
-
-    Args:
-        table: the records.
-        target: index of the target.
-    """
+    """The cells of a table's columns but the target: one over the root of their number where a record has the cell."""
 
     def __init__(self, table: PrivateTable, target: int) -> None:
         kept = [place for place in range(len(table.cardinalities)) if place != target]
@@ -81,9 +76,7 @@ class Batch:
     """Some records with their labels; rows are made a few at a time, because all of them would be large.
 
     Args:
-        features: of all records.
         labels: (all records,) int64.
-        chosen: which records.
     """
 
     def __init__(self, features: FeatureSource, labels: Tensor, chosen: Indices) -> None:

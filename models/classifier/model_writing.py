@@ -18,14 +18,7 @@ def model_bundle(
     *,
     certificate: dict[str, Any],
 ) -> ModelBundle:
-    """Return the bundle of a release.
-
-    Args:
-        trained: what training returned.
-        plan: what ran.
-        domain: the declared domain.
-        certificate: the certificate, as JSON; a child's report before it is made.
-    """
+    """Return the bundle of a release; its certificate is a child's report before it is made."""
     # Imports onnx; see models.bundle.
     from models.classifier.classifier_onnx import image_model, table_model
 

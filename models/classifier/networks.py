@@ -57,7 +57,6 @@ class ImageClassifier(nn.Module):
 
     Args:
         image: channels, height and width.
-        classes: number of labels.
     """
 
     def __init__(self, image: tuple[int, int, int], classes: int) -> None:

@@ -82,10 +82,6 @@ def train_classifier(
     """Run a plan, from the latest checkpoint if there is one.
 
     Args:
-        records: private.
-        plan: what was charged.
-        streams: all randomness.
-        host: durable progress and checkpoints.
         features: of the records, where several trainings share them and no unit is held out; made here if None.
 
     Raises:
@@ -113,7 +109,6 @@ class PrivateClassifier:
     """A network and everything its private steps need.
 
     Args:
-        plan: public constants of every step.
         network: trained in place; its parameters become views of one flat buffer.
         width: numbers of a record.
     """
@@ -153,8 +148,6 @@ class PrivateClassifier:
         """Perform one complete private step on the realised Poisson batch, possibly empty.
 
         Args:
-            step: number of the step, from 0.
-            batch: of records.
             streams: the noise; of a federation, those of the round.
             address: of the noise, where several owners make the same step; `step` if None.
             divisor: the public expected batch of one owner; the plan's if None.
@@ -341,7 +334,6 @@ class FlatMomentum:
 
     Args:
         parameters: flat vector, updated in place.
-        learning_rate: positive.
     """
 
     def __init__(self, parameters: Tensor, *, learning_rate: float) -> None:

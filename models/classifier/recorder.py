@@ -11,11 +11,7 @@ from models.release_recorder import PlanRecorder
 
 
 class ModelRecorder(PlanRecorder[ModelExecuted]):
-    """The recorder of a classifier's training.
-
-    Args:
-        plan: what was charged.
-    """
+    """The recorder of a classifier's training."""
 
     MAGIC = b"understudy.model-attempt/1\n"
     EXECUTED = ModelExecuted

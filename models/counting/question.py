@@ -28,7 +28,6 @@ class CountQuestion:
         columns: a few places among the modelled columns, increasing.
         groups: for each of them (codes,) the group of every code, from 0 without a gap; None asks for the codes
             themselves.
-        cardinalities: codes of each of them.
     """
 
     columns: tuple[int, ...]
@@ -64,7 +63,6 @@ class Counter(Protocol):
     """Answers count queries about private rows: the only place where the anchor reads them.
 
     Args:
-        cardinalities: codes of every column; public.
         target_index: the column that is predicted from the others, or None; public.
         ordered: whether the codes of each column stand in an order in which neighbours are alike; public.
         alone: codes of each column that are never merged with others; public.

@@ -22,8 +22,6 @@ class StreamedCounter:
     keeps 4 bytes for each record.
 
     Args:
-        shards: the stored rows.
-        domain: the declared domain.
         key: of the job, for the hashes that tell units apart.
         bound: how many records of a unit count, each fully; None: all count, together at most one.
     """
@@ -94,8 +92,6 @@ def count_shard(
 
     Args:
         batches: rows of the part with `storage_schema(domain)`.
-        domain: the declared domain.
-        questions: what is asked.
         weights: (records,) their weights, in whole units of the grid; None where every record counts fully.
 
     Returns:

@@ -22,9 +22,6 @@ class Tally:
     """Sums of weights in every cell of every table.
 
     Codes are grouped once for each pair of a column and its grouping, however many tables ask for it.
-
-    Args:
-        questions: the tables.
     """
 
     def __init__(self, questions: Sequence[CountQuestion]) -> None:

@@ -95,9 +95,6 @@ def record_weights(shards: RowShards, unit: str, *, key: bytes, bound: int | Non
     """(records,) of every shard: what its records count, in whole units of the grid.
 
     Args:
-        shards: the stored rows.
-        unit: name of the unit column.
-        key: of the job.
         bound: see `weights_among`.
     """
     sizes = [sum(batch.num_rows for batch in shards.read(shard, [unit])) for shard in range(len(shards))]

@@ -30,13 +30,11 @@ class ClippedForm(ABC, Generic[Loaded, Factored]):
     and adds the clipped gradients.
 
     Args:
-        layout: public blocks.
         max_batch: public cap on the records of one batch, for the rounding allowance.
         microbatch_size: records of a microbatch; public.
         terms: terms of one record in a coordinate of the sum, for the rounding allowance.
         fixed: whether a microbatch takes the same operations whatever is in it, none of which waits for the host, so
             that a CUDA graph can capture them (`models.devices.static_buffers`).
-        device: the critic's.
     """
 
     def __init__(
@@ -69,7 +67,6 @@ class ClippedForm(ABC, Generic[Loaded, Factored]):
                 width) images.
             fake: (batch, inputs) or images, made for the same labels.
             mix: (batch,) in [0, 1): the weight of the real record in the interpolation of the gradient penalty.
-            partition: groups and thresholds.
             labels: (batch,) int64 where the critic has classes; else None, and a label of a table's record is among its
                 cells.
 

@@ -37,10 +37,6 @@ class ClosedForm(ClippedForm[Microbatch, Factors]):
 
     Args:
         critic: read at every call; never changed here.
-        layout: public blocks.
-        gp_weight: weight of the gradient penalty.
-        max_batch: public cap on the records of one batch, for the rounding allowance.
-        microbatch_size: records of a microbatch, written n in shapes; public.
         fixed: see `models.critic.clipped_form.ClippedForm`.
     """
 
@@ -161,7 +157,6 @@ class CellSum:
 
     Args:
         inputs: of the first layer.
-        device: the critic's.
         fixed: see `models.critic.clipped_form.ClippedForm`.
     """
 

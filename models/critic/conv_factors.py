@@ -53,8 +53,6 @@ class ConvFactoring:
 
     Args:
         critic: read at every call; never changed here.
-        gp_weight: weight of the gradient penalty.
-        microbatch_size: records of a microbatch; public.
     """
 
     def __init__(self, critic: ConvCritic, *, gp_weight: float, microbatch_size: int) -> None:

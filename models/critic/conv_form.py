@@ -26,9 +26,7 @@ class ImageForm(ClippedForm[None, LayerFactors]):
 
     Args:
         critic: read at every call; never changed here.
-        layout: public blocks.
         planes: factor pairs of a record at every position.
-        max_batch: public cap on the records of one batch, for the rounding allowance.
         microbatch_size: records of a microbatch, written n in shapes; public. `conv_microbatch_size` if None.
         fixed: see `models.critic.clipped_form.ClippedForm`.
     """
@@ -111,7 +109,6 @@ class ImageForm(ClippedForm[None, LayerFactors]):
         """Add the clipped gradients of the last layer's (rows, features) weights.
 
         Args:
-            factors: of the microbatch.
             clips: (n, blocks) clipping factors.
             spoiled: (n,) bool, records whose numbers may not be finite and that count nothing; None if there are none.
             weights: added to.
@@ -123,9 +120,6 @@ class ConvForm(ImageForm):
 
     Args:
         critic: read at every call; never changed here.
-        layout: public blocks.
-        gp_weight: weight of the gradient penalty.
-        max_batch: public cap on the records of one batch, for the rounding allowance.
         microbatch_size: see `ImageForm`.
         fixed: see `models.critic.clipped_form.ClippedForm`.
     """

@@ -59,8 +59,6 @@ class Factoring:
 
     Args:
         critic: read at every call; never changed here.
-        gp_weight: weight of the gradient penalty.
-        microbatch_size: records of a microbatch, written n in shapes; public.
     """
 
     def __init__(self, critic: Critic, *, gp_weight: float, microbatch_size: int = MICROBATCH_SIZE) -> None:

@@ -45,13 +45,7 @@ class RecordForm(Protocol):
 
 @singledispatch
 def record_form(critic: PrivateNetwork, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
-    """The closed form for a critic on the CPU.
-
-    Args:
-        critic: read at every call of the form.
-        layout: public blocks of its coordinates.
-        gp_weight: weight of the gradient penalty.
-        max_batch: public cap on the records of one batch.
+    """The closed form for a critic on the CPU, which the form reads at every call.
 
     Raises:
         UnevenRounding: this machine rounds a record differently by its place in a microbatch.
@@ -80,9 +74,7 @@ def checked_form(
 
     Args:
         critic: read at every call of the form.
-        layout: public blocks of its coordinates.
         gp_weight: weight of the gradient penalty; a critic of labels has none.
-        max_batch: public cap on the records of one batch.
         microbatch_size: records of a microbatch; the size for the CPU if None.
         fixed: see `ClippedForm`.
 

@@ -28,8 +28,6 @@ class LabelForm(ImageForm):
 
     Args:
         critic: read at every call; never changed here.
-        layout: public blocks.
-        max_batch: public cap on the records of one batch, for the rounding allowance.
         microbatch_size: see `models.critic.conv_form.ImageForm`.
         fixed: see `models.critic.clipped_form.ClippedForm`.
     """

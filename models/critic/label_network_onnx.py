@@ -9,7 +9,6 @@ def label_logits(graph: OnnxGraph, critic: LabelCritic, pixels: str) -> str:
     """Write `LabelCritic.logits`, one operation for each of its own.
 
     Args:
-        graph: gets the operations.
         critic: on the CPU, float32.
         pixels: images (rows, channels, height, width) in [0, 1].
 

@@ -76,12 +76,7 @@ def layer_sum(
     """The cheaper form for a layer; decided by public sizes alone.
 
     Args:
-        geometry: of the layer.
         rows_of_blocks: rows of the layer's matrix in each of its blocks.
-        microbatch_size: records of a microbatch.
-        dtype: the critic's precision.
-        planes: factor pairs of a record at every position.
-        device: the critic's.
     """
     rank = planes * geometry.positions
     size, edge = geometry.outputs * geometry.inputs, geometry.outputs + geometry.inputs

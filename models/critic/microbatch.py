@@ -44,11 +44,7 @@ def cpu_microbatch_size(max_batch: int, inputs: int) -> int:
 
 
 class Workspace:
-    """Buffers by name that live as long as the critic: the same memory, shape and alignment at every call.
-
-    Args:
-        device: where they are allocated.
-    """
+    """Buffers by name that live as long as the critic: the same memory, shape and alignment at every call."""
 
     def __init__(self, device: torch.device | None = None) -> None:
         self._device = device
@@ -93,9 +89,7 @@ class MicrobatchBuffer:
     """Copies records into static, padded buffers.
 
     Args:
-        dtype: the critic's precision.
         size: places of a microbatch; public.
-        device: the critic's.
     """
 
     def __init__(self, dtype: torch.dtype, *, size: int, device: torch.device | None = None) -> None:

@@ -27,7 +27,6 @@ def require_placement_invariance(form: ClosedForm, *, inputs: int, dtype: torch.
     Args:
         form: of an initialised critic; zero or round weights would hide rounding.
         inputs: cells of a record.
-        dtype: the critic's precision.
 
     Raises:
         UnevenRounding: some copy gave other bits.
@@ -51,7 +50,6 @@ def require_image_placement_invariance(
         form: of an initialised critic; zero or round weights would hide rounding.
         image: channels, height and width.
         labelled: whether the critic has classes.
-        dtype: the critic's precision.
 
     Raises:
         UnevenRounding: some copy gave other bits.

@@ -30,7 +30,6 @@ class StreamWords:
 
     Args:
         count: 64-bit words, rounded up to whole blocks.
-        device: where.
 
     Raises:
         DeviceDiffers: for a public key the device gives other words than the library.

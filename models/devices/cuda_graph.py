@@ -24,7 +24,6 @@ def captured(make: Callable[[], None], device: torch.device) -> Callable[[], Non
     Args:
         make: reads and writes static tensors, with the same shapes and operations at every call, and never waits for
             the host. It is called twice. Tensors that it allocates stay valid as long as they are referred to.
-        device: where its tensors are.
 
     Raises:
         RuntimeError: the operations cannot be captured.

@@ -40,10 +40,6 @@ class DataParallelForm:
 
     Args:
         critic: on the placement's first device; a copy follows it on every device.
-        layout: public blocks.
-        gp_weight: weight of the gradient penalty.
-        max_batch: public cap on the records of one batch.
-        placement: the devices.
 
     Raises:
         UnevenRounding: a device rounds a record differently by its place in a microbatch.
@@ -104,7 +100,6 @@ class DataParallelForm:
             real: (batch, inputs) vectors, (batch, columns) cells or (batch, channels, height, width) images, anywhere.
             fake: (batch, inputs) or images, anywhere.
             mix: (batch,) in [0, 1), anywhere.
-            partition: groups and thresholds.
             labels: (batch,) int64 where the critic has classes.
 
         Returns:

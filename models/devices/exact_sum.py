@@ -33,11 +33,8 @@ class ExactSum:
     `2**-53 n c`, which is below `SHARE c / 8` too. So the sums of two neighbours differ by at most `SHARE c / 2` more.
 
     Args:
-        layout: public blocks of the coordinates.
         partition: groups and thresholds, not lowered.
-        max_batch: public cap on the records of one batch.
         piece: records of a piece; only the last of a batch has fewer.
-        device: where the sum is kept.
 
     Raises:
         ValueError: 64 bits do not hold the sum of so large a batch.

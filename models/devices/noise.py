@@ -81,10 +81,6 @@ class _Pieces:
 class DeviceNoise(NoisyMean):
     """Draws the noise of steps on a device, and adds it to sums there.
 
-    Args:
-        layout: public blocks of the coordinates.
-        device: where the noise is wanted.
-
     Raises:
         DeviceDiffers: see `StreamWords`.
     """
@@ -131,7 +127,6 @@ class DeviceNoise(NoisyMean):
         """The noise in steps of its grid: whole numbers.
 
         Args:
-            noise: public noise and grid.
             reader: stream of the noise, at its beginning; not advanced.
 
         Returns:

@@ -69,7 +69,6 @@ def placed(wish: str, precision: Precision = "tf32") -> Placement:
 
     Args:
         wish: "cpu"; "auto": all GPUs that this process may see, else the CPU; "cuda": the GPUs, or an error.
-        precision: of products on GPUs.
 
     Raises:
         DeviceAbsent: a GPU is required and there is none, or the GPUs are of different models.

@@ -23,9 +23,7 @@ class Replica:
     """A copy of the critic and its form on one device.
 
     Args:
-        device: where they are.
         layers: of the copy, in the precision of its factors.
-        form: of the copy.
         runner: processes microbatches with the form.
     """
 
@@ -39,13 +37,6 @@ def replica_of(
     critic: Critic | ConvCritic, layout: Layout, *, gp_weight: float, max_batch: int, microbatch_size: int
 ) -> Replica:
     """Build the form of a copy and check it on the copy's device.
-
-    Args:
-        critic: the copy.
-        layout: public blocks.
-        gp_weight: weight of the gradient penalty.
-        max_batch: public cap on the records of one batch.
-        microbatch_size: records of a microbatch.
 
     Raises:
         UnevenRounding: the device rounds a record differently by its place in a microbatch.

@@ -33,8 +33,6 @@ class MicrobatchRunner:
 
     Args:
         form: with fixed operations, on the device.
-        layout: public blocks.
-        device: where.
         classes: of the labels; 0 where records have none.
     """
 
@@ -59,7 +57,6 @@ class MicrobatchRunner:
         """Begin an empty sum.
 
         Args:
-            partition: groups and thresholds to clip by.
             finer: (coordinates,) float64 on the device: steps of the grid in one, for every coordinate.
         """
         if self._ruled is None or self._ruled[0] is not partition or self._ruled[1] is not finer:
@@ -71,9 +68,6 @@ class MicrobatchRunner:
 
         Args:
             real: records of at most one microbatch, on the device.
-            fake: alike.
-            mix: alike.
-            labels: alike, where records have labels.
 
         Returns:
             (records, blocks) float64 squared norms, valid until the next call.

@@ -155,10 +155,8 @@ class ClipRule:
     """Clipping factors of one partition.
 
     Args:
-        partition: groups and thresholds.
         max_batch: public cap on the records of one batch, for the rounding allowance.
         terms: of one record in a coordinate of the sum, for the same.
-        device: of the bounds.
     """
 
     def __init__(
@@ -199,9 +197,6 @@ class GraphClipRule:
 
     Args:
         blocks: of the layout.
-        max_batch: see `ClipRule`.
-        terms: see `ClipRule`.
-        device: of the bounds.
     """
 
     def __init__(

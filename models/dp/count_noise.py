@@ -27,9 +27,6 @@ def release_counts(
     Args:
         exact: (counts,) on the grid; private.
         std: of the noise on every count, in records.
-        streams: of the job.
-        purpose: what the noise is for.
-        step: the step it belongs to.
         sensitivity: L2, of all counts together.
     """
     streams.releases.exact(purpose, step, [(torch.from_numpy(exact), std)], sensitivity=sensitivity / std)

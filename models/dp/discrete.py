@@ -19,11 +19,7 @@ def discrete_gaussians(
     """`count` independent integers, `P(x)` proportional to `exp(-x^2 / (2 noise_std^2))`.
 
     Args:
-        streams: randomness.
-        purpose: what the noise is for.
-        step: the step it belongs to.
         noise_std: parameter of the law, positive and finite; the float is taken as an exact rational number.
-        count: how many.
     """
     if not 0.0 < noise_std < float("inf"):
         raise ValueError("the noise of a release is positive and finite")

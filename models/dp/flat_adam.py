@@ -24,7 +24,6 @@ class FlatAdam:
 
     Args:
         parameters: flat vector, updated in place.
-        learning_rate: positive.
         betas: decay of the first and second moments.
     """
 

@@ -96,9 +96,6 @@ class NoisyMean:
     """Adds the noise to a clipped sum and divides by the public batch size, in two calls.
 
     `draw` reads public values alone, so it may run on another thread while the sum is still being made.
-
-    Args:
-        layout: public blocks of the coordinates.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -114,7 +111,6 @@ class NoisyMean:
         """The noise in steps of its grid: whole numbers.
 
         Args:
-            noise: public noise and grid.
             reader: stream of the noise, at its beginning.
 
         Returns:
@@ -134,7 +130,6 @@ class NoisyMean:
 
         Args:
             total: (coordinates,) float64 clipped sum; overwritten.
-            noise: public noise and grid.
             drawn: (coordinates,) noise that `draw` made for the same plan.
             divisor: public expected batch size.
             into: (coordinates,) gradient in the critic's precision.

@@ -31,7 +31,6 @@ class Conditional:
     """The law of a column given its parents.
 
     Args:
-        column: whose law it is.
         parents: columns that come before it.
         law: (codes of all parents, codes) probabilities; the last parent's code changes fastest.
     """
@@ -52,7 +51,6 @@ def conditionals(
     Args:
         nodes: axes and counts of every maximal clique of the junction forest.
         edges: of the junction forest.
-        cardinalities: codes of every column.
         target_index: the column that comes first, or None.
     """
     beside: dict[frozenset[int], list[frozenset[int]]] = {node: [] for node in nodes}
@@ -111,7 +109,6 @@ class AncestralNetwork(nn.Module):
 
     Args:
         laws: of all columns, in order.
-        cardinalities: codes of every column.
         target_index: the column that is given, or None.
     """
 

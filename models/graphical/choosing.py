@@ -24,7 +24,6 @@ def gains(
     Args:
         scores: (candidates,) noisy, in records.
         candidates: in the order of the scores.
-        cardinalities: codes of every column.
         noise_std: of a measurement's noise on every cell.
     """
     cells = [math.prod(cardinalities[column] for column in clique) for clique in candidates]
@@ -54,7 +53,6 @@ def best_affordable(
     Args:
         gained: gain by candidate.
         before: marginals that were measured already.
-        cardinalities: codes of every column.
         most: the most candidates to choose.
         largest_model: cells of the junction tree at most.
     """
@@ -72,7 +70,6 @@ def tree_cells(cliques: Sequence[Clique], cardinalities: Sequence[int]) -> int:
 
     Args:
         cliques: columns of every marginal.
-        cardinalities: codes of every column.
     """
     neighbours = [0] * len(cardinalities)
     for clique in cliques:

@@ -62,12 +62,7 @@ def combined(measured: Sequence[Marginals]) -> Combined:
 
 
 def independent_counts(one_way: Combined, cliques: Sequence[Clique]) -> dict[Clique, Floats]:
-    """Counts of marginals if columns were independent: the model before the first round.
-
-    Args:
-        one_way: noisy counts of every column.
-        cliques: the marginals.
-    """
+    """Counts of marginals if columns were independent: the model before the first round."""
     laws = {clique[0]: nearest_law(counts, one_way.total) for clique, (counts, _) in one_way.tables.items()}
     found: dict[Clique, Floats] = {}
     for clique in cliques:
@@ -119,7 +114,6 @@ def fitted_model(
 
     Args:
         measured: at least the counts of every column.
-        cardinalities: codes of every column.
         before: a model to start from.
         last: whether it is the one that is released.
     """

@@ -49,9 +49,6 @@ class Measuring:
     """Makes the releases of a graphical model's plan.
 
     Args:
-        table: private rows.
-        plan: how much noise each release has.
-        streams: all randomness of the job.
         kept: releases of an earlier attempt by purpose and round; what is in it is not released again.
     """
 

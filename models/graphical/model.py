@@ -189,7 +189,6 @@ def fit(
 
     Args:
         measurements: `mbi.LinearMeasurement`s, at least one of every column.
-        cardinalities: codes of every column.
         total: rows of the model.
         before: a model to start from, or None.
         steps: the most iterations.

@@ -55,14 +55,7 @@ class GraphicalSynthesizer(Synthesizer):
 
 
 class _Job:
-    """One job of one plan.
-
-    Args:
-        table: private rows.
-        plan: what to do.
-        streams: all randomness of the job.
-        host: durable progress and checkpoints.
-    """
+    """One job of one plan."""
 
     def __init__(self, table: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost) -> None:
         assert isinstance(plan.anchor, MarginalsPlan), "a plan of a graphical model"
@@ -170,13 +163,7 @@ def _addressed(kept: dict[str, Tensor]) -> dict[tuple[int, int], Tensor]:
 def released_counts(
     measured: Combined, cardinalities: tuple[int, ...], *, declared_size: int
 ) -> ReleasedCounts:
-    """All measurements as tables of counts, unbiased.
-
-    Args:
-        measured: one entry a marginal.
-        cardinalities: codes of every column.
-        declared_size: declared number of privacy units.
-    """
+    """All measurements, one entry a marginal, as tables of counts, unbiased."""
     tables = sorted(measured.tables.items(), key=lambda entry: (entry[1][1], len(entry[0]), entry[0]))
     step = step_for(smallest_std=min(std for _, (_, std) in tables), declared_size=declared_size)
     return ReleasedCounts(
@@ -191,12 +178,7 @@ def released_counts(
 
 
 def noisy_variety(one_way: Marginals, cardinalities: tuple[int, ...]) -> NoisyVariety:
-    """The variety that the one-way counts are sure of.
-
-    Args:
-        one_way: noisy counts of every column.
-        cardinalities: codes of every column.
-    """
+    """The variety that the one-way counts are sure of."""
     columns = len(cardinalities)
     spread, is_open, different = np.zeros(columns), np.zeros(columns, dtype=np.bool_), np.zeros(columns)
     for (column,), counts in one_way.tables.items():

@@ -24,7 +24,6 @@ def first_laws(columns: Sequence[Floats], stds: Floats, order: CodeOrder) -> lis
     Args:
         columns: noisy counts of the codes of every column.
         stds: (columns,) standard deviations of their noise.
-        order: which neighbouring codes are alike.
     """
     size = first_size(columns)
     smoother = order.smoother(columns, stds, total=size)
@@ -42,7 +41,6 @@ def column_stds(columns: Sequence[Floats], anchor: AnchorPlan, *, most_records: 
 
     Args:
         columns: noisy counts of the codes of every column.
-        anchor: of the plan.
         most_records: how many records of a unit counted fully.
     """
     cardinalities = tuple(len(counts) for counts in columns)
@@ -69,7 +67,6 @@ def column_law(
         variance: of the noise on a code.
         of_sums: (groups,) variances of the sums.
         size: records in all.
-        column: which.
         smoother: of the table's columns; None to take counts as they are.
     """
     counts = direct + ((sums - sums_of_groups(direct, groups)) / np.bincount(groups))[groups]

@@ -47,10 +47,6 @@ def combination_targets(
     """Estimate the law of a table from noisy counts of all combinations of its codes and of its columns.
 
     Args:
-        counted: what was released.
-        layout: of the second round, which counted combinations.
-        anchor: of the plan.
-        order: which neighbouring codes are alike.
         forbidden: by two columns, (codes, codes) the cells that declared rules leave empty.
     """
     whole = counted.moments.combinations

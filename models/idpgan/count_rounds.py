@@ -39,10 +39,6 @@ class CountRounds:
     """A `TrainingHost` that keeps the sums of every round, and the `CountExchange` that makes them.
 
     Args:
-        host: of the attempt.
-        board: exchanges the counts.
-        federation: whose counts are added.
-        rounds: of the plan.
         stage: of the last durable mark of earlier attempts; None before the first.
         step: of that mark.
     """

@@ -37,14 +37,7 @@ def released_counts(
 def count_tables(
     counted: Counted, layout: MomentLayout, anchor: AnchorPlan, *, declared_size: int
 ) -> ReleasedCounts:
-    """Noisy counts as tables.
-
-    Args:
-        counted: what the anchor released.
-        layout: of its second round.
-        anchor: says how large the noise is.
-        declared_size: declared number of privacy units.
-    """
+    """Noisy counts as tables."""
     tables = [*_columns(counted, anchor), *_tables(counted.moments, layout, anchor)]
     step = step_for(
         smallest_std=min(noise_std for _columns, noise_std, _counts in tables),

@@ -20,11 +20,7 @@ _OUTPUT_GAIN = 0.5
 
 
 class ResidualBlock(nn.Module):
-    """`x + W2 phi(W1 x)`.
-
-    Args:
-        width: units.
-    """
+    """`x + W2 phi(W1 x)`."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -80,7 +76,6 @@ class Generator(GroupedLogits):
         """Draw fan-in scaled weights from the keyed stream; start every column at its one-way shares.
 
         Args:
-            streams: of the job.
             columns: of every column (codes,) noisy shares, or None for the uniform law.
         """
         layers = [module for module in self.modules() if isinstance(module, nn.Linear)]
@@ -104,7 +99,6 @@ def make_generator(
 
     Args:
         table: of which public facts are read.
-        options: of the plan.
         groups: of every column (codes,) the group of each code; None if every code is its own.
     """
     return Generator(
@@ -137,7 +131,6 @@ def draw(shares: Tensor, uniforms: Tensor, cardinalities: tuple[int, ...]) -> Te
     Args:
         shares: (rows, cells), every block sums to one.
         uniforms: (rows, columns) in [0, 1).
-        cardinalities: codes of every column.
     """
     drawn = []
     for column, block in enumerate(torch.split(shares.detach(), list(cardinalities), dim=1)):

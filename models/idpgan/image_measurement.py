@@ -90,8 +90,6 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     """Prepare what was released for the generator; nothing private is read.
 
     Args:
-        measured: what was released.
-        plan: of the job.
         shape: height, width, channels.
         classes: declared labels, 0 where images have none.
     """

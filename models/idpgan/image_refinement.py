@@ -24,8 +24,6 @@ class ImageRefinement(Refiner):
 
     Args:
         generator: initialised.
-        options: of the plan.
-        streams: of the job.
         law: noisy shares of the labels, or None where images have none.
         moment_loss: distance to the anchor, or None without one.
         before: a copy of the critic of labels from before its first real image, stored with the generator; None without one.

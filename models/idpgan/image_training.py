@@ -21,15 +21,7 @@ from models.synthesizer import TrainedImageGenerator, TrainingHost
 
 
 class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
-    """One job of one plan on images.
-
-    Args:
-        images: private.
-        plan: what to do.
-        streams: all randomness of the job.
-        host: durable progress and checkpoints.
-        placement: where it runs.
-    """
+    """One job of one plan on images."""
 
     _refinement: ImageRefinement
 

@@ -46,7 +46,6 @@ def implied_laws(
         ones: (slices, cells) shares of the groups.
         law: (slices,) shares of the slices.
         pair_std: (cells, cells) standard deviations of the noise.
-        layout: of the second round.
 
     Returns:
         By two blocks, (slices, rows, columns) shares.

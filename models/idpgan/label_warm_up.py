@@ -36,8 +36,6 @@ def warm_up(
         critic: initialised; its parameters keep their memory.
         generator: draws from the anchor's law, on the critic's device.
         law: (classes,) shares of the labels.
-        streams: of the job.
-        steps: how many; one batch each.
     """
     device = critic.linear_layers()[0].weight.device
     batches = [_drawn(generator, law, streams, number, device) for number in range(min(steps, BATCHES))]

@@ -85,9 +85,6 @@ def noisy_law(
 
     Args:
         labels: (units,) private.
-        classes: declared.
-        plan: the noise.
-        streams: of the job.
     """
     counts = np.bincount(labels, minlength=classes)
     exact = [(torch.from_numpy(counts), plan.noise_multiplier)]

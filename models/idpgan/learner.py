@@ -21,8 +21,6 @@ class Learner(ABC):
     """The generator with its optimiser and exponential average.
 
     Args:
-        generator: initialised.
-        options: of the plan.
         learning_rate: the highest; the options' if None.
         betas: of Adam, where the options set none.
     """

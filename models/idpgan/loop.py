@@ -55,9 +55,6 @@ class Loop(ABC, Generic[Released, Made]):
     Args:
         unit_of_record: (records,) the privacy unit of every record; private.
         network: the critic, initialised, or None where the plan has no steps.
-        plan: what to do.
-        streams: all randomness of the job.
-        host: durable progress and checkpoints.
         placement: where it runs; a critic without a form for devices runs on the CPU.
     """
 

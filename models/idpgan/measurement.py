@@ -119,9 +119,6 @@ def measure(
     """Make the plan's releases: the anchor's counts, or the label histogram.
 
     Args:
-        table: the rows, or a counter of them.
-        plan: what is released.
-        streams: of the job.
         earlier: counts of the releases that the plan reuses, in its order; public.
         exchange: adds the noisy counts of the other members of the plan's federation; None without one.
     """

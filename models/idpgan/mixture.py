@@ -56,7 +56,6 @@ def components_wanted(groups: Sequence[Groups], *, declared_size: int, combinati
 
     Args:
         groups: of every column (codes,) the group of each code.
-        declared_size: declared number of units.
         combinations: whether all combinations of codes were counted; their law takes the most components.
     """
     fewest, most = COMPONENTS
@@ -73,7 +72,6 @@ class Mixture(GroupedLogits):
     Args:
         groups: of every column (codes,) the group of each code. Those of the target are its codes.
         target_index: the column that is given, or None.
-        components: how many.
     """
 
     def __init__(self, *, groups: Sequence[Groups], target_index: int | None, components: int) -> None:
@@ -109,7 +107,6 @@ class Mixture(GroupedLogits):
         """Start every component near the columns' shares, and keep those of codes within their groups.
 
         Args:
-            streams: of the job.
             columns: of every column (codes,) noisy shares.
         """
         jitter = streams.torch_normals(Purpose.GENERATOR_INIT, 0, tuple(self.logits.shape))
@@ -151,13 +148,7 @@ def _in_turns(codes: Sequence[int]) -> npt.NDArray[np.int64]:
 
 
 class MixtureFit(Learner):
-    """A mixture with its optimiser and exponential average. Reads no private row.
-
-    Args:
-        mixture: initialised.
-        options: of the plan.
-        anchor: the noisy counts to fit.
-    """
+    """A mixture, initialised, with its optimiser and exponential average, fitted to noisy counts. Reads no private row."""
 
     latent_dimension = LATENT_DIMENSION
 

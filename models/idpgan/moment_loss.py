@@ -31,8 +31,6 @@ class MomentLoss:
     expected share, so that small cells count more than by their size, and the noise on it.
 
     Args:
-        layout: which counts there are.
-        targets: of the counts.
         share_power: how much less the cells of large expected shares count.
     """
 

@@ -27,7 +27,6 @@ class Anchor:
         layout: which counts of groups there are.
         targets: the counts, consistent and shrunk.
         groups: of every column (codes,) the group of each code.
-        loss: the distance to the targets.
         law: shares of the target's classes, or None without a target.
         variety: how much the generator's draws must vary.
     """

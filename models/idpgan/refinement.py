@@ -25,9 +25,6 @@ class Refinement(Refiner):
 
     Args:
         generator: initialised.
-        options: of the plan.
-        streams: of the job.
-        cardinalities: codes of every column.
         law: noisy shares of the target's classes, or None without a target.
         anchor: what the generator uses of the noisy moments, or None without them.
     """

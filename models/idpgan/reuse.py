@@ -33,9 +33,7 @@ def require_usable(
     """Check, before a row is read, that the counts are those that the plan reuses.
 
     Args:
-        plan: names them.
         earlier: the counts, in its order.
-        cardinalities: codes of every column.
         target_index: the target, or None.
 
     Raises:
@@ -100,7 +98,6 @@ def with_columns(
 
     Args:
         columns: of the plan's first round, in records.
-        plan: says how precise all of them are.
         earlier: the counts that the plan reuses, in its order.
     """
     if not plan.reused:
@@ -153,7 +150,6 @@ def with_tables(
     Args:
         moments: of the plan's second round.
         layout: of it, over the groups that are kept.
-        plan: says how precise all of them are.
         earlier: the counts that the plan reuses, in its order.
     """
     taken = list(_with_tables(plan, earlier))

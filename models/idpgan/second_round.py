@@ -41,7 +41,6 @@ def groups_of(
     Args:
         columns: noisy counts of the codes of every column.
         table: whose public facts are read.
-        plan: of the job.
         pairs: the pairs of columns other than the target that are counted; None if all are.
     """
     assert plan.summed is not None, "only an anchor of tables has groups"
@@ -117,8 +116,6 @@ def screened_pairs(
         distances: (pairs,) noisy distances from independence, in records.
         columns: noisy counts of the codes of every column.
         table: whose public facts are read.
-        plan: of the job.
-        streams: of the job.
     """
     assert plan.summed is not None, "only an anchor of tables has a screening"
     assert plan.known is not None, "counts come from an anchor of tables"

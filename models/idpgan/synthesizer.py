@@ -18,7 +18,6 @@ class IdpganSynthesizer(Synthesizer):
     """IDPGAN on tables and on images.
 
     Args:
-        placement: where trainings run.
         earlier: counts of releases that the plan takes over, in its order.
         exchange: adds the noisy counts of the other members of the plan's federation; None without one.
     """

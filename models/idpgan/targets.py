@@ -85,9 +85,6 @@ def moment_targets(
     """Combine all estimates of every one-way count by inverse variance, smooth and normalise them, and shrink the pairs.
 
     Args:
-        counted: what was released.
-        layout: of the second round.
-        anchor: of the plan.
         order: which neighbouring codes are alike; None if none are.
         forbidden: by two columns, (codes, codes) the cells that declared rules leave empty.
     """

@@ -17,12 +17,7 @@ OPEN = 0.1
 
 
 def noisy_variety(targets: MomentTargets, layout: MomentLayout) -> NoisyVariety:
-    """The variety that the moments are sure of.
-
-    Args:
-        targets: the noisy moments, made consistent.
-        layout: which counts they hold.
-    """
+    """The variety that the moments are sure of."""
     columns = len(layout.cardinalities)
     spread, is_open = np.zeros(columns), np.zeros(columns, dtype=np.bool_)
     shares, stds = targets.ones.sum(axis=0), targets.margin_std

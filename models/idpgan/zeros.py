@@ -195,7 +195,6 @@ class Zeros:
             ones: (slices, cells), positive.
             variances: (slices, cells) of their noise.
             law: (slices,) what the shares of every column sum to.
-            layout: of the tables.
         """
         made = np.where(self.ones, ones, 0.0)
         _rescale(made, law, layout.blocks)
@@ -228,7 +227,6 @@ def zeros_of(forbidden: Forbidden, groups: Sequence[Groups], layout: MomentLayou
     Args:
         forbidden: by two columns, (codes, codes) the cells that are forbidden.
         groups: of every column (codes,) the group of each code.
-        layout: of the tables.
     """
     places = {column: place for place, column in enumerate(layout.features)}
     ones = np.ones((layout.slices, layout.cells), dtype=np.bool_)

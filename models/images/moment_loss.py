@@ -19,8 +19,6 @@ class ImageMomentLoss:
     pass only through its numbers.
 
     Args:
-        moments: the noisy moments.
-        plan: plan of the anchor.
         shape: height, width, channels of every image.
     """
 

@@ -30,7 +30,6 @@ class ImageSums:
 
     Args:
         images: private.
-        plan: the clipping.
     """
 
     def __init__(self, images: PrivateImages, plan: ImageAnchorPlan) -> None:

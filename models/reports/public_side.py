@@ -151,10 +151,6 @@ class PublicSide:
 def public_side(bundle: Bundle, plan: ReportPlan) -> PublicSide:
     """Draw the release's records; the same for the same release.
 
-    Args:
-        bundle: of the release.
-        plan: what is to be measured.
-
     Raises:
         BundleInvalid: it holds no generator of such records.
     """

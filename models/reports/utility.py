@@ -61,13 +61,7 @@ class Shares:
 
 
 def exact_terms(private: PrivateTable | PrivateImages, public: PublicSide, declared_size: int) -> Terms:
-    """All terms of a dataset, exact on the grid. Private: nothing may read them but `noisy_terms`.
-
-    Args:
-        private: the records.
-        public: the release that they are compared with.
-        declared_size: the public number of units.
-    """
+    """All terms of a dataset, exact on the grid. Private: nothing may read them but `noisy_terms`."""
     shares, records = Shares.by_unit(private.unit_of_record), Records.of(private)
     binned = public.binned(records.codes)
     columns = [
@@ -100,12 +94,6 @@ def noisy_terms(
 ) -> Terms:
     """Release all terms once: the only place where a report reads private records.
 
-    Args:
-        private: the records.
-        public: the release that they are compared with.
-        plan: the noise.
-        streams: of the job.
-
     Raises:
         ValueError: the plan is for other terms.
     """
@@ -113,12 +101,7 @@ def noisy_terms(
 
 
 def with_noise(exact: Terms, plan: ReportPlan, streams: KeyedStreams) -> Terms:
-    """Release exact terms once.
-
-    Args:
-        exact: private.
-        plan: the noise.
-        streams: of the job.
+    """Release exact, private terms once.
 
     Raises:
         ValueError: the plan is for other terms.

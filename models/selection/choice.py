@@ -17,7 +17,6 @@ def choose(errors: Sequence[int], *, epsilon: float, streams: KeyedStreams) -> i
     Args:
         errors: of every candidate, on the same units; private.
         epsilon: of the choice; taken as the exact rational number that the float is.
-        streams: randomness of the job.
     """
     return permute_and_flip(streams.reader(Purpose.SELECTION_CHOICE, 0), errors, Fraction(epsilon))
 

@@ -45,9 +45,7 @@ def errors(
     """Count the judged records that a classifier trained on a sample of the generator gets wrong.
 
     Args:
-        generator: of a candidate.
         judged: one record of each unit; private.
-        streams: of the candidate.
     """
     from sklearn.ensemble import (
         ExtraTreesClassifier,

@@ -113,8 +113,6 @@ class _Stage:
     """The host of one training inside a selection: its checkpoints are stored inside the selection's.
 
     Args:
-        host: of the selection.
-        progress: of the selection.
         mark: translates a progress mark of the training into one of the selection.
     """
 
@@ -147,9 +145,6 @@ class Selection:
 
     Args:
         private: all records, with a target.
-        plan: what to do.
-        streams: all randomness of the job.
-        host: durable progress and checkpoints.
         listening: records the releases; nothing by default.
         make: a synthesizer by name.
     """

@@ -28,7 +28,6 @@ def part_of_unit(units: int, *, parts: int, streams: KeyedStreams) -> npt.NDArra
     Args:
         units: how many units there are; private.
         parts: how many parts; public.
-        streams: randomness of the job.
     """
     words = streams.words(Purpose.SELECTION_SPLIT, 0, units)
     limit = np.uint64(_WORD - _WORD % parts - 1)
