@@ -25,11 +25,11 @@ In reading order, each part after those that it imports:
 * `owners_ledgers`: what each of several owners was charged.
 * `joint_form`: the certificate of several owners' generator, as types.
 * `member_form`: the certificate of a federation's member, as types.
-* `certificate`: making and checking these three.
+* `certificate`: making these three.
 * `model_execution`: what ran of a private model.
 * `model_form`: its certificate, as types.
-* `model_certificate`: making and checking it.
+* `model_certificate`: making it.
 * `selection_execution`: what ran of a selection.
-* `selection_certificate`: making and checking its certificate.
+* `selection_certificate`: its certificate.
 * `reports`: owner reports and utility reports.
 """

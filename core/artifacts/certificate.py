@@ -16,12 +16,11 @@ from core.artifacts.errors import InvalidCertificate
 from core.artifacts.execution import Executed, multiplier_runs
 from core.artifacts.joint_form import JOINT_SCHEMA, JointCertificateForm
 from core.artifacts.member_form import MEMBER_SCHEMA, MemberCertificateForm
-from core.artifacts.owners_ledgers import Place, ledgers_of, require_owners
+from core.artifacts.owners_ledgers import Place, ledgers_of
 from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
-from core.dp.accountant import Epsilons, epsilons
 from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
@@ -29,11 +28,7 @@ from core.plan.joint_plan import JointPlan
 from core.plan.member_plan import MemberPlan
 from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
-from core.plan.selection import OrderedPlan
 from core.values import read
-
-TOLERANCE = 1e-9
-"""Relative difference that another machine's floating point may cause."""
 
 
 def make_certificate(
@@ -249,71 +244,6 @@ def row(
         "sensitivity": sensitivity,
         "noise_multiplier": noise_multiplier,
         "noise_std": std,
-    }
-
-
-def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
-    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
-
-    Signature (`core.artifacts.signing.signed.verify`) and bundle files are checked separately.
-
-    Returns:
-        The recomputed epsilons, at the certificate's delta.
-
-    Raises:
-        InvalidCertificate: the schema is unknown, a member is missing or altered, the recorded releases are not
-            the plan's, or their epsilon is above the stated or promised one.
-    """
-    if str(certificate.get("schema")) not in _FORMS:
-        raise InvalidCertificate(
-            "the certificate's schema is not known", remedy="use the software that wrote it"
-        )
-    form = form_of(certificate, _form(certificate))
-    if isinstance(form, JointCertificateForm):
-        require_owners(form, form.plan)
-    plan, executed = form.plan, form.executed.releases
-    expected = _derived(plan, executed) if executed == Executed.planned(plan) else {}
-    return require_stated(certificate, expected, plan)
-
-
-def require_stated(
-    certificate: Mapping[str, Any], expected: Mapping[str, Any], plan: OrderedPlan
-) -> Epsilons:
-    """Compare a certificate with what follows from its plan, and recompute epsilon from the mechanism.
-
-    Args:
-        certificate: Of its form.
-        expected: The members that follow from the plan; none if the recorded releases differ from the plan.
-        plan: The plan that was charged.
-
-    Raises:
-        InvalidCertificate: a member differs, or epsilon is above the stated or promised one.
-    """
-    if not expected or any(certificate[name] != value for name, value in expected.items()):
-        raise InvalidCertificate("what the certificate states is not what its plan gives")
-    recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)
-    if recomputed.reported > min(plan.epsilons.reported, plan.guarantee.epsilon) * (1 + TOLERANCE):
-        raise InvalidCertificate("the mechanism's epsilon is above what the certificate states")
-    return recomputed
-
-
-def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
-    """The members that follow from the plan alone."""
-    return {
-        "mechanism": mechanisms.to_json(plan.mechanism),
-        "plan_digest": plan.digest(),
-        "mechanisms": mechanism_rows(plan),
-        "privacy_parameters": plan.guarantee.to_json(),
-        "privacy_parameters_description": _reading(plan),
-        "declared_size": plan.declared_size,
-        "preprocessing": _preprocessing(plan),
-        "epsilon": plan.epsilons.to_json(),
-        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
-        "executed": {
-            "steps": plan.steps,
-            "releases": executed.to_json(),
-            "noise_multipliers": multiplier_runs(plan),
-        },
     }
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.artifacts import statements as say
-from core.artifacts.certificate import form_of, require_stated, row
-from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
+from core.artifacts.certificate import form_of, row
+from core.artifacts.errors import InvalidCertificate
 from core.artifacts.model_check import MEMBER, ModelCheck
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.model_form import (
@@ -21,11 +21,10 @@ from core.artifacts.model_form import (
     MemberModelForm,
     ModelCertificateForm,
 )
-from core.artifacts.owners_ledgers import Place, ledgers_of, require_owners
+from core.artifacts.owners_ledgers import Place, ledgers_of
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
-from core.dp.accountant import Epsilons
 from core.dp.charge import charge_of
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
@@ -124,7 +123,17 @@ def make_model_certificate(
         "noise_grid": dict(trained.noise_grid),
         "software": dict(software),
         "not_covered": list(say.NOT_COVERED),
-        **_derived(plan, trained.executed, trained.noisy_wrong),
+        "adjacency": plan.adjacency.value,
+        "declared_size": plan.declared_size,
+        "privacy_parameters": plan.guarantee.to_json(),
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "mechanisms": model_mechanism_rows(plan),
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan": plan.to_json(),
+        "plan_digest": plan.digest(),
+        "executed": {"steps": plan.steps, "releases": trained.executed.to_json()},
+        "accuracy": accuracy_of(plan, trained.noisy_wrong),
         **({} if trained.check is None else {MEMBER: trained.check.to_json()}),
         **ledgers_of(plan, places),
     }
@@ -145,33 +154,6 @@ def sign_model_certificate(certificate: Mapping[str, Any], signer: Signer) -> Si
     signed = signer.sign(certificate, context=CERTIFICATE)
     form_of(signed.to_json(), _form(certificate))
     return signed
-
-
-def verify_model_certificate(certificate: Mapping[str, Any]) -> Epsilons:
-    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
-
-    Returns:
-        The recomputed epsilons, at the certificate's delta.
-
-    Raises:
-        InvalidCertificate: a member is missing or altered, the recorded releases are not the plan's, or their epsilon
-            is above the stated or promised one.
-    """
-    form = form_of(certificate, _form(certificate))
-    try:
-        form.executed.releases.require_as_planned(form.plan)
-    except ExecutionDiffers:
-        raise InvalidCertificate("the certificate's releases are not those of its plan") from None
-    if isinstance(form, FederatedModelForm):
-        require_owners(form, form.plan)
-    elif form.plan.owners is not None:
-        raise InvalidCertificate(
-            "the plan has several owners, and the certificate does not say what each was charged"
-        )
-    if form.schema_ != _schema(form.plan):
-        raise InvalidCertificate("the certificate is not of the form that its plan has")
-    wrong = None if form.accuracy is None else form.accuracy.noisy_wrong
-    return require_stated(certificate, _derived(form.plan, form.executed.releases, wrong), form.plan)
 
 
 def _form(certificate: Mapping[str, Any]) -> type[ModelCertificateForm]:
@@ -229,20 +211,3 @@ def model_mechanism_rows(plan: ModelPlan) -> list[dict[str, Any]]:
     if (noise := plan.accuracy_noise_multiplier or 0.0) > 0:
         rows.append(row("model-accuracy", "gaussian", 1, 1.0, noise, rate=1.0, std=noise))
     return rows
-
-
-def _derived(plan: ModelPlan, executed: ModelExecuted, noisy_wrong: float | None) -> dict[str, Any]:
-    """The members that follow from the plan and the noisy number of wrong answers alone."""
-    return {
-        "adjacency": plan.adjacency.value,
-        "declared_size": plan.declared_size,
-        "privacy_parameters": plan.guarantee.to_json(),
-        "epsilon": plan.epsilons.to_json(),
-        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
-        "mechanisms": model_mechanism_rows(plan),
-        "mechanism": mechanisms.to_json(plan.mechanism),
-        "plan": plan.to_json(),
-        "plan_digest": plan.digest(),
-        "executed": {"steps": plan.steps, "releases": executed.to_json()},
-        "accuracy": accuracy_of(plan, noisy_wrong),
-    }

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from core.artifacts.certificate_form import Form, Ledger
-from core.artifacts.errors import InvalidCertificate
 from core.dp.charge import Charge, charge_of
 from core.ledger.hash_chain import Head
 from core.plan.model_plan import ModelPlan
@@ -33,7 +32,7 @@ class Place:
 
     def to_json(self) -> dict[str, Any]:
         """Return the member `ledger` of a certificate."""
-        return {"reserved": link(self.reserved), "spent": link(self.spent), "head": link(self.spent)}
+        return {"reserved": _link(self.reserved), "spent": _link(self.spent), "head": _link(self.spent)}
 
 
 class OwnersLedger(Form):
@@ -52,17 +51,6 @@ class Presence(Form):
     owners: Count
     epsilon: Positive
     delta: Probability | None
-
-
-class FormOfOwners(Protocol):
-    """A certificate over the datasets of several owners, read."""
-
-    dataset_id: str
-    population_id: str
-    charge: Charge
-    ledger: Ledger
-    ledgers: list[OwnersLedger]
-    presence: list[Presence]
 
 
 def ledgers_of(plan: Plan | ModelPlan, places: Sequence[Place]) -> dict[str, Any]:
@@ -92,24 +80,5 @@ def presence_of(plan: Plan | ModelPlan) -> list[dict[str, Any]]:
     return found
 
 
-def require_owners(form: FormOfOwners, plan: Plan | ModelPlan) -> None:
-    """Check that every ledger of the plan was charged the whole plan.
-
-    Raises:
-        InvalidCertificate: an owner is missing, or its ledger was charged something else.
-    """
-    stated = [(one.dataset_id, one.population_id, one.declared_size) for one in form.ledgers]
-    planned = [(one.dataset_id, one.population_id, one.declared_size) for one in owners_of(plan)]
-    first = form.ledgers[0]
-    leads = (first.dataset_id, first.population_id, first.ledger)
-    if stated != planned or leads != (form.dataset_id, form.population_id, form.ledger):
-        raise InvalidCertificate("the certificate's owners are not those of its plan")
-    if [one.model_dump() for one in form.presence] != presence_of(plan):
-        raise InvalidCertificate("the guarantee for a person with several owners is not what the plan gives")
-    if any(one.charge != form.charge for one in form.ledgers):
-        raise InvalidCertificate("a ledger was not charged what the plan costs")
-
-
-def link(head: Head) -> dict[str, Any]:
-    """Return one link of the ledger as a JSON object."""
+def _link(head: Head) -> dict[str, Any]:
     return {"sequence": head.sequence, "hash": head.hash.hex()}

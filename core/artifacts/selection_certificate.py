@@ -1,4 +1,4 @@
-"""The certificate of a selection's release, `understudy.selection-certificate/1`: its form, its making and its check.
+"""The certificate of a selection's release, `understudy.selection-certificate/1`: its form and its making.
 
 It differs from other certificates (`core.artifacts.certificate_form`) in plan, recorded releases and charge: these cover all
 candidates on their parts, the choice, and the winner on all units. `mechanisms` is the table of the winner's training.
@@ -10,14 +10,12 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from core.artifacts import statements as say
-from core.artifacts.certificate import form_of, mechanism_rows, require_stated
+from core.artifacts.certificate import form_of, mechanism_rows
 from core.artifacts.certificate_form import CertificateForm, ExecutedForm, Form, NoiseGrid
-from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.selection_execution import SelectionExecuted
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
-from core.dp.accountant import Epsilons
 from core.dp.charge import charge_of
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
 from core.plan.selection import SelectionPlan
@@ -74,14 +72,22 @@ def of_selection(
         final: The certificate of the winner's training, from `make_certificate`.
         noise_grid: The grids of every training: `candidates` in their order, and `final`.
     """
-    own = {
+    return dict(final) | {
         "schema": SCHEMA,
         "noise_grid": dict(noise_grid),
         "preprocessing": list(say.SELECTION_PREPROCESSING),
         "composition": {"within": say.SELECTION_WITHIN, "across": say.COMPOSITION_ACROSS},
         "justification": list(say.SELECTION_JUSTIFICATION),
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan": plan.to_json(),
+        "plan_digest": plan.digest(),
+        "mechanisms": mechanism_rows(plan.finals[executed.winner]),
+        "privacy_parameters": plan.guarantee.to_json(),
+        "declared_size": plan.declared_size,
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "executed": executed.stated(plan),
     }
-    return dict(final) | own | _derived(plan, executed)
 
 
 def sign_selection_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
@@ -93,41 +99,3 @@ def sign_selection_certificate(certificate: Mapping[str, Any], signer: Signer) -
     signed = signer.sign(certificate, context=CERTIFICATE)
     form_of(signed.to_json(), SelectionCertificateForm)
     return signed
-
-
-def verify_selection_certificate(certificate: Mapping[str, Any]) -> Epsilons:
-    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
-
-    Returns:
-        The recomputed epsilons, at the certificate's delta.
-
-    Raises:
-        InvalidCertificate: a member is missing or altered, the recorded releases are not the plan's, or their epsilon
-            is above the stated or promised one.
-    """
-    form = form_of(certificate, SelectionCertificateForm)
-    executed = SelectionExecuted(
-        winner=form.executed.winner,
-        candidates=tuple(one.releases for one in form.executed.candidates),
-        final=form.executed.final.releases,
-    )
-    try:
-        executed.require_as_planned(form.plan)
-    except ExecutionDiffers:
-        raise InvalidCertificate("the certificate's releases are not those of its plan") from None
-    return require_stated(certificate, _derived(form.plan, executed), form.plan)
-
-
-def _derived(plan: SelectionPlan, executed: SelectionExecuted) -> dict[str, Any]:
-    """The members that follow from the plan and the winner alone."""
-    return {
-        "mechanism": mechanisms.to_json(plan.mechanism),
-        "plan": plan.to_json(),
-        "plan_digest": plan.digest(),
-        "mechanisms": mechanism_rows(plan.finals[executed.winner]),
-        "privacy_parameters": plan.guarantee.to_json(),
-        "declared_size": plan.declared_size,
-        "epsilon": plan.epsilons.to_json(),
-        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
-        "executed": executed.stated(plan),
-    }

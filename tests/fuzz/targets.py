@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.artifacts.asking.answer import OpenedCounts
-from core.artifacts.certificate import verify_certificate
+from core.artifacts.certificate import form_of
+from core.artifacts.certificate_form import CertificateForm
 from core.artifacts.counts import ReleasedCounts
 from core.artifacts.sampling.samples import open_samples
 from core.data.intake.intake import CSV, GZIP, NPZ, PARQUET, ZIP, store_rows
@@ -131,7 +132,7 @@ def _domain(content: bytes) -> None:
 def _certificate(content: bytes) -> None:
     document = _document(content)
     if isinstance(document, Mapping):
-        verify_certificate(document)
+        form_of(document, CertificateForm)
 
 
 def _bundle(content: bytes) -> None:

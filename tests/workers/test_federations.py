@@ -17,10 +17,7 @@ import httpx
 import pytest
 
 from core.artifacts.bundle import unpack
-from core.artifacts.certificate import verify_certificate
 from core.artifacts.counts import ReleasedCounts
-from core.artifacts.errors import InvalidCertificate
-from core.artifacts.model_certificate import verify_model_certificate
 from core.artifacts.signing import keyring
 from core.data.boards import Board
 from core.db.tables import Federation, FederationState
@@ -36,6 +33,7 @@ from core.platform.access.roles import Role
 from core.platform.settings import Settings
 from service.app import create_app
 from tests.service.serving import Served, eventually, serving
+from tests.workers.outside import require_refused
 from tests.workers.support import DOCUMENT, ROWS, Workshop
 from understudy.verifying import federations, private_models
 from understudy.verifying.bundle_file import open_bundle
@@ -213,24 +211,20 @@ def _require_no_other_counts(certificate: dict[str, Any], path: Path) -> None:
     plan = certificate["plan"]
     own = [row["noise_std"] for row in certificate["mechanisms"]]
     assert own == [plan["anchor"]["noise_multiplier"] * plan["anchor"]["sensitivity"]] * 2
-    assert verify_certificate(certificate)
     alone = {name: value for name, value in plan.items() if name not in {"federation", "kind"}}
     members = plan["federation"]["members"]
     fewer = plan["federation"] | {"members": members[:1]}
     more = plan["federation"] | {"members": [*members, {"name": "east", "declared_size": 1}]}
     quieter = plan["anchor"] | {"noise_multiplier": plan["anchor"]["noise_multiplier"] / 2}
-    for altered in (
+    require_refused(
+        path,
         {"schema": "understudy.certificate/2"},
         {"declared_size": ROWS},
-        {"plan": alone},
-        {"plan": plan | {"federation": fewer}},
         {"plan": plan | {"anchor": quieter}},
         {"mechanisms": certificate["mechanisms"][:1]},
         {"charge": certificate["charge"] | {"epsilon_micros": 1}},
         {"ledgers": []},
-    ):
-        with pytest.raises(InvalidCertificate):
-            verify_certificate(certificate | altered)
+    )
     for changed in (
         alone, plan | {"federation": fewer}, plan | {"declared_size": ROWS}, plan | {"steps": 1},
         plan | {"anchor": None}, plan | {"reused": []},
@@ -265,18 +259,8 @@ def _require_no_other_certificate(certificate: dict[str, Any]) -> None:
     assert certificate["schema"] == "understudy.member-model-certificate/1"
     assert certificate["executed"]["releases"]["gradients"] == [[0, 1, 60]], "the own steps"
     plan = certificate["plan"]
-    assert verify_model_certificate(certificate)
     alone = {name: value for name, value in plan.items() if name != "federation"}
     fewer = plan["federation"] | {"members": plan["federation"]["members"][:1]}
-    for altered in (
-        {"schema": "understudy.model-certificate/1"},
-        {"declared_size": ROWS},
-        {"plan": alone},
-        {"plan": plan | {"federation": fewer}},
-        {"ledgers": []},
-    ):
-        with pytest.raises(InvalidCertificate):
-            verify_model_certificate(certificate | altered)
     for changed in (alone, plan | {"federation": fewer}, plan | {"declared_size": ROWS}):
         assert [*federations.problems(certificate | {"plan": changed})]
     assert [*private_models.plan_problems(plan, averaged=True)]

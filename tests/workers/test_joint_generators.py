@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.bundle import unpack
-from core.artifacts.certificate import verify_certificate
 from core.artifacts.counts import ReleasedCounts
-from core.artifacts.errors import InvalidCertificate
 from core.artifacts.signing import keyring
 from core.dp.charge import charge_of
 from core.ledger import ledger_queries
@@ -43,7 +41,7 @@ def test_a_generator_over_three_owners_is_certified_for_each_ledger(workshop, tm
     assert (job.state, job.failure_code) == ("succeeded", None)
     certificate = release.certificate
     assert certificate["schema"] == "understudy.federated-certificate/1"
-    assert verify_certificate(certificate) == plan.epsilons
+    assert certificate["epsilon"] == plan.epsilons.to_json()
     charge = charge_of(plan.mechanism, delta=1e-6)
     assert [one["charge"] for one in certificate["ledgers"]] == [charge.to_json()] * 3
     assert [one["owners"] for one in certificate["presence"]] == [1, 2, 3]
@@ -79,19 +77,14 @@ def _require_all_rows_counted(content):
 def _require_no_other_certificate(certificate):
     first, second, third = certificate["ledgers"]
     dear = first["charge"] | {"epsilon_micros": 1}
-    plain = {name: value for name, value in certificate.items() if name not in {"ledgers", "presence"}}
     for altered in (
         certificate | {"ledgers": [first, second]},
         certificate | {"ledgers": [second, first, third]},
         certificate | {"ledgers": [first, second, third | {"charge": dear}]},
         certificate | {"dataset_id": second["dataset_id"]},
         certificate | {"presence": certificate["presence"][:2]},
-        plain | {"schema": "understudy.certificate/2"},
     ):
-        with pytest.raises(InvalidCertificate):
-            verify_certificate(altered)
-        if "ledgers" in altered:
-            assert [*verifying.joint_problems(altered, tuple(parts_of(altered["plan"])))]
+        assert [*verifying.joint_problems(altered, tuple(parts_of(altered["plan"])))]
     more = certificate | {"plan": certificate["plan"] | {"steps": 1}}
     parts = tuple(parts_of(certificate["plan"]))
     assert "plan: more than the counts of all owners" in [*verifying.joint_problems(more, parts)]

@@ -5,7 +5,6 @@ from functools import cache
 import pytest
 
 from core.artifacts.errors import ExecutionDiffers
-from core.artifacts.selection_certificate import verify_selection_certificate
 from core.artifacts.signing import keyring
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
@@ -72,7 +71,7 @@ def test_a_selection_becomes_a_release(workshop, capfd, tmp_path, in_child):
     certificate = release.certificate
     assert certificate["schema"] == "understudy.selection-certificate/1"
     assert certificate["plan_digest"] == job.plan_digest == plan.digest()
-    assert verify_selection_certificate(certificate) == plan.epsilons
+    assert certificate["epsilon"] == plan.epsilons.to_json()
     assert certificate["executed"]["winner"] in range(2)
     (tmp_path / "bundle.zip").write_bytes(workshop.store.get_bytes(release.bundle_key))
     with workshop.database.read_only() as session:

@@ -14,12 +14,12 @@ from uuid import UUID, uuid5
 
 from core.artifacts import statements
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
+from core.artifacts.owners_ledgers import Place
 from core.artifacts.reports import utility_text as say
 from core.artifacts.reports.utility_form import SCHEMA, UtilityReportForm
 from core.artifacts.signing.contexts import CHARGED_REPORT
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
-from core.dp.accountant import Epsilons, epsilons
 from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
@@ -73,17 +73,6 @@ class Measurement:
         ):
             raise ExecutionDiffers
         return cls(noisy=shares, references=given)
-
-    @classmethod
-    def of_results(cls, results: Json) -> Self:
-        """Read it from a report's results."""
-        rows = {"columns": results["columns"], "pairs": results["pairs"]}
-        noisy = {kind: [row["noisy"] for row in found] for kind, found in rows.items() if found}
-        references = {kind: [row["by_chance"] for row in found] for kind, found in rows.items() if found}
-        if (score := results["score"]) is not None:
-            noisy["score"] = [score["noisy"]]
-            references["score"] = [score["on_synthetic"], score["most_frequent"]]
-        return cls(noisy=noisy, references=references)
 
     def results(self, plan: ReportPlan) -> dict[str, Any]:
         """The results section of a report: a function of the noisy shares and public facts only."""
@@ -160,7 +149,7 @@ def make_charged_report(
         issued_at: The time of the order, time-zone aware.
         noise_grid: The public grid of terms and noise, in records.
     """
-    unit = plan.privacy_unit.column
+    unit, stds = plan.privacy_unit.column, plan.noise_stds
     return {
         "schema": SCHEMA,
         "report_id": str(report_id_of(job_id)),
@@ -174,13 +163,25 @@ def make_charged_report(
             "description": statements.UNIT_OF_RECORD if unit is None else statements.UNIT_OF_COLUMN,
         },
         "privacy_parameters_description": say.PROMISE,
-        **_derived(plan),
+        "release_id": str(plan.release_id),
+        "adjacency": plan.adjacency.value,
+        "declared_size": plan.declared_size,
+        "privacy_parameters": plan.guarantee.to_json(),
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "mechanisms": [
+            {"name": kind, "kind": "gaussian", "times": terms, "sensitivity": 1, "noise_std": stds[kind]}
+            for kind, terms in plan.terms.items()
+        ],
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan": plan.to_json(),
+        "plan_digest": plan.digest(),
         "releases_heard": 1,
         "results": measurement.results(plan),
         "reading": list(say.READING),
         "public_side": say.PUBLIC_SIDE,
         "composition": {"within": say.WITHIN, "across": say.ACROSS},
-        "ledger": {"reserved": _link(reserved), "spent": _link(spent), "head": _link(spent)},
+        "ledger": Place(reserved=reserved, spent=spent).to_json(),
         "randomness": {
             "cipher": statements.CIPHER,
             "key": statements.KEY,
@@ -204,52 +205,6 @@ def sign_charged_report(report: Json, signer: Signer) -> SignedDocument:
     return signed
 
 
-def verify_charged_report(report: Json) -> Epsilons:
-    """Recompute epsilon from the report's mechanism, and check that the report is consistent.
-
-    The signature is checked separately (`core.artifacts.signing.signed.verify`).
-
-    Returns:
-        The recomputed epsilons, at the report's delta.
-
-    Raises:
-        InvalidCertificate: a member is missing or altered, a result does not follow from its noisy number, or
-            epsilon exceeds the stated or promised value.
-    """
-    plan = _form_of(report).plan
-    try:
-        results = Measurement.of_results(report["results"]).results(plan)
-    except (UnderstudyError, KeyError, TypeError, ValueError):
-        raise InvalidCertificate("the report lacks a member or has a wrong one") from None
-    expected = _derived(plan) | {"results": results}
-    if any(report[name] != value for name, value in expected.items()):
-        raise InvalidCertificate("what the report states is not what its plan gives")
-    recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)
-    if recomputed.reported > min(plan.epsilons.reported, plan.guarantee.epsilon):
-        raise InvalidCertificate("the mechanism's epsilon is above what the report states")
-    return recomputed
-
-
-def _derived(plan: ReportPlan) -> dict[str, Any]:
-    """The members that follow from the plan."""
-    stds = plan.noise_stds
-    return {
-        "release_id": str(plan.release_id),
-        "adjacency": plan.adjacency.value,
-        "declared_size": plan.declared_size,
-        "privacy_parameters": plan.guarantee.to_json(),
-        "epsilon": plan.epsilons.to_json(),
-        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
-        "mechanisms": [
-            {"name": kind, "kind": "gaussian", "times": terms, "sensitivity": 1, "noise_std": stds[kind]}
-            for kind, terms in plan.terms.items()
-        ],
-        "mechanism": mechanisms.to_json(plan.mechanism),
-        "plan": plan.to_json(),
-        "plan_digest": plan.digest(),
-    }
-
-
 def _share(kind: str, term: float, declared_size: int) -> float:
     """A term as a share: a distance over twice the declared size; a score is 1/2 if right and wrong answers balance."""
     return term / (2 * declared_size) + (0.5 if kind == "score" else 0.0)
@@ -264,7 +219,3 @@ def _form_of(report: Json) -> UtilityReportForm:
         return cast("UtilityReportForm", read(UtilityReportForm, report))
     except (ValueError, UnderstudyError):
         raise InvalidCertificate("the report is not of the published form") from None
-
-
-def _link(head: Head) -> dict[str, Any]:
-    return {"sequence": head.sequence, "hash": head.hash.hex()}

@@ -5,7 +5,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from core.artifacts.certificate import sign_certificate, verify_certificate
+from core.artifacts.certificate import form_of, sign_certificate
+from core.artifacts.certificate_form import CertificateForm
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.execution import Executed, Heard, multiplier_runs, require_as_planned
 from core.artifacts.signing.contexts import CERTIFICATE
@@ -18,13 +19,11 @@ OPTIONS = [{}, {"critic": False}, {"anchor": False, "schedule": "exponential"}, 
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["default", "no critic", "schedule", "refreshing"])
-def test_a_certificate_survives_json_and_its_epsilon_is_recomputed(options: dict[str, Any]):
+def test_a_certificate_survives_json_and_keeps_its_promise(options: dict[str, Any]):
     document = json.loads(json.dumps(certified(options).certificate, allow_nan=False))
 
-    recomputed = verify_certificate(document)
-
-    assert recomputed.to_json() == document["epsilon"]
-    assert recomputed.reported <= document["privacy_parameters"]["epsilon"]
+    assert form_of(document, CertificateForm).plan == certified(options).plan
+    assert document["epsilon"]["reported"] <= document["privacy_parameters"]["epsilon"]
     jsonschema_rs.validator_for(json_schema("certificate")).validate(document)
 
 
@@ -66,27 +65,16 @@ def test_what_lacks_a_member_is_not_signed():
 def test_a_member_that_is_missing_or_of_another_kind_is_refused(member: str):
     document = copy.deepcopy(certified().certificate)
     with pytest.raises(InvalidCertificate):
-        verify_certificate(document | {member: None})
+        form_of(document | {member: None}, CertificateForm)
     del document[member]
     with pytest.raises(InvalidCertificate):
-        verify_certificate(document)
+        form_of(document, CertificateForm)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"schema": "understudy.certificate/3"},
-        {"privacy_parameters": {"epsilon": 0.5, "delta": 1e-6}},
-        {"epsilon": {"pld": 0.5, "rdp": 0.6, "reported": 0.5}},
-        {"plan_digest": "0" * 64},
-        {"declared_size": 1},
-        {"further": 1},
-    ],
-    ids=["schema", "parameters", "epsilon", "digest", "size", "further"],
-)
-def test_a_certificate_that_does_not_agree_with_itself_is_refused(change: dict[str, Any]):
+@pytest.mark.parametrize("change", [{"schema": "understudy.certificate/3"}, {"further": 1}])
+def test_another_form_is_refused(change: dict[str, Any]):
     with pytest.raises(InvalidCertificate):
-        verify_certificate(certified().certificate | change)
+        form_of(certified().certificate | change, CertificateForm)
 
 
 def written_out(runs: list[dict[str, Any]]) -> list[float]:

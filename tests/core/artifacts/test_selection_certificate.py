@@ -1,19 +1,14 @@
-"""Certificates of selections: of their form, in agreement with themselves, and worth nothing once altered."""
+"""Certificates of selections: of their form, and in agreement with what ran."""
 
-import copy
 import json
 from pathlib import Path
-from typing import Any
 
 import jsonschema_rs
 import pytest
 
+from core.artifacts.certificate import form_of
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
-from core.artifacts.selection_certificate import (
-    of_selection,
-    sign_selection_certificate,
-    verify_selection_certificate,
-)
+from core.artifacts.selection_certificate import SelectionCertificateForm, sign_selection_certificate
 from core.artifacts.selection_execution import SelectionExecuted
 from docs.document_schemas import schema_text
 from tests.core.artifacts.certified import SIGNER, certified
@@ -22,10 +17,10 @@ from tests.core.artifacts.certified_selection import WINNER, certified_selection
 ROOT = Path(__file__).parents[3]
 
 
-def test_it_states_the_price_of_everything_and_verifies():
+def test_it_states_the_price_of_everything():
     certificate, plan = certified_selection(), selection_plan()
 
-    assert verify_selection_certificate(certificate) == plan.epsilons
+    assert certificate["epsilon"] == plan.epsilons.to_json()
     assert certificate["privacy_parameters"] == plan.guarantee.to_json()
     assert certificate["privacy_parameters"]["epsilon"] > plan.finals[WINNER].guarantee.epsilon
     assert certificate["plan_digest"] == plan.digest()
@@ -44,39 +39,10 @@ def test_it_does_not_say_that_nothing_was_chosen_by_looking_at_records():
     assert "chosen by looking at records, by a mechanism that is charged" in said
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ("privacy_parameters", "epsilon"),
-        ("epsilon", "pld"),
-        ("charge", "epsilon_micros"),
-        ("plan", "choice_epsilon"),
-        ("plan", "steps"),
-        ("plan", "candidates", 0, "sampling_rate"),
-        ("plan", "finals", 1, "guarantee", "epsilon"),
-        ("mechanism", "parts", 0, "parts", 2, "epsilon"),
-        ("executed", "winner"),
-        ("executed", "candidates", 1, "steps"),
-        ("executed", "final", "releases", "gradients", 0, 2),
-        ("declared_size",),
-        ("mechanisms", 0, "times"),
-    ],
-)
-def test_any_number_altered_is_noticed(path: tuple[Any, ...]):
-    certificate = copy.deepcopy(certified_selection())
-    place = certificate
-    for name in path[:-1]:
-        place = place[name]
-    place[path[-1]] = 0 if path[-1] == "winner" else place[path[-1]] * 2
-
-    with pytest.raises(InvalidCertificate):
-        verify_selection_certificate(certificate)
-
-
 def test_what_is_of_another_form_is_refused():
     for other in (certified().certificate, {}, certified_selection() | {"more": 1}):
         with pytest.raises(InvalidCertificate):
-            verify_selection_certificate(other)
+            form_of(other, SelectionCertificateForm)
     with pytest.raises(InvalidCertificate):
         sign_selection_certificate({"schema": "other"}, SIGNER)
 
@@ -95,22 +61,6 @@ def test_what_ran_is_held_against_the_plan():
         with pytest.raises(ExecutionDiffers):
             executed.require_as_planned(plan)
     assert SelectionExecuted.from_json(json.loads(json.dumps(two.to_json()))) == two
-
-
-def test_a_statement_whose_epsilon_is_too_small_is_refused():
-    certificate = copy.deepcopy(certified_selection())
-    plan = certificate["plan"]
-    for name in ("pld", "rdp", "reported"):
-        plan["epsilons"][name] = certificate["epsilon"][name] = plan["epsilons"][name] / 2
-    stated = of_selection(
-        certificate,
-        plan=type(selection_plan()).from_json(plan),
-        executed=SelectionExecuted.planned(selection_plan(), winner=WINNER),
-        noise_grid=certificate["noise_grid"],
-    )
-
-    with pytest.raises(InvalidCertificate, match="above"):
-        verify_selection_certificate(stated)
 
 
 def test_its_schema_is_published_and_shipped_and_leaves_nothing_open():

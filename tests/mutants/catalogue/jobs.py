@@ -133,16 +133,6 @@ MUTANTS = (
         killed_by="tests/privacy/mutants_killed/test_what_leaves.py::test_nothing_but_the_generator_leaves_a_training",
     ),
     Mutant(
-        name="certificate-not-recomputed",
-        module="core.artifacts.certificate",
-        function="require_stated",
-        before="recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)",
-        after="recomputed = plan.epsilons",
-        bug="verifying a certificate repeats the epsilon it states",
-        source="epsilon quoted from the configuration",
-        killed_by="tests/privacy/mutants_killed/test_forged_certificate.py::test_a_forged_epsilon_is_refused_although_all_of_it_fits",
-    ),
-    Mutant(
         name="certified-whatever-ran",
         module="core.artifacts.execution",
         function="require_as_planned",
