@@ -75,13 +75,8 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
     Raises:
         BundleInvalid: Not a ZIP, a file missing, too large, not JSON, or not the bytes its manifest lists.
     """
-    stream = io.BytesIO(source) if isinstance(source, bytes) else source
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            files = {name: _read(archive, name) for name in _READ}
-            counts = _read(archive, COUNTS) if COUNTS in archive.namelist() else None
-    except _DAMAGE:
-        raise _not_whole() from None
+    files = read_files(source, _READ, optional=(COUNTS,))
+    counts = files.get(COUNTS)
     manifest = json_object(files[MANIFEST], MANIFEST)
     described = manifest_from_json(manifest)
     digests = manifest.get(DIGESTS)
@@ -109,12 +104,8 @@ def unpack_counts(source: bytes | BinaryIO) -> tuple[dict[str, Any], bytes | Non
     Raises:
         BundleInvalid: Not a ZIP, a file missing or too large, or the counts are not those that the certificate lists.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
-            files = {name: _read(archive, name) for name in (DOMAIN, CERTIFICATE)}
-            counts = _read(archive, COUNTS) if COUNTS in archive.namelist() else None
-    except _DAMAGE:
-        raise _not_whole() from None
+    files = read_files(source, (DOMAIN, CERTIFICATE), optional=(COUNTS,))
+    counts = files.get(COUNTS)
     certificate = json_object(files[CERTIFICATE], CERTIFICATE)
     _require_listed(counts, certificate)
     return json_object(files[DOMAIN], DOMAIN), counts, _has_anchor(certificate.get("plan"))
@@ -138,10 +129,6 @@ def _require_listed(counts: bytes | None, certificate: Mapping[str, Any]) -> Non
         raise BundleInvalid(f"{COUNTS} in the bundle is not the file its certificate lists.")
 
 
-def _not_whole() -> BundleInvalid:
-    return BundleInvalid("The file is not a complete bundle: it must be the ZIP that the service sent.")
-
-
 def is_model(source: bytes | Path | BinaryIO) -> bool:
     """Whether a bundle holds a private model and no generator.
 
@@ -151,17 +138,22 @@ def is_model(source: bytes | Path | BinaryIO) -> bool:
     return json_object(read_files(source, (MANIFEST,))[MANIFEST], MANIFEST).get("schema") == MODEL_SCHEMA
 
 
-def read_files(source: bytes | Path | BinaryIO, names: Iterable[str]) -> dict[str, bytes]:
-    """Return the files of these names.
+def read_files(
+    source: bytes | Path | BinaryIO, names: Iterable[str], *, optional: Iterable[str] = ()
+) -> dict[str, bytes]:
+    """Return the files of these names, and those of the optional ones that are there.
 
     Raises:
         BundleInvalid: Not a ZIP, or a file is missing or too large.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
-            return {name: _read(archive, name) for name in names}
+            further = [name for name in optional if name in archive.namelist()]
+            return {name: _read(archive, name) for name in (*names, *further)}
     except _DAMAGE:
-        raise _not_whole() from None
+        raise BundleInvalid(
+            "The file is not a complete bundle: it must be the ZIP that the service sent."
+        ) from None
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
