@@ -31,9 +31,8 @@ class JointPlan(Plan):
     """The datasets, by population."""
 
     def __post_init__(self) -> None:
-        Plan.__post_init__(
-            self
-        )  # a class with slots is made anew, so super() without arguments finds the old one
+        # A class with slots is made anew, so super() without arguments finds the old one.
+        Plan.__post_init__(self)
         require_together(self.owners, self.declared_size)
         if not self.only_counts or self.reused:
             raise InvalidPlan("a plan over several owners' datasets needs more than counts")

@@ -47,9 +47,8 @@ class MemberPlan(Plan):
     """The owners whose counts are added, seen by one of them."""
 
     def __post_init__(self) -> None:
-        Plan.__post_init__(
-            self
-        )  # a class with slots is made anew, so super() without arguments finds the old one
+        # A class with slots is made anew, so super() without arguments finds the old one.
+        Plan.__post_init__(self)
         anchor = self.anchor
         in_rounds = isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0
         if not in_rounds or not self.only_counts or self.reused:

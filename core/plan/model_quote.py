@@ -44,12 +44,7 @@ class ModelQuote(Quote):
 def make_model_quote(
     plan: ModelPlan, cap: Cap | None, charges: Sequence[Charge], *, domain: TableDomain | ImageDomain
 ) -> ModelQuote:
-    """Return the quote.
-
-    Args:
-        cap: The population's cap; None if no budget is set, and then nothing fits.
-        charges: Everything spent and reserved so far.
-    """
+    """Return the quote; `cap` and `charges` as in `effect_of`."""
     return ModelQuote(
         **effect_of(plan, cap, charges),
         model=QuotedModel(

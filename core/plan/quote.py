@@ -177,13 +177,7 @@ def plan_charge(plan: OrderedPlan) -> Charge:
 def make_quote(
     plan: Plan, cap: Cap | None, charges: Sequence[Charge], *, domain: TableDomain | ImageDomain
 ) -> TrainingQuote:
-    """Return the quote of a generator.
-
-    Args:
-        cap: The population's cap; None if no budget is set, and then nothing fits.
-        charges: Everything spent and reserved so far.
-        domain: The plan's domain, for the expected error of counts.
-    """
+    """Return the quote of a generator; `cap` and `charges` as in `effect_of`."""
     error = expected_error_in(plan, domain)
     return TrainingQuote(
         **effect_of(plan, cap, charges),
@@ -205,6 +199,8 @@ def effect_of(
     """Return the members of `Quote`, by name: what a plan promises and costs, and its effect on a budget.
 
     Args:
+        cap: The population's cap; None if no budget is set, and then nothing fits.
+        charges: Everything spent and reserved so far.
         thresholds: Whether later jobs may have thresholds though this one has none.
     """
     charge = plan_charge(plan)

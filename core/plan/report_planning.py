@@ -122,12 +122,7 @@ class ReportQuote(Quote):
 def make_report_quote(
     plan: ReportPlan, cap: Cap | None, charges: Sequence[Charge], *, thresholds: bool = False
 ) -> ReportQuote:
-    """Return the quote.
-
-    Args:
-        cap: The population's cap; None if no budget is set, and then nothing fits.
-        charges: Everything spent and reserved so far.
-    """
+    """Return the quote; `cap` and `charges` as in `effect_of`."""
     return ReportQuote(
         **effect_of(plan, cap, charges, thresholds=thresholds),
         report=QuotedReport(

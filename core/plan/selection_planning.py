@@ -200,12 +200,7 @@ class SelectionQuote(Quote):
 
 
 def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence[Charge]) -> SelectionQuote:
-    """Return the quote.
-
-    Args:
-        cap: The population's cap; None if no budget is set, and then nothing fits.
-        charges: Everything spent and reserved so far.
-    """
+    """Return the quote; `cap` and `charges` as in `effect_of`."""
     delta = plan.guarantee.delta
     return SelectionQuote(
         **effect_of(plan, cap, charges),
