@@ -55,21 +55,27 @@ class OnnxGraph:
     def serialised(
         self, name: str, *, inputs: Sequence[onnx.ValueInfoProto], output: str, shape: Sequence[int]
     ) -> bytes:
-        """The model whose output is that of the last node.
-
-        Args:
-            name: of the graph.
-            inputs: see `rows_of`.
-            output: name of the output, float32.
-            shape: of one row of the output.
-        """
+        """The model whose output, float32 rows of this shape, is that of the last node; see `serialised`."""
         self._nodes[-1].output[0] = output
-        outputs = [rows_of(output, *shape)]
-        graph = helper.make_graph(self._nodes, name, inputs, outputs, self._constants)
-        opset = helper.make_opsetid("", OPSET)
-        model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
-        onnx.checker.check_model(model, full_check=True)
-        return bytes(model.SerializeToString(deterministic=True))
+        return serialised(
+            name, self._nodes, inputs=inputs, outputs=[rows_of(output, *shape)], constants=self._constants
+        )
+
+
+def serialised(
+    name: str,
+    nodes: Sequence[onnx.NodeProto],
+    *,
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto],
+    constants: Sequence[onnx.TensorProto],
+) -> bytes:
+    """The model of some nodes, checked; for inputs and outputs see `rows_of`."""
+    graph = helper.make_graph(nodes, name, inputs, outputs, constants)
+    opset = helper.make_opsetid("", OPSET)
+    model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
+    onnx.checker.check_model(model, full_check=True)
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 def rows_of(name: str, *shape: int, dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:

@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from models.graphical.ancestral import ALMOST_ONE, EXCLUDED, AncestralNetwork
-from models.onnx_graph import IR_VERSION, OPSET, ROWS
+from models.onnx_graph import rows_of, serialised
 
 
 class _Graph:
@@ -101,17 +101,10 @@ def ancestral_onnx(network: AncestralNetwork) -> bytes:
         for column in network.order
     }
     graph.apply("Concat", [made[column] for column in range(len(network.cardinalities))], "logits", axis=1)
-    widths = {"latent": network.latent_dimension, "label": network.classes}
-    whole = helper.make_graph(
-        graph.nodes,
+    return serialised(
         "generator",
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, [ROWS, width])
-            for name, width in widths.items()
-        ],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, sum(network.cardinalities)])],
-        graph.constants,
+        graph.nodes,
+        inputs=[rows_of("latent", network.latent_dimension), rows_of("label", network.classes)],
+        outputs=[rows_of("logits", sum(network.cardinalities))],
+        constants=graph.constants,
     )
-    model = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    onnx.checker.check_model(model, full_check=True)
-    return bytes(model.SerializeToString(deterministic=True))

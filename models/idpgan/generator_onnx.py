@@ -7,12 +7,12 @@ enters and the first of the first block, so one product of their weights replace
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 from torch import nn
 
 from models.idpgan.generator import SLOPE, Generator, ResidualBlock
 from models.idpgan.grouped_logits import EXCLUDED, GIVEN
-from models.onnx_graph import IR_VERSION, OPSET, ROWS
+from models.onnx_graph import rows_of, serialised
 
 Matrix = npt.NDArray[np.float64]
 
@@ -69,21 +69,13 @@ def generator_onnx(network: Generator, *, latent_dimension: int) -> bytes:
     graph.apply(
         "Add", [spread, graph.constant("within_group", network.within_group.double().numpy())], "logits"
     )
-    cells = len(places)
-    widths = {"latent": latent_dimension, "label": network.classes}
-    made = helper.make_graph(
-        graph.nodes,
+    return serialised(
         "generator",
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, [ROWS, width])
-            for name, width in widths.items()
-        ],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, cells])],
-        graph.weights,
+        graph.nodes,
+        inputs=[rows_of("latent", latent_dimension), rows_of("label", network.classes)],
+        outputs=[rows_of("logits", len(places))],
+        constants=graph.weights,
     )
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    onnx.checker.check_model(model, full_check=True)
-    return bytes(model.SerializeToString(deterministic=True))
 
 
 def _weights(layer: nn.Linear) -> tuple[Matrix, Matrix]:

@@ -4,14 +4,13 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from core.artifacts.manifest import MIXTURE_OUTPUTS
 from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
-from models.onnx_graph import IR_VERSION, OPSET, ROWS
+from models.onnx_graph import rows_of, serialised
 
 _TABLES: Final = dict(
     zip(
@@ -83,25 +82,14 @@ def mixture_onnx(mixture: Mixture) -> bytes:
     )
     nodes += [node("Identity", [constant], [name]) for name, (constant, _axes) in _TABLES.items()]
     width = logits.shape[1] if mixture.by_group else len(mixture.group_of_code)
-    inputs = {"latent": LATENT_DIMENSION, "label": mixture.classes}
-    graph = helper.make_graph(
-        nodes,
+    tables = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(constants[constant].dtype), axes)
+        for name, (constant, axes) in _TABLES.items()
+    ]
+    return serialised(
         "generator",
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, [ROWS, size])
-            for name, size in inputs.items()
-        ],
-        [
-            helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, width]),
-            *(
-                helper.make_tensor_value_info(
-                    name, helper.np_dtype_to_tensor_dtype(constants[constant].dtype), axes
-                )
-                for name, (constant, axes) in _TABLES.items()
-            ),
-        ],
-        [numpy_helper.from_array(values, name) for name, values in constants.items()],
+        nodes,
+        inputs=[rows_of("latent", LATENT_DIMENSION), rows_of("label", mixture.classes)],
+        outputs=[rows_of("logits", width), *tables],
+        constants=[numpy_helper.from_array(values, name) for name, values in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    onnx.checker.check_model(model, full_check=True)
-    return bytes(model.SerializeToString(deterministic=True))
