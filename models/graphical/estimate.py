@@ -15,6 +15,7 @@ import numpy.typing as npt
 from core.plan.marginals import Clique
 from models.graphical.ancestral import Conditional, conditionals
 from models.graphical.measuring import Marginals
+from models.simplex import project_to_simplex
 
 Floats = npt.NDArray[np.float64]
 ROUND_STEPS, ROUND_TOLERANCE = 1000, 1e-4
@@ -80,9 +81,7 @@ def nearest_law(counts: Floats, total: float) -> Floats:
         counts: (codes,) noisy.
         total: that the law's counts sum to; positive.
     """
-    descending = np.sort(counts)[::-1]
-    over = (np.cumsum(descending) - total) / np.arange(1, len(counts) + 1)
-    nearest = np.maximum(counts - over[np.flatnonzero(descending > over)[-1]], 0.0)
+    nearest = project_to_simplex(counts, total=total)
     law: Floats = nearest / nearest.sum()
     return law
 

@@ -9,7 +9,6 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget_request import BudgetRequest
-from core.db.tables.dataset import Dataset
 from core.db.tables.dataset_member import DatasetMember
 from core.db.tables.grant import Grant
 from core.platform.budget_requests.states import RequestState
@@ -85,11 +84,6 @@ def lock_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
 def lock_request(session: Session, request_id: UUID) -> BudgetRequest | None:
     """Return the request, freshly read, with its row locked until the transaction ends."""
     return session.get(BudgetRequest, request_id, populate_existing=True, with_for_update=True)
-
-
-def population_of(session: Session, dataset_id: UUID) -> UUID:
-    """Return the population of a dataset that is known to exist."""
-    return session.scalars(select(Dataset.population_id).where(Dataset.id == dataset_id)).one()
 
 
 def expire_requests(session: Session, *, at: datetime) -> Sequence[BudgetRequest]:

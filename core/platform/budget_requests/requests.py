@@ -16,6 +16,7 @@ from core.db.outbox import notify_request
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.grant import Grant
 from core.dp.guarantee import PrivacyGuarantee
+from core.jobs.repository import population_of
 from core.ledger import audit_log, governance
 from core.ledger.entries import GrantState
 from core.ledger.errors import LedgerBroken
@@ -124,7 +125,7 @@ def approve(
         raise RequesterNotMember
     grant = governance.grant(
         session,
-        repository.population_of(session, request.dataset_id),
+        population_of(session, request.dataset_id),
         holder=request.requested_by,
         epsilon=amounts.epsilon,
         delta=amounts.delta,
