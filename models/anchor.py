@@ -75,7 +75,6 @@ class MomentLayout:
 
     Args:
         cardinalities: groups of every column.
-        target_index: the target, or None.
         by_class: whether counts are by class of the target.
         pairs: the pairs of other columns that are counted, each in order; None if all are.
         squares: sum of the squared weights; None if they average one over all pairs of columns.

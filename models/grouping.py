@@ -19,6 +19,7 @@ GROUP_POWER: Final = 0.5
 
 Floats = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.int64]
+"""(codes,) the group of each code of a column, from 0 without a gap."""
 
 
 def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] = ()) -> Groups:

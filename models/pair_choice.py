@@ -54,7 +54,6 @@ def pairs_to_count(
         shares: (pairs,) estimated total variation distances from independence.
         pairs: all pairs of columns, in the same order.
         spreads: (columns,) one less the sum of the squared shares of a column's groups.
-        target_index: the target, or None.
         size: how many records count.
         cell_std: standard deviation of a cell's noise if one table were counted, in records.
         share_std: standard deviation of the noise of a distance, as a share of all records.

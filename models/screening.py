@@ -81,7 +81,6 @@ def exact_distances(
 
     Args:
         laws: of every column (codes,) noisy shares.
-        groups: of every column (codes,) the group of each code.
         size: records that are expected in all; of more than `MOST_EXPECTED`, so many.
 
     Returns:
@@ -166,7 +165,6 @@ def shares_from_independence(
     Args:
         distances: (pairs,) noisy distances in records; the sums of those of all owners.
         laws: of every column (codes,) noisy shares.
-        groups: of every column (codes,) the group of each code.
         size: records that are expected in all.
         errors: (columns,) sums of the absolute errors of the shares of groups.
         parts: the share of every owner in the records.

@@ -37,7 +37,6 @@ class ClosedForm(ClippedForm[Microbatch, Factors]):
 
     Args:
         critic: read at every call; never changed here.
-        fixed: see `models.critic.clipped_form.ClippedForm`.
     """
 
     def __init__(
@@ -157,7 +156,6 @@ class CellSum:
 
     Args:
         inputs: of the first layer.
-        fixed: see `models.critic.clipped_form.ClippedForm`.
     """
 
     def __init__(self, inputs: int, *, device: torch.device | None = None, fixed: bool = False) -> None:

@@ -28,7 +28,6 @@ class ImageForm(ClippedForm[None, LayerFactors]):
         critic: read at every call; never changed here.
         planes: factor pairs of a record at every position.
         microbatch_size: records of a microbatch, written n in shapes; public. `conv_microbatch_size` if None.
-        fixed: see `models.critic.clipped_form.ClippedForm`.
     """
 
     def __init__(
@@ -120,8 +119,6 @@ class ConvForm(ImageForm):
 
     Args:
         critic: read at every call; never changed here.
-        microbatch_size: see `ImageForm`.
-        fixed: see `models.critic.clipped_form.ClippedForm`.
     """
 
     def __init__(

@@ -76,7 +76,6 @@ def checked_form(
         critic: read at every call of the form.
         gp_weight: weight of the gradient penalty; a critic of labels has none.
         microbatch_size: records of a microbatch; the size for the CPU if None.
-        fixed: see `ClippedForm`.
 
     Raises:
         UnevenRounding: the device rounds a record differently by its place in a microbatch.

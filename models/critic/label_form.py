@@ -25,11 +25,6 @@ class LabelForm(ImageForm):
     """The closed form of one critic of labels.
 
     Generated records and interpolation weights are accepted, as the other forms accept them, and ignored.
-
-    Args:
-        critic: read at every call; never changed here.
-        microbatch_size: see `models.critic.conv_form.ImageForm`.
-        fixed: see `models.critic.clipped_form.ClippedForm`.
     """
 
     def __init__(

@@ -39,9 +39,6 @@ class Generator(GroupedLogits):
     Args:
         groups: of every column (codes,) the group of each code. Those of the target are its codes.
         target_index: the column that is given, or None.
-        latent_dimension: standard normal inputs.
-        width: hidden units.
-        blocks: residual blocks.
     """
 
     def __init__(

@@ -23,7 +23,6 @@ class ImageRefinement(Refiner):
     """The generator of images with its optimiser and exponential average. Sees no private image.
 
     Args:
-        generator: initialised.
         law: noisy shares of the labels, or None where images have none.
         moment_loss: distance to the anchor, or None without one.
         before: a copy of the critic of labels from before its first real image, stored with the generator; None without one.

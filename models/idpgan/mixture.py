@@ -55,7 +55,6 @@ def components_wanted(groups: Sequence[Groups], *, declared_size: int, combinati
     """Return the number of components of a mixture.
 
     Args:
-        groups: of every column (codes,) the group of each code.
         combinations: whether all combinations of codes were counted; their law takes the most components.
     """
     fewest, most = COMPONENTS

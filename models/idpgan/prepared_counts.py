@@ -26,7 +26,6 @@ class Anchor:
     Args:
         layout: which counts of groups there are.
         targets: the counts, consistent and shrunk.
-        groups: of every column (codes,) the group of each code.
         law: shares of the target's classes, or None without a target.
         variety: how much the generator's draws must vary.
     """

@@ -24,7 +24,6 @@ class Refinement(Refiner):
     """The generator with its optimiser and exponential average. Sees no private row.
 
     Args:
-        generator: initialised.
         law: noisy shares of the target's classes, or None without a target.
         anchor: what the generator uses of the noisy moments, or None without them.
     """

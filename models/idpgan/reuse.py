@@ -1,6 +1,6 @@
 """Combining the anchor's counts with those of earlier releases. Post-processing of releases, free of charge.
 
-Earlier counts are public and were fixed when the job was ordered. Each cell becomes the inverse-variance weighted mean of its
+Earlier counts are public, were fixed when the job was ordered, and come in the order in which its plan names them. Each cell becomes the inverse-variance weighted mean of its
 noisy counts. Within one round all tables of a release share one noise multiplier, so one weight per release is enough.
 """
 
@@ -31,10 +31,6 @@ def require_usable(
     target_index: int | None,
 ) -> None:
     """Check, before a row is read, that the counts are those that the plan reuses.
-
-    Args:
-        earlier: the counts, in its order.
-        target_index: the target, or None.
 
     Raises:
         ValueError: one is missing, of other columns or other groups, lacks a table, or has another precision than the plan says.
@@ -98,7 +94,6 @@ def with_columns(
 
     Args:
         columns: of the plan's first round, in records.
-        earlier: the counts that the plan reuses, in its order.
     """
     if not plan.reused:
         return tuple(columns)
@@ -125,13 +120,7 @@ def kept_groups(plan: Plan, earlier: Sequence[ReleasedCounts]) -> tuple[Groups, 
 def kept_pairs(
     plan: Plan, earlier: Sequence[ReleasedCounts], *, target_index: int | None
 ) -> tuple[Pair, ...] | None:
-    """Return the earlier pairs without the target that the plan reuses; None if these are all pairs, or none is reused.
-
-    Args:
-        plan: says whether a screening chose them.
-        earlier: the counts, in its order.
-        target_index: the target, or None.
-    """
+    """Return the earlier pairs without the target that the plan reuses; None if these are all pairs, or none is reused."""
     kept = plan.kept_groups
     if kept is None or not kept.screened:
         return None
@@ -145,13 +134,7 @@ def kept_pairs(
 def with_tables(
     moments: Moments, layout: MomentLayout, plan: Plan, earlier: Sequence[ReleasedCounts]
 ) -> Moments:
-    """Combine the noisy counts of groups.
-
-    Args:
-        moments: of the plan's second round.
-        layout: of it, over the groups that are kept.
-        earlier: the counts that the plan reuses, in its order.
-    """
+    """Combine the noisy counts of groups; the layout is over the groups that are kept."""
     taken = list(_with_tables(plan, earlier))
     if not taken:
         return moments

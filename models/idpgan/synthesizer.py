@@ -15,12 +15,7 @@ from models.synthesizer import Synthesizer, TrainedGenerator, TrainedImageGenera
 
 
 class IdpganSynthesizer(Synthesizer):
-    """IDPGAN on tables and on images.
-
-    Args:
-        earlier: counts of releases that the plan takes over, in its order.
-        exchange: adds the noisy counts of the other members of the plan's federation; None without one.
-    """
+    """IDPGAN on tables and on images."""
 
     def __init__(
         self,

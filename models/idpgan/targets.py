@@ -32,7 +32,6 @@ class Counted:
 
     Args:
         columns: noisy counts of the codes of every column, in records.
-        groups: of every column (codes,) the group of each code.
         moments: noisy counts of groups.
         most_records: how many records of a unit counted fully.
         pairs: the pairs of columns other than the target that were counted; None if all were.

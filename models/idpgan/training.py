@@ -29,8 +29,6 @@ class Training(Loop[Measurement, TrainedGenerator]):
 
     Args:
         table: private rows; a counter of them is enough where the plan has no critic.
-        earlier: counts of the releases that the plan reuses, in its order.
-        exchange: adds the noisy counts of the other members of the plan's federation; None without one.
     """
 
     _refinement: Refinement | MixtureFit

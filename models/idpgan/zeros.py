@@ -226,7 +226,6 @@ def zeros_of(forbidden: Forbidden, groups: Sequence[Groups], layout: MomentLayou
 
     Args:
         forbidden: by two columns, (codes, codes) the cells that are forbidden.
-        groups: of every column (codes,) the group of each code.
     """
     places = {column: place for place, column in enumerate(layout.features)}
     ones = np.ones((layout.slices, layout.cells), dtype=np.bool_)

@@ -27,7 +27,6 @@ class AnsweredImages(nn.Module):
     not assign (one in a hundred with two labels and a critic that agrees with 9 of 10 pictures).
 
     Args:
-        generator: makes the draws.
         critic: critic of the generator's labels, trained on real images.
         law: (classes,) label probabilities, positive.
         draw_dimension: size of the generator's latent vector. Its last number does not affect the image: it draws the label.

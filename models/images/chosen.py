@@ -23,7 +23,6 @@ class ChosenImages(nn.Module):
     """(latent, label one-hot) to images in [0, 1], each one of `DRAWS` draws of a generator.
 
     Args:
-        generator: makes the draws.
         critic: critic of the generator's labels, trained on real images.
         before: the same critic, trained on the generator's images only.
         draw_dimension: size of the generator's latent vector. Its last number does not affect the image: it decides acceptance.

@@ -26,7 +26,6 @@ def image_generator_onnx(network: nn.Module, *, classes: int) -> bytes:
     """Return the serialised model.
 
     Args:
-        network: the network, on the CPU, in float32.
         classes: number of columns of `label`; 0 for images without labels.
 
     Raises:
