@@ -32,7 +32,6 @@ class PrivateCritic:
 
     Args:
         critic: trained in place; its parameters become views of one flat buffer. `models.critic.forms` has its form.
-        betas: of Adam, or None for the plan's or those of its kind; its learning rate is the plan's.
         placement: where it is trained; the critic moves there.
 
     Raises:
@@ -47,7 +46,6 @@ class PrivateCritic:
         plan: Plan,
         streams: KeyedStreams,
         *,
-        betas: tuple[float, float] | None = None,
         placement: Placement = HOST,
     ) -> None:
         options = plan.idpgan_options
@@ -67,8 +65,7 @@ class PrivateCritic:
         self._adam = FlatAdam(
             self._flat,
             learning_rate=options.critic_learning_rate,
-            betas=betas
-            or ordered_betas(options, LABEL_BETAS if options.critic_asks == "labels" else ADAM_BETAS),
+            betas=ordered_betas(options, LABEL_BETAS if options.critic_asks == "labels" else ADAM_BETAS),
         )
         self._closed_form: RecordForm
         self._mean = NoisyMean(self.layout)

@@ -22,6 +22,7 @@ from core.plan.near_names import nearest
 MAXIMUM_RULES: Final = 128
 MAXIMUM_ENTRIES: Final = 32767
 """Combinations, or pairs of a code book, of one rule."""
+_FEWEST_COLUMNS: Final = 2
 _OTHER: Final = "Name another column as 'computed'."
 
 
@@ -84,18 +85,13 @@ def rule_from_json(value: object, pointer: str, columns: Columns) -> Rule:
     return rule
 
 
-def _take_columns(node: Node, key: str, columns: Columns, *, fewest: int, most: int) -> tuple[str, ...]:
+def _take_columns(node: Node, key: str, columns: Columns, *, most: int) -> tuple[str, ...]:
     names = node.take_texts(key)
     for index, name in enumerate(names):
         _require_modelled(node, f"{key}/{index}", name, columns)
-    if not fewest <= len(names) <= most:
-        wanted = (
-            f"{fewest}"
-            if fewest == most
-            else f"at least {fewest}"
-            if len(names) < fewest
-            else f"at most {most}"
-        )
+    if not _FEWEST_COLUMNS <= len(names) <= most:
+        wanted = f"at least {_FEWEST_COLUMNS}" if len(names) < _FEWEST_COLUMNS else f"at most {most}"
+        wanted = f"{most}" if most == _FEWEST_COLUMNS else wanted
         node.refuse(f"'{key}' must name {wanted} columns.", "wrong-number-of-columns", key=key)
     return names
 
@@ -129,7 +125,7 @@ def _row(node: Node, entry: object, key: str, length: int) -> list[object]:
 
 def _combinations(kind: str) -> Callable[[Node, Columns], Rule]:
     def read(node: Node, columns: Columns) -> Rule:
-        names = _take_columns(node, "columns", columns, fewest=2, most=16)
+        names = _take_columns(node, "columns", columns, most=16)
         known = [Vocabulary(columns[name]) for name in names]
         listed = []
         for index, entry in enumerate(_entries(node, "combinations")):
@@ -147,7 +143,7 @@ def _combinations(kind: str) -> Callable[[Node, Columns], Rule]:
 
 
 def _at_most(node: Node, columns: Columns) -> Rule:
-    names = _take_columns(node, "columns", columns, fewest=2, most=2)
+    names = _take_columns(node, "columns", columns, most=2)
     kinds = {columns[name].kind for name in names}
     if kinds != {"numeric"} and not kinds <= {"date", "datetime"}:
         node.refuse(
@@ -160,7 +156,7 @@ def _at_most(node: Node, columns: Columns) -> Rule:
 
 
 def _sum(node: Node, columns: Columns) -> Rule:
-    parts = _take_columns(node, "parts", columns, fewest=2, most=1000)
+    parts = _take_columns(node, "parts", columns, most=1000)
     total = node.take_text("total")
     _require_modelled(node, "total", total, columns)
     if total in parts:
@@ -188,7 +184,7 @@ def _sum(node: Node, columns: Columns) -> Rule:
 
 
 def _null_together(node: Node, columns: Columns) -> Rule:
-    names = _take_columns(node, "columns", columns, fewest=2, most=MAXIMUM_ENTRIES)
+    names = _take_columns(node, "columns", columns, most=MAXIMUM_ENTRIES)
     for index, name in enumerate(names):
         if columns[name].null_code is None:
             node.refuse(
@@ -201,7 +197,7 @@ def _null_together(node: Node, columns: Columns) -> Rule:
 
 
 def _exactly_one(node: Node, columns: Columns) -> Rule:
-    names = _take_columns(node, "columns", columns, fewest=2, most=MAXIMUM_ENTRIES)
+    names = _take_columns(node, "columns", columns, most=MAXIMUM_ENTRIES)
     if not node.has("set"):
         for name in names:
             if columns[name].kind != "boolean":
@@ -229,7 +225,7 @@ def _exactly_one(node: Node, columns: Columns) -> Rule:
 
 
 def _determines(node: Node, columns: Columns) -> Rule:
-    names = _take_columns(node, "columns", columns, fewest=2, most=2)
+    names = _take_columns(node, "columns", columns, most=2)
     key, determined = (Vocabulary(columns[name]) for name in names)
     pairs, ends = [], []
     for index, entry in enumerate(_entries(node, "pairs")):
