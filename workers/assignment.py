@@ -19,12 +19,7 @@ from core.plan.selection import owners_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedRows:
-    """The stored rows of one dataset.
-
-    Attributes:
-        object_key: Where they are.
-        data_key: Opens them; 32 bytes.
-    """
+    """The stored rows of one dataset, and the key of 32 bytes that opens them."""
 
     object_key: str
     data_key: bytes = field(repr=False)
@@ -35,8 +30,7 @@ class Assignment:
     """One attempt's work.
 
     Attributes:
-        claim: The claim; its plan runs to the letter.
-        domain: The declared domain.
+        claim: Its plan runs to the letter.
         rows: The sealed rows of the dataset, or those of every owner in the plan's order.
         data_key: Of the dataset that the job's row names; 32 bytes. It seals the randomness key.
         randomness_key: Key of all the job's randomness; 32 bytes, the same for every attempt.
@@ -62,12 +56,6 @@ class Assignment:
 
 def read_assignment(database: Database, *, job_id: UUID, fence: int, master_keys: MasterKeys) -> Assignment:
     """Read the work of a claim that still holds the job.
-
-    Args:
-        database: Where the row is.
-        job_id: The job.
-        fence: The claim's fence.
-        master_keys: Unwrap the dataset's data key.
 
     Raises:
         LeaseLost: Another worker took over, or the job has ended.

@@ -72,10 +72,8 @@ class Heartbeat:
     Args:
         renew: Renews the lease once, and makes the newest progress mark visible if its argument says that an edge has passed.
             Returns whether a person asked to cancel.
-        clock: Tells which edges have passed.
         lease_seconds: How long the lease holds without a heartbeat.
         edges: When progress marks may become visible.
-        monotonic: Measures elapsed seconds.
     """
 
     def __init__(
@@ -96,10 +94,9 @@ class Heartbeat:
         self._renewed_at = monotonic()
 
     def __call__(self) -> Outcome | None:
-        """Renew the lease once. A database that is away is waited for until the lease has run out.
+        """Renew the lease once. Returns None to go on, or the outcome with which the attempt ends.
 
-        Returns:
-            None to go on, or the outcome with which the attempt ends.
+        A database that is away is waited for until the lease has run out.
         """
         asked_at = self._monotonic()
         edges_passed = self._edges.passed(self._clock.now())
@@ -119,15 +116,10 @@ class JobRunner(ABC, Generic[ClaimT]):
     """Brings claims of one kind as far as their attempts can.
 
     Args:
-        settings: What the operator set.
-        database: Where jobs are.
-        store: Where objects are.
         queue: Where a further attempt is announced.
-        clock: Tells the time.
         environment: What the child inherits; carries the settings.
         command: The child's command line; None for that of `workers.runner`.
         sleep: Waits for so many seconds.
-        monotonic: Measures elapsed seconds.
         stopping: Whether this worker was asked to stop.
     """
 
@@ -145,7 +137,6 @@ class JobRunner(ABC, Generic[ClaimT]):
         environment: Mapping[str, str],
         command: Command | None = None,
         sleep: Callable[[float], None] = time.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings
@@ -156,7 +147,6 @@ class JobRunner(ABC, Generic[ClaimT]):
         self._environment = environment
         self._command = command or partial(runner_command, work=self._work_name)
         self._sleep = sleep
-        self._monotonic = monotonic
         self._stopping = stopping
 
     @property
@@ -242,7 +232,6 @@ class JobRunner(ABC, Generic[ClaimT]):
             clock=self._clock,
             lease_seconds=self._settings.lease_seconds,
             edges=edges,
-            monotonic=self._monotonic,
         )
         outcome = self._refusal(claim) or self._watched(claim, heartbeat)
         staged = self._staged(claim) if outcome is Outcome.DONE else {}

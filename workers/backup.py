@@ -74,12 +74,9 @@ def tool(name: str) -> str:
 
 
 def run_tool(settings: Settings, words: Sequence[str], *, connects: bool = False) -> None:
-    """Run a program of Postgres.
+    """Run a program of Postgres, on the settings' database if it connects to one.
 
-    Args:
-        settings: Name the database. The password is passed in the environment, where no other user can read it.
-        words: The program's name and arguments.
-        connects: Whether the program connects to the settings' database.
+    The password is passed in the environment, where no other user can read it.
 
     Raises:
         CommandFailed: It is missing, or failed.
@@ -127,11 +124,7 @@ def _copy_objects(store: ObjectStore, folder: Path) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Make a backup.
-
-    Args:
-        words: The command line without the program.
-    """
+    """Make a backup. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="workers.backup", description="Writes the database and the sealed objects into a folder."
     )

@@ -32,9 +32,7 @@ class Checkpoints:
     """The checkpoints of one attempt, and those that it inherits from earlier attempts.
 
     Args:
-        store: Where they lie.
-        job_id: The job.
-        fence: The attempt's fence; only its own key is ever written.
+        fence: The attempt's; only its own key is ever written.
         randomness_key: The job's 32 bytes.
     """
 
@@ -74,12 +72,9 @@ class JobHost:
     """A `TrainingHost` over the database and the object store.
 
     Args:
-        claim: The attempt.
         database: Where marks are written, each in its own short transaction.
-        checkpoints: Where states are kept.
         record: What the job has released; kept with every state.
         checkpoint_seconds: Longest time between two checkpoints.
-        monotonic: Measures elapsed seconds.
     """
 
     def __init__(

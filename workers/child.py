@@ -44,7 +44,6 @@ from core.jobs.errors import LeaseLost
 
 WorkName = Literal["train", "count", "compare"]
 """Kind of work of a child (`workers.runner`)."""
-TRAIN: Final[WorkName] = "train"
 
 STOP_SECONDS: Final = 0.5
 """Interval at which a waiting process checks whether it was asked to stop."""
@@ -79,7 +78,7 @@ CHECKPOINT_LOST: Final = "federation-checkpoint-lost"
 
 
 class ExitCode(IntEnum):
-    """Exit code of a child."""
+    """Exit code of a child; each is named as the outcome that it means."""
 
     DONE = 0
     CANCELLED = 40
@@ -153,35 +152,16 @@ FINAL_CODES: Final = {
 CHARGED_IN_FULL: Final = frozenset({Outcome.DATA, Outcome.TOO_LONG, Outcome.TOO_LARGE})
 
 
-_OF_CODE: Final = {
-    ExitCode.DONE: Outcome.DONE,
-    ExitCode.CANCELLED: Outcome.CANCELLED,
-    ExitCode.LEASE_LOST: Outcome.LEASE_LOST,
-    ExitCode.DATA: Outcome.DATA,
-    ExitCode.MACHINERY: Outcome.MACHINERY,
-    ExitCode.REUSED_MISSING: Outcome.REUSED_MISSING,
-    ExitCode.MEMBER_VANISHED: Outcome.MEMBER_VANISHED,
-    ExitCode.FEDERATION_ENDED: Outcome.FEDERATION_ENDED,
-    ExitCode.FEDERATION_DIFFERS: Outcome.FEDERATION_DIFFERS,
-    ExitCode.STATE_REFUSED: Outcome.STATE_REFUSED,
-    ExitCode.CHECKPOINT_LOST: Outcome.CHECKPOINT_LOST,
-}
-
-
 def outcome_of(returncode: int) -> Outcome:
     """Translate a child's return code. A signal or an unknown code means that the child vanished."""
     try:
-        return _OF_CODE[ExitCode(returncode)]
+        return Outcome[ExitCode(returncode).name]
     except ValueError:
         return Outcome.VANISHED
 
 
 class AttemptEnded(Exception):
-    """The attempt ends for a reason in which no row had a part.
-
-    Args:
-        code: How the child ends.
-    """
+    """The attempt ends for a reason in which no row had a part; the child ends with its code."""
 
     def __init__(self, code: ExitCode) -> None:
         super().__init__(code.name)
@@ -244,12 +224,7 @@ def stop_noticed() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one attempt.
-
-    Attributes:
-        memory_bytes: Resident memory of the child.
-        seconds: Wall-clock time of the attempt.
-    """
+    """Limits of one attempt: resident memory of the child, and wall-clock time."""
 
     memory_bytes: int
     seconds: float
@@ -262,7 +237,6 @@ def child_environment(
 
     Args:
         inherited: The parent's environment, which carries the settings and thereby the secrets.
-        threads: CPU threads of the child.
         gpus: The GPUs that the child may see, as the driver numbers them; it sees no other.
     """
     return {
@@ -295,10 +269,10 @@ def child_environment(
     }
 
 
-def runner_command(claimed: UUID, fence: int, *, work: WorkName = TRAIN) -> list[str]:
-    """The command line of a child: opaque numbers only, never a secret."""
-    words = ["-m", "workers.runner", str(claimed), str(fence), "--parent", str(os.getpid())]
-    return [sys.executable, *words, *([] if work == TRAIN else ["--work", work])]
+def runner_command(claimed: UUID, fence: int, *, work: WorkName) -> list[str]:
+    """The command line of a child: the kind of work and opaque numbers, never a secret."""
+    words = ["-m", "workers.runner", str(claimed), str(fence), "--parent", str(os.getpid()), "--work", work]
+    return [sys.executable, *words]
 
 
 class Child:
@@ -351,18 +325,12 @@ def watch(
     stopping: Callable[[], bool],
     look_seconds: float = _LOOK_SECONDS,
 ) -> Outcome:
-    """Watch the child to its end, or bring the end about.
+    """Watch the child to its end, or bring the end about. Child and group are gone when this returns or raises.
 
     Args:
-        child: The running child.
-        limits: What it may use.
-        heartbeat_seconds: Time between two heartbeats.
         heartbeat: Renews the lease. Returns None to go on, or the outcome with which the attempt ends.
         stopping: Whether this worker was asked to stop.
         look_seconds: Time between two checks of the memory.
-
-    Returns:
-        How the attempt ended. The child and its group are gone when this returns or raises.
     """
     started = last_beat = time.monotonic()
     try:
@@ -389,9 +357,6 @@ def die_with_parent(parent: int) -> None:
 
     The kernel watches from now on; a parent that died earlier is noticed by its changed process id.
 
-    Args:
-        parent: The parent's own process id.
-
     Raises:
         SystemExit: The parent is already gone.
         OSError: The kernel refused.
@@ -412,11 +377,7 @@ def close_side_doors() -> None:
 
 
 def limit_memory(limit: int) -> None:
-    """Make allocations beyond a limit fail in this process.
-
-    Args:
-        limit: Bytes of private writable memory.
-    """
+    """Make allocations beyond a limit fail in this process: so many bytes of private writable memory."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
@@ -426,8 +387,7 @@ def limit_memory(limit: int) -> None:
 def fall_silent() -> TextIO:
     """Redirect standard output and error to /dev/null, also for libraries written in C.
 
-    Returns:
-        The former standard error, for events that hold no text of a library.
+    Returns the former standard error, for events that hold no text of a library.
     """
     events = os.fdopen(os.dup(2), "w", buffering=1)
     nowhere = os.open(os.devnull, os.O_WRONLY)

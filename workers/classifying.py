@@ -49,15 +49,12 @@ def classified(
     record: ModelRecorder,
     parts: Callable[[], Sequence[PrivateTable | PrivateImages]],
     host: TrainingHost,
-    board: FederationBoard | None = None,
+    board: FederationBoard | None,
 ) -> bytes:
     """Train, and return the staged bundle, the same bytes for every attempt of a job.
 
     Args:
-        work: what is to be done.
-        record: of what is released.
         parts: opens the private rows of every owner. Units of different owners are different units.
-        host: durable progress and checkpoints.
         board: of the plan's federation; None without one.
 
     Raises:

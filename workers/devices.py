@@ -25,11 +25,7 @@ _FIELDS: Final = 3
 
 
 def devices(program: str = _PROGRAM) -> Sequence[Device]:
-    """Every GPU with its memory; none if there is no driver or it does not answer.
-
-    Args:
-        program: The driver's program.
-    """
+    """Every GPU with its memory, as the driver's program says; none if there is no driver or it does not answer."""
     found = shutil.which(program)
     if found is None:
         return ()
@@ -76,7 +72,6 @@ def claimed_gpus(
         folder: Holds the locks of this machine's workers; a lock ends with the process that holds it.
         wanted: The largest number; 0 gives none.
         environment: The worker's. Its CUDA_VISIBLE_DEVICES, if set, lists the GPUs that the worker may use.
-        find: Lists the GPUs otherwise.
 
     Yields:
         Their numbers or names, as the driver knows them; empty on a machine without GPUs.

@@ -87,12 +87,7 @@ class BoardSilent(Exception):
 
 
 class BoardAnswer:
-    """One answer.
-
-    Args:
-        status: Of HTTP.
-        body: At most one byte longer than asked for, and then cut off.
-    """
+    """One answer; its body is at most one byte longer than asked for, and then cut off."""
 
     def __init__(self, status: int, body: bytes) -> None:
         self.status, self.body = status, body
@@ -116,10 +111,8 @@ class BoardConnection:
     """Requests to one board, each on a connection of its own.
 
     Args:
-        board: Address and token.
         networks: Networks beyond the public internet that the operator allows.
         plain_allowed: Whether http without TLS is accepted.
-        resolver: Finds the addresses of a name.
         tls: How certificates are verified; with the system's authorities by default.
     """
 
@@ -199,13 +192,9 @@ class FederationBoard:
     """A `StateBoard` over a connection (models.exchange).
 
     Args:
-        connection: To the board.
         plan: This member's plan.
         begun: Whether an earlier attempt began a step, or to count.
         edges: When a state may leave.
-        clock: Tells the time of the edges.
-        sleep: Waits for so many seconds.
-        monotonic: Measures elapsed seconds.
     """
 
     def __init__(

@@ -82,15 +82,7 @@ _MAX_BYTES: Final = 2**26
 
 
 class LedgerAudit:
-    """One verification of everything.
-
-    Args:
-        database: Where ledgers and audit log are.
-        store: The object store.
-        witnesses: Where signed heads are noted.
-        master_keys: Open the signing key.
-        clock: Stamps heads and events.
-    """
+    """One verification of everything; `master_keys` open the signing key."""
 
     def __init__(
         self,
@@ -115,10 +107,7 @@ class LedgerAudit:
         return cls(database, store, witnesses=witnesses, master_keys=settings.master_keys, clock=clock)
 
     def ledgers(self) -> dict[UUID, ChainCheck]:
-        """Verify all ledgers. Note the heads of intact ones; freeze, log and record the others.
-
-        Returns:
-            What was found, by population.
+        """Verify all ledgers. Note the heads of intact ones; freeze, log and record the others. Returns what was found.
 
         Raises:
             DatabaseUnavailable: The database is away.
@@ -295,11 +284,7 @@ def _published(session: Session, population_id: UUID) -> set[UUID]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Verify everything and print the result, or accept one population's present head.
-
-    Args:
-        words: The command line without the program.
-    """
+    """Verify everything and print the result, or accept one population's present head. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="workers.ledger_audit", description="Verifies the ledgers and the audit log."
     )

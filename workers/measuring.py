@@ -128,12 +128,6 @@ def measure(
 ) -> bytes:
     """Measure once. Returns the noisy terms with all that is public, the same bytes for every attempt of a job.
 
-    Args:
-        work: what is to be done.
-        public: what the records are compared with.
-        references: what the results are read against.
-        records: opens the private rows.
-
     Raises:
         ExecutionDiffers: what was released is not the plan.
     """

@@ -40,19 +40,7 @@ from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, stora
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportWork:
-    """One attempt's work.
-
-    Attributes:
-        report_id: The report.
-        fence: The claim's.
-        dataset_id: The dataset whose rows are read.
-        domain: The declared domain.
-        rows_key: Key of the sealed rows.
-        data_key: Opens them, and seals the report; 32 bytes.
-        bundle_key: Key of the release's bundle.
-        target: The column to predict.
-        subject: What the report says that it is about.
-    """
+    """One attempt's work: `data_key`, of 32 bytes, opens the rows and seals the report; `target` is the column to predict."""
 
     report_id: UUID
     fence: int
@@ -116,13 +104,6 @@ def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: 
 
 def make(settings: Settings, *, database: Database, store: ObjectStore, report_id: UUID, fence: int) -> None:
     """Make the report of a claim and store it, sealed, under the key that its parent will name.
-
-    Args:
-        settings: What the operator set.
-        database: Where the claim is.
-        store: Where rows, bundles and reports are.
-        report_id: The claimed report.
-        fence: The claim's fence.
 
     Raises:
         AttemptEnded: Why there is none.

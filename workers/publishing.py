@@ -54,14 +54,7 @@ def certify_bundle(
 ) -> dict[str, Any]:
     """Read the staged bundle back whole, put its signed certificate into it, and return that.
 
-    This publishes nothing: no row names the bundle yet.
-
-    Args:
-        claim: The claim whose child staged it.
-        database: Where ledger and keys are.
-        store: Where the bundle is.
-        master_keys: Unseal the signing key.
-        clock: Dates a signing key that must be made first.
+    This publishes nothing: no row names the bundle yet. The clock dates a signing key that must be made first.
 
     Raises:
         ObjectMissing: There is no staged bundle.
@@ -172,7 +165,7 @@ def sign_utility_report(
     master_keys: MasterKeys,
     clock: Clock,
 ) -> dict[str, Any]:
-    """Read what the child staged, and return the signed report. This publishes nothing; arguments as `certify_bundle`.
+    """Read what the child staged, and return the signed report. This publishes nothing.
 
     Raises:
         ObjectMissing: Nothing is staged.
@@ -211,10 +204,7 @@ def _certificate(
 ) -> dict[str, Any]:
     """The certificate of what the child reports to have run, if that is the whole plan.
 
-    Args:
-        plan: What was claimed.
-        report: The child's.
-        made: Makes the certificate of one training from its plan, what ran and its noise grids.
+    `made` makes that of one training from its plan, what ran and its noise grids.
     """
     if isinstance(plan, SelectionPlan):
         selected = SelectionExecuted.from_json(report["executed"])

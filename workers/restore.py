@@ -77,11 +77,7 @@ def _put_back(store: ObjectStore, folder: Path) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Restore a backup, and verify the result.
-
-    Args:
-        words: The command line without the program.
-    """
+    """Restore a backup, and verify the result. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="workers.restore",
         description="Replaces the database by a backup's, and holds it against its witnesses.",

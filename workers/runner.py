@@ -1,4 +1,4 @@
-"""The child process: `python -m workers.runner ID FENCE --parent PID [--work NAME]`.
+"""The child process: `python -m workers.runner ID FENCE --parent PID --work NAME`.
 
 Only these children open private rows. The command line names the claim and the kind of work; everything else comes from the
 claim's row and the environment's settings. A child reports nothing but an exit code (workers.child): its standard output
@@ -24,7 +24,6 @@ from core.db.session import Database
 from core.logs import configure_logs, get_logger
 from core.platform.settings import Settings, read_settings
 from workers.child import (
-    TRAIN,
     AttemptEnded,
     ExitCode,
     WorkName,
@@ -47,14 +46,7 @@ class Work(Protocol):
     def __call__(
         self, settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int
     ) -> None:
-        """Work under a claim.
-
-        Args:
-            settings: What the operator set.
-            database: Where the claim is.
-            store: Where rows are, and what is made of them.
-            claimed: The id of what is claimed.
-            fence: The claim's fence.
+        """Work under the claim of a job or report.
 
         Raises:
             AttemptEnded: Why it went no further.
@@ -62,16 +54,12 @@ class Work(Protocol):
 
 
 def main(words: Sequence[str]) -> ExitCode:
-    """Run one attempt in this process, which is then of no further use.
-
-    Args:
-        words: The command line without the program.
-    """
+    """Run one attempt in this process, which is then of no further use."""
     parser = argparse.ArgumentParser(prog="workers.runner", description="Runs one claimed attempt.")
     parser.add_argument("claimed", type=UUID, metavar="ID", help="the claimed job or report")
     parser.add_argument("fence", type=int)
     parser.add_argument("--parent", type=int, required=True, help="process that watches this one")
-    parser.add_argument("--work", choices=_MODULES, default=TRAIN, help="what is done")
+    parser.add_argument("--work", choices=_MODULES, required=True, help="what is done")
     arguments = parser.parse_args(words)
     die_with_parent(arguments.parent)
     close_side_doors()

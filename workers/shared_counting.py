@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import numpy as np
@@ -39,7 +39,7 @@ from core.plan.domain.table import TableDomain
 from core.platform.settings import Settings
 from models.counting.question import Counter, CountQuestion, Counts, Groups
 from models.counting.streamed import JointCounter, StreamedCounter, add_counts, count_shard
-from models.counting.units import RowShards, Weights, record_weights
+from models.counting.units import Weights, record_weights
 from models.encoding import Forbidden, codes_alone
 from workers.assignment import Assignment, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
@@ -57,11 +57,9 @@ class Round:
 
     Args:
         number: From 1, in the order of the training's questions.
-        shards: Number of shards.
         shard_bytes: Smallest size of a shard.
         cut: Where shards begin and end; a helper that cuts otherwise must not count (`core.data.private_rows.PrivateShards.cut`).
         weighted: Whether the weights of the records are on the board.
-        questions: The tables to count.
     """
 
     number: int
@@ -73,14 +71,7 @@ class Round:
 
 
 class CountBoard:
-    """The board of one attempt.
-
-    Args:
-        store: Where they lie.
-        job_id: The job.
-        fence: The attempt's fence.
-        randomness_key: The job's 32 bytes.
-    """
+    """The board of one attempt, sealed under a key derived from the job's randomness key of 32 bytes."""
 
     def __init__(self, store: ObjectStore, *, job_id: UUID, fence: int, randomness_key: bytes) -> None:
         self._store = store
@@ -183,22 +174,8 @@ class CountBoard:
             return None
 
 
-class CutShards(RowShards, Protocol):
-    """Stored rows in shards that every reader cuts alike."""
-
-    @property
-    def shard_bytes(self) -> int:
-        """Smallest stored size of a shard."""
-        ...
-
-    @property
-    def cut(self) -> str:
-        """Boundaries of the shards."""
-        ...
-
-
 class _StoredShards:
-    """Shards that report a failure to read them as one of the storage."""
+    """Stored rows in shards that every reader cuts alike; a failure to read them is one of the storage."""
 
     def __init__(self, shards: PrivateShards) -> None:
         self._shards = shards
@@ -223,19 +200,16 @@ class SharedCounter:
     """A `models.counting.question.Counter` that counts stored rows with help.
 
     Args:
-        shards: The stored rows.
-        domain: The declared domain.
         key: Job key that tells units apart.
         bound: Number of records of a unit that count, each fully. With None all records count, and a unit's together as one
             at most.
-        board: Where questions and counts are exchanged.
         call: Sends a message that asks for help. Returns whether it was sent.
         helpers: Number of messages per round.
     """
 
     def __init__(
         self,
-        shards: CutShards,
+        shards: _StoredShards,
         domain: TableDomain,
         *,
         key: bytes,
@@ -356,14 +330,7 @@ class Helpers:
 def help_counting(
     settings: Settings, *, database: Database, store: ObjectStore, job_id: UUID, fence: int
 ) -> int:
-    """Count shards until none is missing. Returns how many.
-
-    Args:
-        settings: What the operator set.
-        database: Where the claim is.
-        store: Where rows and counts are.
-        job_id: The claimed job.
-        fence: The claim's fence.
+    """Count shards of a claimed job until none is missing. Returns how many.
 
     Raises:
         AttemptEnded: The claim is lost, or database or object store do not answer.

@@ -74,12 +74,11 @@ def measurement_key(job_id: UUID, fence: int) -> str:
     return f"jobs/{job_id}/measured-{fence}.json"
 
 
-def leftovers(job_id: UUID, fence: int, *, published: str | None, bundles: bool = True) -> Iterator[str]:
+def leftovers(job_id: UUID, fence: int, *, published: str | None, bundles: bool) -> Iterator[str]:
     """Every key that the attempts of an ended job may have left, except for the published bundle and the notes of a failed job.
 
     Args:
-        job_id: The job.
-        fence: The last fence it was claimed under.
+        fence: The last that it was claimed under.
         published: Key of the bundle that the release names, if there is a release.
         bundles: Whether other bundles count as leftovers.
     """
@@ -101,10 +100,8 @@ def sweep(
     database was restored, and the bundles are what it has forgotten.
 
     Args:
-        store: Where they lie.
         population_id: The population whose ledger paid for the job.
-        job_id: A job that has ended.
-        fence: The last fence it was claimed under.
+        fence: The last that it was claimed under.
         published: Key of the bundle that its release names, if it has one.
     """
     try:
@@ -121,10 +118,7 @@ def sweep(
 def sweep_recent(database: Database, store: ObjectStore, *, clock: Clock) -> int:
     """Sweep after every job that ended within a day: a worker that had lost its lease may have written once more.
 
-    What it wrote is sealed under a key that was destroyed with the job, or is a bundle that no row names.
-
-    Returns:
-        The number of jobs swept after.
+    What it wrote is sealed under a key that was destroyed with the job, or is a bundle that no row names. Returns how many jobs.
     """
     recent = (
         select(Dataset.population_id, Job.id, Job.fence, Release.bundle_key)

@@ -57,17 +57,8 @@ class Trainer(JobRunner[Claim]):
     """Runs one job from its message to its end.
 
     Args:
-        settings: What the operator set.
-        database: Where jobs and ledger are.
-        store: Where objects are.
-        queue: Where a further attempt is announced.
-        clock: Tells the time.
-        environment: What the child inherits; carries the settings.
-        command: The child's command line; None for that of `workers.runner`.
         devices: The kinds of device whose trainings this worker takes.
         tracer: Makes the spans of attempts; None makes none.
-        sleep: Waits for so many seconds.
-        stopping: Whether this worker was asked to stop.
     """
 
     _work_name: ClassVar[WorkName] = "train"
@@ -103,10 +94,7 @@ class Trainer(JobRunner[Claim]):
         self._witness = LedgerWitness.of(settings, database=database, store=store, clock=clock)
 
     def serve(self, *, reports: bool = False) -> None:
-        """Run the job whose turn it is, whichever job a message named.
-
-        Args:
-            reports: Whether to serve utility reports, or all other jobs.
+        """Run the job whose turn it is, whichever job a message named: a utility report if `reports`, else another job.
 
         Raises:
             Unavailable: The database is away; the message is kept or sent again.

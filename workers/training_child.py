@@ -106,14 +106,6 @@ def attempt(
 ) -> None:
     """Train or measure under a claim, and stage the result where the parent finds it.
 
-    Args:
-        settings: What the operator set.
-        database: Where the claim is.
-        store: Where rows, checkpoints and bundles are.
-        job_id: The claimed job.
-        fence: The claim's fence.
-        placement: The devices to train on.
-
     Raises:
         AttemptEnded: Why it went no further.
     """
@@ -184,7 +176,7 @@ def _bundle(
     earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
     with exchanging():
         domain, generator = _trained(
-            settings, work, store, rounds or host, record, placement, earlier, exchange=rounds
+            settings, work, store, rounds or host, record, placement, earlier, rounds
         )
     report = _report_of(work, record, check_generator(generator, domain))
     return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
@@ -249,12 +241,7 @@ def _host(
 def _report_of(
     work: Assignment, record: CertificateRecorder | SelectionRecord, generator_check: GeneratorCheck
 ) -> dict[str, Any]:
-    """Report what ran to its end; in the staged bundle it stands where the signed certificate will.
-
-    Args:
-        work: What was to be done. The report has the order's date (see `Assignment.ordered_at`).
-        record: What was released.
-        generator_check: What the check of the generator found.
+    """Report what ran to its end; in the staged bundle it stands where the signed certificate will, with the order's date.
 
     Raises:
         ExecutionDiffers: the execution is not the plan's.
@@ -294,9 +281,9 @@ def _trained(
     store: ObjectStore,
     host: TrainingHost,
     record: CertificateRecorder | SelectionRecord,
-    placement: Placement = HOST,
-    earlier: Sequence[ReleasedCounts] = (),
-    exchange: CountExchange | None = None,
+    placement: Placement,
+    earlier: Sequence[ReleasedCounts],
+    exchange: CountExchange | None,
 ) -> tuple[Domain, TrainedGenerator | TrainedImageGenerator]:
     """Open the private records and run the plan, recording what is released. The returned domain is the learnt one."""
     plan, domain = _trained_plan(work), work.domain

@@ -64,12 +64,8 @@ class Upkeep:
     """The chores and when each is due.
 
     Args:
-        settings: What the operator set.
-        database: Where jobs and ledgers are.
-        store: Where objects are.
         queue: Where waiting jobs are announced.
         clock: Judges leases.
-        monotonic: Measures elapsed seconds.
     """
 
     def __init__(
@@ -221,11 +217,7 @@ def is_alive(settings: Settings) -> bool:
 
 
 def main(words: Sequence[str]) -> int:
-    """Run upkeep, or check whether it runs.
-
-    Args:
-        words: The command line without the program.
-    """
+    """Run upkeep, or check whether it runs. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="workers.upkeep", description="Keeps jobs moving and ledgers honest."
     )

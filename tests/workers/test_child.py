@@ -124,8 +124,9 @@ def test_a_child_that_is_gone_has_no_memory_and_can_be_killed_again():
 
 def test_the_command_line_carries_opaque_numbers_only():
     job_id = UUID(int=7)
-    command = runner_command(job_id, 3)
-    assert command[1:] == ["-m", "workers.runner", str(job_id), "3", "--parent", str(os.getpid())]
+    command = runner_command(job_id, 3, work="train")
+    words = ["-m", "workers.runner", str(job_id), "3", "--parent", str(os.getpid()), "--work", "train"]
+    assert command[1:] == words
 
 
 @pytest.mark.parametrize("name", ["ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"])

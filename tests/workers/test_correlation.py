@@ -1,9 +1,7 @@
 """One request id from the order through the message to the worker and its training child."""
 
 import json
-import os
 import subprocess
-import sys
 import time
 from uuid import uuid4
 
@@ -14,6 +12,7 @@ from core.jobs.queue import CeleryQueue
 from core.logs import is_request_id
 from tests.workers.processes import ROOT, start_worker
 from tests.workers.support import Workshop, environment_of
+from workers.child import runner_command
 
 
 @pytest.fixture
@@ -33,9 +32,8 @@ def test_the_child_logs_under_the_request_of_its_order(workshop: Workshop, reque
     claim = workshop.claim(job_id)
     assert claim.request_id == request_id
     workshop.store.delete(f"datasets/{workshop.dataset_id}/rows.sealed")
-    words = ["-m", "workers.runner", str(job_id), str(claim.fence), "--parent", str(os.getpid())]
     child = subprocess.run(
-        [sys.executable, *words],
+        runner_command(job_id, claim.fence, work="train"),
         env=environment_of(workshop.settings), cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     (stopped,) = [event for event in events(child.stderr) if event["event"] == "attempt-stopped"]

@@ -35,7 +35,7 @@ LONG = 240.0
 
 def start(workshop: Workshop, job_id: UUID, fence: int) -> Child:
     environment = child_environment(environment_of(workshop.settings), threads=1)
-    return Child(runner_command(job_id, fence), environment)
+    return Child(runner_command(job_id, fence, work="train"), environment)
 
 
 def wait_for(condition, *, seconds: float = LONG) -> None:

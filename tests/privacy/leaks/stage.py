@@ -132,7 +132,7 @@ class Stage:
         words: dict[str, Any] = {}
         if script is not None:
             words["command"] = lambda job, fence: [
-                sys.executable, "-c", script, str(job), str(fence), "--parent", str(os.getpid()),
+                sys.executable, "-c", script, str(job), str(fence), "--parent", str(os.getpid()), "--work", "train",
             ]  # fmt: skip
         Trainer(
             self.settings,
