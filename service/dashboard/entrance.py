@@ -1,5 +1,6 @@
 """Sign-in, sign-out, and the redirect to the home page."""
 
+from http import HTTPStatus
 from typing import Annotated, Final
 from urllib.parse import quote, unquote, urlsplit
 
@@ -21,7 +22,6 @@ from service.wording import labels
 
 HOME: Final = "/overview"
 SIGN_IN: Final = "/sign-in"
-OK: Final = 200
 _LONGEST_NEXT: Final = 2000
 
 router = APIRouter(include_in_schema=False)
@@ -57,17 +57,24 @@ def sign_in_page(
 ) -> Response:
     """The ways to sign in, with the reason why an attempt was refused."""
     settings = context_of(request).settings
-    shown = open_page(
+    return form_page(
         request,
         "sign_in.html",
-        status=OK if problem is None else problem.status,
+        problem,
         back_to=back_to,
         done=done,
-        problem=problem,
         has_provider=context_of(request).access.provider is not None,
         provider_host=urlsplit(settings.oidc_issuer or "").netloc,
         is_alone=settings.is_alone,
     )
+
+
+def form_page(request: Request, template: str, problem: UnderstudyError | None, **facts: object) -> Response:
+    """A form that needs no session, with the reason why it was refused, if it was; the audit log gets it too."""
+    status = HTTPStatus.OK if problem is None else problem.status
+    shown = open_page(request, template, status=status, problem=problem, **facts)
+    if problem is not None:
+        current_trail().refusal = problem
     if isinstance(problem, LoginThrottled):
         shown.headers["Retry-After"] = str(problem.retry_after_seconds)
     return shown
@@ -97,7 +104,6 @@ async def sign_in(request: Request, context: InjectedContext) -> Response:
         login = order(Login, key=form.required("key"))
         await run_in_threadpool(create_session, login, request, answer, context)
     except (KeyRefused, LoginThrottled, FormInvalid) as refusal:
-        current_trail().refusal = refusal
         return sign_in_page(request, back_to=back_to, problem=refusal)
     return answer
 

@@ -13,13 +13,12 @@ from core.platform.access.errors import LinkRefused, LoginThrottled
 from core.platform.access.keys import parse_link_token
 from service.auth.cookie import require_proof_of_origin, set_cookie
 from service.context import AppContext
-from service.current_request import current_trail
-from service.dashboard.entrance import HOME
+from service.dashboard.entrance import HOME, form_page
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import read_form
-from service.dashboard.rendering import open_page, sent_on
+from service.dashboard.rendering import sent_on
 from service.dependencies import InjectedContext
-from service.principals.session_endpoints import open_session
+from service.principals.session_endpoints import begin_attempt, open_session
 
 LINK: Final = "/sign-in/link"
 
@@ -30,7 +29,7 @@ router = APIRouter(include_in_schema=False)
 def link_form(request: Request, context: InjectedContext) -> Response:
     """Show the button. The server never sees the fragment."""
     _require_alone(context)
-    return open_page(request, "sign_in_link.html", problem=None)
+    return form_page(request, "sign_in_link.html", None)
 
 
 @router.post(LINK)
@@ -42,24 +41,14 @@ async def take_link(request: Request, context: InjectedContext) -> Response:
     try:
         cookie = await run_in_threadpool(_session_of, form.required("token"), request, context)
     except (LinkRefused, LoginThrottled, FormInvalid) as refusal:
-        current_trail().refusal = refusal
-        shown = open_page(request, "sign_in_link.html", status=refusal.status, problem=refusal)
-        if isinstance(refusal, LoginThrottled):
-            shown.headers["Retry-After"] = str(refusal.retry_after_seconds)
-        return shown
+        return form_page(request, "sign_in_link.html", refusal)
     answer = sent_on(HOME)
     set_cookie(answer, cookie, context.settings)
     return answer
 
 
 def _session_of(text: str, request: Request, context: AppContext) -> str:
-    token = parse_link_token(text)
-    subjects = context.access.throttle.subjects(
-        address=request.client.host if request.client else "", prefix=token.prefix if token else None
-    )
-    # Counted as a failure before the token is checked, in a separate transaction: a refusal rolls back what follows.
-    with context.database.transaction() as session:
-        context.access.throttle.begin(session, subjects)
+    subjects = begin_attempt(request, context, parse_link_token(text))
     with context.database.transaction() as session:
         known = context.access.links.take(session, text)
         context.access.throttle.succeed(session, subjects)

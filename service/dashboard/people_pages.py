@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 from core.platform.access.errors import EnrolmentRefused, KeyRefused, LoginThrottled, TokenRefused
 from core.platform.access.roles import Role
 from service.auth.cookie import require_proof_of_origin
-from service.current_request import current_trail
+from service.dashboard.entrance import form_page
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
 from service.dashboard.long_lists import From, part_of
@@ -73,7 +73,7 @@ def end_enrolment(enrolment_id: UUID, visit: CurrentVisit) -> Response:
 @router.get(ENROL)
 def enrol_form(request: Request) -> Response:
     """Show the form for an enrolment token. Tokens never appear in URLs."""
-    return open_page(request, "enrol.html", problem=None)
+    return form_page(request, "enrol.html", None)
 
 
 @router.post(ENROL)
@@ -87,9 +87,5 @@ async def enrol(request: Request, context: InjectedContext) -> Response:
         wanted = order(Acceptance, token=form.required("token"), name=form.required("name"))
         made = await run_in_threadpool(accept_enrolment, wanted, request, context, shown)
     except (EnrolmentRefused, KeyRefused, TokenRefused, LoginThrottled, FormInvalid) as refusal:
-        current_trail().refusal = refusal
-        answer = open_page(request, "enrol.html", status=refusal.status, problem=refusal)
-        if isinstance(refusal, LoginThrottled):
-            answer.headers["Retry-After"] = str(refusal.retry_after_seconds)
-        return answer
+        return form_page(request, "enrol.html", refusal)
     return open_page(request, "new_key.html", key=made, old_ends_at=None, recovered_until=made.held_until)

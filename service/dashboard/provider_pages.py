@@ -17,11 +17,10 @@ from core.platform.settings import CALLBACK_PATH
 from service.auth.cookie import clear_attempt, presented_attempt, set_attempt, set_cookie
 from service.auth.provider_sign_in import LIFETIME_SECONDS, Answer, ProviderSignIn
 from service.context import AppContext
-from service.current_request import current_trail
 from service.dashboard.entrance import HOME, Next, own_path, sign_in_page
 from service.dashboard.rendering import open_page, sent_on
 from service.dependencies import InjectedContext
-from service.principals.session_endpoints import open_session
+from service.principals.session_endpoints import begin_attempt, open_session
 
 LEAVE: Final = "/sign-in/account"
 
@@ -76,11 +75,7 @@ def provider_answer(
 def _session_of(
     provider: ProviderSignIn, asked: str | None, given: Answer, request: Request, context: AppContext
 ) -> tuple[str, str]:
-    subjects = context.access.throttle.subjects(
-        address=request.client.host if request.client else "", prefix=None
-    )
-    with context.database.transaction() as session:
-        context.access.throttle.begin(session, subjects)
+    subjects = begin_attempt(request, context, None)
     # No transaction is open while the provider is asked.
     try:
         principal, back_to = provider.complete(asked, given)
@@ -95,7 +90,6 @@ def _session_of(
 
 
 def _refused(request: Request, context: AppContext, refusal: UnderstudyError, *, back_to: str) -> Response:
-    current_trail().refusal = refusal
     shown = sign_in_page(request, back_to=back_to, problem=refusal)
     clear_attempt(shown, context.settings)
     return shown

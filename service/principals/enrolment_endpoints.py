@@ -24,6 +24,7 @@ from service.auth.cookie import require_own_page
 from service.dependencies import Credentials, CurrentPrincipal, InjectedContext, OpenSession
 from service.principals.key_schemas import NewKey, end_of
 from service.principals.people_schemas import Acceptance, AcceptedEnrolment, EnrolmentList, EnrolmentView
+from service.principals.session_endpoints import begin_attempt
 from service.problem import problems
 from service.strict_route import StrictRoute
 
@@ -47,13 +48,7 @@ def accept_enrolment(
     """
     require_own_page(request, context.settings)
     text = acceptance.token.get_secret_value()
-    token = parse_enrolment_token(text)
-    subjects = context.access.throttle.subjects(
-        address=request.client.host if request.client else "", prefix=token.prefix if token else None
-    )
-    # Counted as a failure before the token is checked, in a separate transaction: a refusal rolls back what follows.
-    with context.database.transaction() as session:
-        context.access.throttle.begin(session, subjects)
+    subjects = begin_attempt(request, context, parse_enrolment_token(text))
     shown = (
         None
         if credentials is None

@@ -1,13 +1,16 @@
 """Browser sessions: opened with an API key, read, closed."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Request, Response
 from sqlalchemy.orm import Session
 
 from core.db.session import on_commit
 from core.platform.access.directory import Known
 from core.platform.access.errors import CsrfRefused, KeyRefused, LoginThrottled
-from core.platform.access.keys import parse_key
+from core.platform.access.keys import KeyText, parse_key
 from core.platform.access.roles import Via
+from core.platform.access.throttle import Subject
 from service.audit import record
 from service.auth.cookie import clear_cookie, presented_cookie, require_own_page, set_cookie
 from service.context import AppContext
@@ -33,12 +36,7 @@ def create_session(
     """
     require_own_page(request, context.settings)
     key = parse_key(login.key.get_secret_value())
-    subjects = context.access.throttle.subjects(
-        address=request.client.host if request.client else "", prefix=key.prefix if key else None
-    )
-    # Counted as a failure before the key is checked, in a separate transaction: a refusal rolls back what follows.
-    with context.database.transaction() as session:
-        context.access.throttle.begin(session, subjects)
+    subjects = begin_attempt(request, context, key)
     if key is None:
         raise KeyRefused
     with context.database.transaction() as session:
@@ -48,6 +46,21 @@ def create_session(
         principal = context.access.sessions.find(session, cookie).principal
     set_cookie(response, cookie, context.settings)
     return SessionView.of(principal, csrf_token=context.access.sessions.csrf_token(cookie))
+
+
+def begin_attempt(request: Request, context: AppContext, proof: KeyText | None) -> Sequence[Subject]:
+    """Count an attempt to sign in as a failure of its address and of the proof's prefix. Returns both, for its success.
+
+    It is counted before the proof is checked, in a separate transaction: a refusal rolls back what follows.
+
+    Raises:
+        LoginThrottled: There were too many failures.
+    """
+    address = request.client.host if request.client else ""
+    subjects = context.access.throttle.subjects(address=address, prefix=proof.prefix if proof else None)
+    with context.database.transaction() as session:
+        context.access.throttle.begin(session, subjects)
+    return subjects
 
 
 def open_session(session: Session, context: AppContext, known: Known, *, action: str) -> str:
