@@ -9,7 +9,6 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 
 from core.dp.charge import MICRO
-from core.errors import NotFound
 from core.ledger import ledger_queries, repository
 from core.ledger.entries import GrantState
 from core.ledger.ledger_queries import entry_json
@@ -41,7 +40,6 @@ from service.grants.endpoints import list_grants, revoke_grant
 from service.jobs.endpoints import create_job, list_jobs
 from service.known_counts.endpoints import read_known_counts
 from service.members.endpoints import add_member, list_members
-from service.members.schemas import MemberView
 from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
 from service.wire import Before, coarse
 from service.witness.endpoints import read_ledger_head, verify_ledger
@@ -71,7 +69,8 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         if visit.may(list_dataset_budget_requests)
         else []
     )
-    report = _report(visit, dataset_id) if dataset.state == "declared" else None
+    is_declared = dataset.state == "declared"
+    report = visit.find(read_intake_report, dataset_id=dataset_id) if is_declared else None
     visit.require(read_ledger)
     steps = visit.read(lambda session: repository.newest_steps(session, dataset.population_id))
     jobs = visit.ask(list_jobs, dataset_id=dataset_id, limit=NEWEST_JOBS) if visit.may(list_jobs) else None
@@ -97,7 +96,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         may_ask=visit.may(ask_what_if) and dataset.deleted_at is None and budget.frozen_at is None,
         may_file=visit.may(file_budget_request) and dataset.deleted_at is None and budget.frozen_at is None,
         may_order=visit.may(create_job) and dataset.deleted_at is None and budget.frozen_at is None,
-        may_upload=visit.may(upload_rows) and dataset.state == "declared",
+        may_upload=visit.may(upload_rows) and is_declared,
         typical=_typical_orders(visit, dataset) if budget.cap else [],
     )
 
@@ -141,8 +140,9 @@ def people_page(
     """Show members, grants and all requests."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     requests = visit.ask(list_dataset_budget_requests, dataset_id=dataset_id, limit=REQUESTS, before=before)
-    known = _members(visit, dataset_id)
-    members = None if known is None else part_of(known, members_start)
+    # Visitors may see a dataset and not its members.
+    known = visit.find(list_members, dataset_id=dataset_id)
+    members = None if known is None else part_of(known.items, members_start)
     granted = visit.ask(list_grants, dataset_id=dataset_id).items
     grants = part_of(sorted(granted, key=lambda grant: grant.state != GrantState.OPEN), grants_start)
     shown = [] if members is None else [member.principal_id for member in members.items]
@@ -153,7 +153,7 @@ def people_page(
         dataset=dataset,
         tabs=tabs(visit, dataset),
         members=members,
-        is_member=visit.principal.id in {member.principal_id for member in known or ()},
+        is_member=visit.principal.id in {member.principal_id for member in (known.items if known else ())},
         grants=grants,
         people=visit.names_of([*shown, *involved(requests.items)]),
         requests=requests.items,
@@ -163,9 +163,7 @@ def people_page(
         may_revoke=members is not None and visit.may(revoke_grant),
         may_file=visit.may(file_budget_request),
         cap=visit.ask(read_budget, dataset_id=dataset_id).cap if visit.may(file_budget_request) else None,
-        known_counts=visit.ask(read_known_counts, dataset_id=dataset_id)
-        if visit.may(read_known_counts)
-        else None,
+        known_counts=visit.find(read_known_counts, dataset_id=dataset_id),
     )
 
 
@@ -218,8 +216,9 @@ def facts_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         "facts.html",
         dataset=dataset,
         tabs=tabs(visit, dataset),
-        budget=visit.ask(read_budget, dataset_id=dataset_id) if visit.may(read_budget) else None,
-        report=_report(visit, dataset_id),
+        budget=visit.find(read_budget, dataset_id=dataset_id),
+        # None for anyone but the owner, and before rows are uploaded.
+        report=visit.find(read_intake_report, dataset_id=dataset_id),
         may_accept=visit.may(accept_rows),
         may_delete=dataset.deleted_at is None and visit.may(delete_dataset),
     )
@@ -281,26 +280,6 @@ def tabs(visit: Visit, dataset: DatasetView) -> Sequence[tuple[str, str]]:
         (f"{base}/trail", "Audit trail", list_dataset_audit_events),
     )
     return [(path, title) for path, title, operation in offered if visit.may(operation)]
-
-
-def _members(visit: Visit, dataset_id: UUID) -> Sequence[MemberView] | None:
-    """The members; None for visitors who may see the dataset but not its members."""
-    if not visit.may(list_members):
-        return None
-    try:
-        return visit.ask(list_members, dataset_id=dataset_id).items
-    except NotFound:
-        return None
-
-
-def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
-    """The private intake report; None for anyone but the owner, and before rows are uploaded."""
-    if not visit.may(read_intake_report):
-        return None
-    try:
-        return visit.ask(read_intake_report, dataset_id=dataset_id)
-    except NotFound:
-        return None
 
 
 def _curve(steps: Sequence[repository.Step]) -> dict[str, Any]:

@@ -128,9 +128,8 @@ def involved(requests: Iterable[BudgetRequestView]) -> Sequence[UUID | None]:
 def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
     """Show one request: requester, purpose, cost and decision."""
     asked = visit.ask(read_budget_request, request_id=request_id)
-    budget = outlook = None
-    if visit.may(read_budget):
-        budget = visit.ask(read_budget, dataset_id=asked.dataset_id)
+    outlook = None
+    budget = visit.find(read_budget, dataset_id=asked.dataset_id)
     delta = job_delta(asked.delta)
     looks = asked.state is RequestState.OPEN and budget is not None and budget.cap and visit.may(ask_what_if)
     if looks and delta is not None:

@@ -6,7 +6,6 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
 
-from core.errors import NotFound
 from core.plan.mechanism_forms import MOST_CANDIDATES
 from service.budgets.endpoints import read_budget, read_ledger
 from service.dashboard import order_form
@@ -63,7 +62,7 @@ def jobs_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Befor
 @router.get("/jobs/{job_id}")
 def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
     """Show one job; as a fragment, only its live part."""
-    job = _job(visit, job_id)
+    job = JobView.model_validate_json(bytes(visit.ask(read_job, job_id=job_id).body))
     live = job.state in {"queued", "running"}
     # Reload the whole page when the job finishes: the link to the release appears outside the fragment.
     if visit.is_fragment:
@@ -80,7 +79,9 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         ledgers=visit.read(lambda session: charged_ledgers(session, job_id, visit.principal))
         if is_joint and visit.may(read_ledger)
         else None,
-        is_board=job.federation is not None and _is_board(visit, job.federation.federation_id),
+        # Whether this service is the board of a federation that the visitor created.
+        is_board=job.federation is not None
+        and visit.find(read_federation, federation_id=job.federation.federation_id) is not None,
         names=dataset_names(visit, newest(job.dataset_ids)),
         people=visit.names_of([job.ordered_by]),
         may_read_note=visit.may(read_failure_note),
@@ -110,9 +111,7 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         budget=visit.ask(read_budget, dataset_id=dataset_id),
         options=order_form.known_options(),
         model_options=order_form.known_model_options(),
-        known_counts=visit.ask(read_known_counts, dataset_id=dataset_id)
-        if visit.may(read_known_counts)
-        else None,
+        known_counts=visit.find(read_known_counts, dataset_id=dataset_id),
         most_candidates=MOST_CANDIDATES,
         others=_others(visit, dataset),
         grants=[
@@ -167,21 +166,6 @@ def _others(visit: Visit, dataset: DatasetView) -> list[DatasetView]:
         for one in found
         if one.domain == dataset.domain and one.population_id != dataset.population_id and one.state == READY
     ]
-
-
-def _is_board(visit: Visit, federation_id: UUID) -> bool:
-    """Whether this service is the board of a federation that the visitor created."""
-    if not visit.may(read_federation):
-        return False
-    try:
-        visit.ask(read_federation, federation_id=federation_id)
-    except NotFound:
-        return False
-    return True
-
-
-def _job(visit: Visit, job_id: UUID) -> JobView:
-    return JobView.model_validate_json(bytes(visit.ask(read_job, job_id=job_id).body))
 
 
 def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:

@@ -15,7 +15,7 @@ from uuid import UUID
 from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
-from core.errors import Forbidden
+from core.errors import Forbidden, NotFound
 from core.platform.access.errors import CsrfRefused, KeyMissing
 from core.platform.access.names import names_of
 from core.platform.access.roles import Principal
@@ -112,6 +112,15 @@ class Visit:
             if "session" in names:
                 given["session"] = transaction.enter_context(self.context.database.transaction())
             return operation(**{name: value for name, value in given.items() if name in names}, **arguments)
+
+    def find(self, operation: Operation[Result], /, **arguments: object) -> Result | None:
+        """As `ask`; None where the visitor may not use the operation, or there is no such object for the visitor."""
+        if not self.may(operation):
+            return None
+        try:
+            return self.ask(operation, **arguments)
+        except NotFound:
+            return None
 
 
 async def _visit(request: Request) -> Visit:
