@@ -1,10 +1,11 @@
 """LRU cache of opened release parts: opening a generator takes far longer than sampling a few rows."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 from uuid import UUID
+
+from service.lru_cache import LruCache
 
 Opened = TypeVar("Opened")
 
@@ -17,9 +18,8 @@ class OpenedCache(Generic[Opened]):
     """
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+        self._opened = LruCache[UUID, Opened](capacity)
         self._lock = threading.Lock()
-        self._opened: OrderedDict[UUID, Opened] = OrderedDict()
         self._opening: dict[UUID, threading.Lock] = {}
 
     def get(self, release_id: UUID, opener: Callable[[], Opened]) -> Opened:
@@ -27,22 +27,10 @@ class OpenedCache(Generic[Opened]):
         with self._lock:
             turn = self._opening.setdefault(release_id, threading.Lock())
         with turn:
-            opened = self._kept(release_id)
+            opened = self._opened.find(release_id)
             if opened is None:
                 opened = opener()
-                self._keep(release_id, opened)
+                self._opened.keep(release_id, opened)
         with self._lock:
             self._opening.pop(release_id, None)
         return opened
-
-    def _kept(self, release_id: UUID) -> Opened | None:
-        with self._lock:
-            if release_id in self._opened:
-                self._opened.move_to_end(release_id)
-            return self._opened.get(release_id)
-
-    def _keep(self, release_id: UUID, opened: Opened) -> None:
-        with self._lock:
-            self._opened[release_id] = opened
-            while len(self._opened) > self._capacity:
-                self._opened.popitem(last=False)

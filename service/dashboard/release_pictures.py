@@ -1,14 +1,13 @@
 """Previews of releases, drawn once per release and process."""
 
-import threading
-from collections import OrderedDict
 from typing import Final
 from uuid import UUID
 
-from core.artifacts.sampling.samples import Samples, open_samples
 from service.context import AppContext
 from service.dashboard.release_drawing import Pictures, draw
 from service.edge.concurrency import ConcurrencyLimit
+from service.lru_cache import LruCache
+from service.releases.endpoints import opened_samples
 
 KEPT: Final = 32
 _AT_ONCE: Final = 2
@@ -16,26 +15,17 @@ _PATIENCE_SECONDS: Final = 10.0
 
 
 class PictureCache:
-    """LRU cache of release previews.
+    """The previews of the releases that were looked at most recently."""
 
-    Args:
-        capacity: Number of releases kept.
-    """
-
-    def __init__(self, capacity: int = KEPT) -> None:
-        self._capacity = capacity
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[UUID, Pictures] = OrderedDict()
+    def __init__(self) -> None:
+        self._kept = LruCache[UUID, Pictures](KEPT)
         self._limit = ConcurrencyLimit(
             _AT_ONCE, what="pictures of releases", patience_seconds=_PATIENCE_SECONDS
         )
 
     def find(self, release_id: UUID) -> Pictures | None:
         """The preview if it was drawn before."""
-        with self._lock:
-            if release_id in self._kept:
-                self._kept.move_to_end(release_id)
-            return self._kept.get(release_id)
+        return self._kept.find(release_id)
 
     def get(self, context: AppContext, release_id: UUID, *, bundle_key: str) -> Pictures:
         """The preview of a release. The caller must already have checked the right to sample from it.
@@ -48,14 +38,6 @@ class PictureCache:
         if known is not None:
             return known
         with self._limit.hold():
-            samples = context.sampling.samplers.get(release_id, lambda: _open(context, bundle_key))
-            drawn = draw(samples)
-        with self._lock:
-            self._kept[release_id] = drawn
-            while len(self._kept) > self._capacity:
-                self._kept.popitem(last=False)
+            drawn = draw(opened_samples(context, release_id, bundle_key=bundle_key))
+        self._kept.keep(release_id, drawn)
         return drawn
-
-
-def _open(context: AppContext, bundle_key: str) -> Samples:
-    return open_samples(context.store.get_bytes(bundle_key), threads=context.settings.sampling_threads)

@@ -4,8 +4,6 @@ A plan never sees the dataset, only its declared facts. Calibrating one takes a 
 so the concurrency limit keeps many quotes from starving all other requests.
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +26,7 @@ from core.plan.selection import OrderedPlan, SelectionPlan, SelectionSpec
 from core.plan.selection_planning import make_selection_plan, make_selection_quote
 from core.plan.spec import GRAPHICAL, SynthesisSpec
 from service.edge.concurrency import ConcurrencyLimit
+from service.lru_cache import LruCache
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 
@@ -47,11 +46,9 @@ class Planner:
     def __init__(
         self, *, capacity: int, at_once: int, patience_seconds: float, graphical_models: bool = False
     ) -> None:
-        self._capacity = capacity
         self._graphical_models = graphical_models
         self._limit = ConcurrencyLimit(at_once, what="quotes and orders", patience_seconds=patience_seconds)
-        self._lock = threading.Lock()
-        self._known: OrderedDict[str, OrderedPlan] = OrderedDict()
+        self._known = LruCache[str, OrderedPlan](capacity)
 
     def plan(
         self,
@@ -84,7 +81,12 @@ class Planner:
         spec = report or _spec(order)
         self._require_installed(spec)
         address = _address(spec, guarantee, facts)
-        return self._remembered(address) or self._make(address, spec, guarantee, facts)
+        plan = self._known.find(address)
+        if plan is None:
+            with self._limit.hold():
+                plan = _planned(spec, guarantee, facts)
+            self._known.keep(address, plan)
+        return plan
 
     def quote(
         self, plan: OrderedPlan, facts: DatasetFacts, cap: Cap | None, charges: Sequence[Charge]
@@ -114,27 +116,6 @@ class Planner:
         for one in wanted:
             if isinstance(one, SynthesisSpec) and one.synthesizer in GRAPHICAL and not self._graphical_models:
                 raise SynthesizerNotInstalled(synthesizer=one.synthesizer)
-
-    def _make(
-        self,
-        address: str,
-        spec: Spec,
-        guarantee: PrivacyGuarantee,
-        facts: DatasetFacts,
-    ) -> OrderedPlan:
-        with self._limit.hold():
-            plan = _planned(spec, guarantee, facts)
-        with self._lock:
-            self._known[address] = plan
-            while len(self._known) > self._capacity:
-                self._known.popitem(last=False)
-        return plan
-
-    def _remembered(self, address: str) -> OrderedPlan | None:
-        with self._lock:
-            if address in self._known:
-                self._known.move_to_end(address)
-            return self._known.get(address)
 
 
 def _delta(order: GeneratorOrder, default: float | None) -> float:

@@ -208,8 +208,7 @@ def draw_samples(
 ) -> StreamingResponse:
     """Rows or images sampled from the generator, streamed as they are made. This costs no privacy, for any number."""
     release = repository.visible(session, release_id, principal)
-    bundle_key = release.bundle_key
-    samples = context.sampling.samplers.get(release.id, lambda: _open(context, bundle_key))
+    samples = opened_samples(context, release.id, bundle_key=release.bundle_key)
     name = next(iter(samples.MEDIA_TYPES)) if file_format is None else file_format.value
     pieces = samples.write(rows, name, condition_of(where), spreadsheet_safe=spreadsheet_safe)
     return context.sampling.streams.answer(
@@ -310,8 +309,12 @@ def condition_of(where: str | None) -> dict[str, Any]:
     return condition
 
 
-def _open(context: AppContext, bundle_key: str) -> Samples:
-    return open_samples(context.store.get_bytes(bundle_key), threads=context.settings.sampling_threads)
+def opened_samples(context: AppContext, release_id: UUID, *, bundle_key: str) -> Samples:
+    """Open the generator of a release, or find it in the cache."""
+    return context.sampling.samplers.get(
+        release_id,
+        lambda: open_samples(context.store.get_bytes(bundle_key), threads=context.settings.sampling_threads),
+    )
 
 
 def opened_counts(context: AppContext, release: Release) -> OpenedCounts:
