@@ -25,8 +25,8 @@ def plain_text(text: str) -> str:
     return text
 
 
-def _plain_document(document: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-    _check(document, depth)
+def _plain_document(document: dict[str, Any]) -> dict[str, Any]:
+    _check(document, 0)
     return document
 
 
@@ -83,6 +83,9 @@ Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
 
 PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items.")]
 Before = Annotated[UUID | None, Query(description="The `next_before` of the previous page.")]
+NextBefore = Annotated[
+    UUID | None, Field(description="Pass as `before` to get the next page; null on the last page.")
+]
 
 
 def coarse(moment: datetime) -> datetime:

@@ -11,7 +11,7 @@ from core.dp.adjacency import Adjacency
 from core.dp.filters import AdmissionRule
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.spreadsheet import formula_places
-from service.wire import Document, Name, coarse
+from service.wire import Document, Name, NextBefore, coarse
 
 MAX_DECLARED_SIZE = 10**12
 
@@ -144,6 +144,4 @@ class DatasetList(BaseModel):
     """A page of datasets, newest first."""
 
     items: list[DatasetView]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore

@@ -13,7 +13,7 @@ from core.plan import federation as plans
 from core.plan.member_plan import KIND as MEMBER
 from core.plan.model_options import ModelRequest
 from core.plan.rules import WITHOUT_CRITIC
-from service.wire import Delta, Document, Epsilon, Name, coarse
+from service.wire import Delta, Document, Epsilon, Name, NextBefore, coarse
 
 MOST_UNITS = 10**12
 _ABSENT = frozenset({"components", "hidden", "module", "pca_share"})
@@ -151,9 +151,7 @@ class FederationList(BaseModel):
     """A page of federations, newest first."""
 
     items: list[FederationSummary]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore
 
 
 class FederationView(FederationProgress):

@@ -10,6 +10,7 @@ from core.db.tables.grant import Grant
 from core.dp.remaining import remaining_epsilon
 from core.ledger.entries import GrantState
 from core.ledger.ledger_queries import GrantBalance, amounts
+from service.wire import NextBefore
 
 
 class GrantView(BaseModel):
@@ -90,6 +91,4 @@ class StandingGrantPage(BaseModel):
     """A page of grants, newest first."""
 
     items: list[StandingGrant]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore

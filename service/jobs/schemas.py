@@ -25,7 +25,7 @@ from service.jobs.progress import (
     steps_of,
 )
 from service.planning.orders import FederatedOwner
-from service.wire import coarse
+from service.wire import NextBefore, coarse
 
 TRAINING: Final = "training"
 """The kind of a job whose plan states none."""
@@ -218,9 +218,7 @@ class JobList(BaseModel):
     """A page of jobs, newest first."""
 
     items: list[JobView]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore
 
 
 _NOT_FINISHED = "The training did not finish. The operator can find the cause in the log by the job's id."

@@ -14,7 +14,7 @@ from core.db.tables.notification_event import NotificationEvent
 from core.platform.notifications.attempts import MAX_ATTEMPTS
 from core.platform.notifications.details import Details, shown_secret
 from core.platform.notifications.messages import CHOSEN
-from service.wire import coarse
+from service.wire import NextBefore, coarse
 
 Channel = Literal["webhook", "email"]
 EndpointState = Literal["unconfirmed", "active", "paused"]
@@ -157,9 +157,7 @@ class DeliveryPage(BaseModel):
     """A page of deliveries, newest first."""
 
     items: list[DeliveryView]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore
 
     @classmethod
     def of(cls, rows: Sequence[tuple[NotificationDelivery, NotificationEvent]], *, limit: int) -> Self:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from core.artifacts.asking.result import Answer
 from core.artifacts.asking.rules_check import Finding, RulesCheck
 from core.db.tables.release import Release
-from service.wire import coarse
+from service.wire import NextBefore, coarse
 
 
 class SampleFormat(StrEnum):
@@ -51,9 +51,7 @@ class ReleaseList(BaseModel):
     """A page of releases, newest first."""
 
     items: list[ReleaseView]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore
 
 
 class AnswerRow(BaseModel):

@@ -12,7 +12,7 @@ from core.db.tables.grant import Grant
 from core.dp.guarantee import PrivacyGuarantee
 from core.platform.budget_requests.states import RequestState
 from service.grants.schemas import GrantView
-from service.wire import Delta, Epsilon, Moment, Prose
+from service.wire import Delta, Epsilon, Moment, NextBefore, Prose
 
 
 class BudgetRequestOrder(BaseModel):
@@ -113,9 +113,7 @@ class BudgetRequestList(BaseModel):
     """A page of budget requests, newest first."""
 
     items: list[BudgetRequestView]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from core.db.tables.utility_report import UtilityReport
-from service.wire import coarse
+from service.wire import NextBefore, coarse
 
 
 class ChargedReportView(BaseModel):
@@ -42,6 +42,4 @@ class ChargedReportList(BaseModel):
     """A page of utility reports, newest first."""
 
     items: list[ChargedReportView]
-    next_before: UUID | None = Field(
-        description="Pass as `before` to get the next page; null on the last page."
-    )
+    next_before: NextBefore
