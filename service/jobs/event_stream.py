@@ -58,7 +58,7 @@ class EventStream(Response):
         known_id: str | None,
         admitted: Callable[[], object],
         longest_seconds: float,
-        opened_by: UUID | None = None,
+        opened_by: UUID,
     ) -> None:
         self.status_code = 200
         self.background = None

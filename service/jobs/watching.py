@@ -81,7 +81,7 @@ class Subscription:
         admitted: Callable[[], object],
         *,
         known_id: str | None,
-        opened_by: UUID | None = None,
+        opened_by: UUID,
     ) -> None:
         self.job_id = job_id
         self.opened_by = opened_by
@@ -130,12 +130,12 @@ class JobWatch:
         *,
         clock: Clock,
         subscriptions: int,
-        subscriptions_per_principal: int | None = None,
+        subscriptions_per_principal: int,
     ) -> None:
         self._database = database
         self._clock = clock
         self._capacity = subscriptions
-        self._share = subscriptions if subscriptions_per_principal is None else subscriptions_per_principal
+        self._share = subscriptions_per_principal
         self._subscriptions: set[Subscription] = set()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -160,21 +160,14 @@ class JobWatch:
         )
         return JobSnapshot.of(row, clock=self._clock)
 
-    def require_room(self, opened_by: UUID | None) -> None:
-        """Check that one more stream may be opened.
-
-        Args:
-            opened_by: The principal whose share counts; None for no share.
+    def require_room(self, opened_by: UUID) -> None:
+        """Check that the principal may open one more stream.
 
         Raises:
             ServiceBusy: The process has reached its limit of streams.
             ShareUsedUp: The principal has reached its limit of streams.
         """
-        if (
-            opened_by is not None
-            and sum(subscription.opened_by == opened_by for subscription in self._subscriptions)
-            >= self._share
-        ):
+        if sum(each.opened_by == opened_by for each in self._subscriptions) >= self._share:
             raise ShareUsedUp(what="event streams", share=self._share)
         if self.open_streams >= self._capacity:
             raise ServiceBusy(what="event streams")
@@ -187,7 +180,7 @@ class JobWatch:
         *,
         first: JobSnapshot,
         known_id: str | None,
-        opened_by: UUID | None = None,
+        opened_by: UUID,
     ) -> Iterator[Subscription]:
         """Watch a job for the length of the block.
 

@@ -85,7 +85,9 @@ def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> No
 
     async def watched() -> tuple[bool, JobSnapshot | None]:
         first = watch.look(job_id, principal)
-        with watch.subscription(job_id, lambda: None, first=first, known_id=first.id) as subscription:
+        with watch.subscription(
+            job_id, lambda: None, first=first, known_id=first.id, opened_by=uuid4()
+        ) as subscription:
             await anyio.sleep(0.2)
             await watch.finish()
             assert asyncio.all_tasks() == {asyncio.current_task()}, "the reader has ended"
@@ -99,7 +101,9 @@ def test_finishing_waits_for_a_read_under_way(
     world: World, monkeypatch: pytest.MonkeyPatch, loop_ends: bool
 ) -> None:
     """Its connection, given back to a pool that was closed before, would stay open."""
-    watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=1)
+    watch = watching.JobWatch(
+        world.database, clock=world.clock, subscriptions=1, subscriptions_per_principal=1
+    )
     plain = world.database.autocommit_read
     began = threading.Event()
 
@@ -116,7 +120,8 @@ def test_finishing_waits_for_a_read_under_way(
 
     async def watched() -> None:
         first = JobSnapshot("0", "{}", is_last=False)
-        with watch.subscription(uuid4(), lambda: None, first=first, known_id="0"), anyio.fail_after(30):
+        watched = watch.subscription(uuid4(), lambda: None, first=first, known_id="0", opened_by=uuid4())
+        with watched, anyio.fail_after(30):
             while not began.is_set():  # noqa: ASYNC110 - the read begins in a thread
                 await anyio.sleep(0.01)
             assert connections_of_reads(world) == 1

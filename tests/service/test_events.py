@@ -342,7 +342,9 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
 ) -> None:
     monkeypatch.setattr(event_stream, "STUCK_SECONDS", 0.3)
     job_id = UUID(world.job()["id"])
-    watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=1)
+    watch = watching.JobWatch(
+        world.database, clock=world.clock, subscriptions=1, subscriptions_per_principal=1
+    )
     subscriptions = subscriptions_of(watch, monkeypatch)
     taken: list[bytes] = []
 
@@ -357,7 +359,13 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
     async def run() -> None:
         first = JobSnapshot("0", "{}", is_last=False)
         stream = event_stream.EventStream(
-            watch, job_id, first=first, known_id=None, admitted=lambda: None, longest_seconds=600
+            watch,
+            job_id,
+            first=first,
+            known_id=None,
+            admitted=lambda: None,
+            longest_seconds=600,
+            opened_by=uuid4(),
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream, {"type": "http"}, receive, send)
@@ -379,7 +387,7 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
 
 def test_a_seat_keeps_the_newest_and_ends_after_it() -> None:
     async def run() -> None:
-        subscription = Subscription(uuid4(), lambda: None, known_id="a")
+        subscription = Subscription(uuid4(), lambda: None, known_id="a", opened_by=uuid4())
         subscription.put(JobSnapshot("a", "known", is_last=False))
         assert await subscription.take(seconds=0.01) is None
         subscription.put(JobSnapshot("b", "skipped", is_last=False))
