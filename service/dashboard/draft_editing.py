@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from core.plan.domain.confirmation import MARK
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import whole_of
+from service.wording.domain_text import WORDS_OF_VALUES
 
 WHOLE: Final = "whole"
 """Stands for the document itself."""
@@ -63,10 +64,10 @@ _OTHER_LABELS: Final[Mapping[str, str]] = {
     "width": "Width", "height": "Height", "channels": "Channels",
 }  # fmt: skip
 _TREATMENTS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "outside": ("Values beyond the bounds", {"clamp": "moved to the nearest bound", "null": "counted as missing", "refuse": "row refused"}),
-    "unknown": ("Values that are not listed", {"other": "counted together as other", "null": "counted as missing", "refuse": "row refused"}),
-    "null": ("Missing values", {"category": "kept as a separate category", "refuse": "row refused"}),
-}  # fmt: skip
+    "outside": ("Values beyond the bounds", WORDS_OF_VALUES["outside"]),
+    "unknown": ("Values that are not listed", WORDS_OF_VALUES["unknown"]),
+    "null": ("Missing values", WORDS_OF_VALUES["null"]),
+}
 _TREATED: Final[Mapping[str, tuple[str, ...]]] = {
     "numeric": ("outside", "null"), "date": ("outside", "null"), "datetime": ("outside", "null"),
     "categorical": ("unknown", "null"), "ordinal": ("unknown", "null"), "boolean": ("unknown", "null"),

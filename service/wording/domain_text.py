@@ -88,27 +88,19 @@ def otherwise(column: Mapping[str, Any]) -> str:
     """The handling of values that are not allowed."""
     parts = []
     if "lower" in column or "edges" in column:
-        beyond = {
-            "clamp": "moved to the nearest bound",
-            "null": "counted as missing",
-            "refuse": "row refused",
-        }
-        parts.append(f"beyond: {beyond.get(str(column.get('outside', 'clamp')), 'refused')}")
+        outside = str(column.get("outside", "clamp"))
+        parts.append(f"beyond: {WORDS_OF_VALUES['outside'].get(outside, 'refused')}")
     if column.get("kind") in {"categorical", "ordinal", "boolean"}:
-        other = _other(column)
-        unknown = {
-            "other": f"counted together as “{'other' if other is True else other}”",
-            "null": "counted as missing",
-            "refuse": "row refused",
-        }
-        parts.append(f"not listed: {unknown[_unlisted(column)]}")
+        unlisted = _unlisted(column)
+        words = value_words("other", _other(column)) if unlisted == "other" else None
+        parts.append(f"not listed: {words or WORDS_OF_VALUES['unknown'][unlisted]}")
     if column.get("kind") in {"numeric", "categorical", "ordinal", "boolean", "date", "datetime"}:
         null = column.get("null", "refuse")
         if isinstance(null, Mapping):
             parts.append(f"missing: replaced by {null.get('use')}")
         else:
             parts.append(
-                "missing: kept as a separate category" if null == "category" else "missing: row refused"
+                f"missing: {WORDS_OF_VALUES['null']['category' if null == 'category' else 'refuse']}"
             )
     return "; ".join(parts) or "–"
 
@@ -234,7 +226,7 @@ def value_words(key: str, value: object) -> str | None:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         return _object_words(key, value)
-    return _WORDS_OF_VALUES.get(key, {}).get(value) if isinstance(value, str) else None
+    return WORDS_OF_VALUES.get(key, {}).get(value) if isinstance(value, str) else None
 
 
 def _object_words(key: str, value: Mapping[str, Any]) -> str | None:
@@ -269,7 +261,7 @@ _SIGNS: Final[Mapping[str, str]] = {
     " ": "blank",
     "'": "apostrophe",
 }
-_WORDS_OF_VALUES: Final[Mapping[str, Mapping[str, str]]] = {
+WORDS_OF_VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "decimal_mark": _SIGNS,
     "delimiter": _SIGNS,
     "quote": {'"': "double quotation mark", "'": "apostrophe"},
