@@ -338,7 +338,11 @@ def _make_context(
             provider=_provider(settings, issuer, pepper=pepper, clock=clock, entropy=entropy),
             throttle=LoginThrottle(pepper=pepper, clock=clock),
             authenticator=Authenticator(
-                database, keys=keys, sessions=sessions, tokens=_tokens(settings, issuer, clock), clock=clock
+                database,
+                keys=keys,
+                sessions=sessions,
+                tokens=_bearer_tokens(settings, issuer, clock),
+                clock=clock,
             ),
             rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
         ),
@@ -363,13 +367,17 @@ def _issuer(settings: Settings, clock: Clock) -> Issuer | None:
     return Issuer(settings.oidc_issuer, clock=clock, plain_allowed=settings.is_alone)
 
 
-def _tokens(settings: Settings, issuer: Issuer | None, clock: Clock) -> Tokens | None:
+def _bearer_tokens(settings: Settings, issuer: Issuer | None, clock: Clock) -> Tokens | None:
     """The verifier of bearer tokens, if an identity provider is configured."""
     if issuer is None or settings.oidc_audience is None:
         return None
+    return _tokens(settings, issuer, clock, audience=settings.oidc_audience)
+
+
+def _tokens(settings: Settings, issuer: Issuer, clock: Clock, *, audience: str) -> Tokens:
     return Tokens(
         issuer,
-        audience=settings.oidc_audience,
+        audience=audience,
         roles_claim=settings.oidc_roles_claim,
         role_map=settings.oidc_role_map,
         clock=clock,
@@ -391,13 +399,7 @@ def _provider(
             redirect_url=settings.oidc_redirect_url,
             scopes=settings.oidc_scopes,
         ),
-        tokens=Tokens(
-            issuer,
-            audience=settings.oidc_client_id,
-            roles_claim=settings.oidc_roles_claim,
-            role_map=settings.oidc_role_map,
-            clock=clock,
-        ),
+        tokens=_tokens(settings, issuer, clock, audience=settings.oidc_client_id),
         pepper=pepper,
         clock=clock,
         entropy=entropy,

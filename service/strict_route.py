@@ -5,7 +5,7 @@ before authentication. This route refuses unknown or repeated parameters, repeat
 and ambiguous JSON, and it checks access to the endpoint first.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from email.message import Message
 from typing import Any, Final, get_origin
 
@@ -69,15 +69,11 @@ class StrictRoute(APIRoute):
                     await _require_json(strict)
             except (UnderstudyError, RequestValidationError):
                 if self.name not in OPEN:
-                    await _authorise(request)
+                    await authorise(request, await _credentials(request), None)
                 raise
             return await serve(strict)
 
         return handle
-
-
-async def _authorise(request: Request) -> None:
-    await authorise(request, await _credentials(request), None)
 
 
 def _query_names(dependant: Dependant) -> tuple[frozenset[str], frozenset[str]]:
@@ -101,18 +97,10 @@ def _require_declared_query(request: Request, *, single: frozenset[str], many: f
     if not request.scope["query_string"]:
         return
     names = [name for name, _ in request.query_params.multi_items()]
-    problems = [_problem("extra_forbidden", name) for name in set(names) - single - many]
-    problems += [_problem("repeated", name) for name in single if names.count(name) > 1]
-    _refuse_if_any(problems)
-
-
-def _problem(kind: str, name: str) -> dict[str, Any]:
-    return {"type": kind, "loc": ("query", name)}
-
-
-def _refuse_if_any(problems: Sequence[dict[str, Any]]) -> None:
-    if problems:
-        raise RequestValidationError(problems)
+    found = [("extra_forbidden", name) for name in set(names) - single - many]
+    found += [("repeated", name) for name in single if names.count(name) > 1]
+    if found:
+        raise RequestValidationError([{"type": kind, "loc": ("query", name)} for kind, name in found])
 
 
 async def _require_json(request: StrictRequest) -> None:

@@ -16,7 +16,7 @@ from core.plan.spec import PROFILES
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form
 from service.edge.json_body import read_json
-from service.planning.orders import Candidate, SelectionOrder
+from service.planning.orders import SelectionOrder
 from service.problem import MalformedRequest
 
 JsonScalar = bool | int | float | str
@@ -78,11 +78,10 @@ def _options(request: type[BaseModel]) -> list[tuple[str, str]]:
 
 def written(order_selection: SelectionOrder) -> Sequence[str]:
     """A description of each candidate of an order."""
-    return [_written(candidate) for candidate in order_selection.candidates]
-
-
-def _written(candidate: Candidate) -> str:
-    return ", ".join(f"{name} {value}" for name, value in candidate.options.items()) or "defaults"
+    return [
+        ", ".join(f"{name} {value}" for name, value in candidate.options.items()) or "defaults"
+        for candidate in order_selection.candidates
+    ]
 
 
 def _candidate(line: str) -> dict[str, Any]:

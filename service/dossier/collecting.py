@@ -1,6 +1,6 @@
 """Collects everything that a data protection officer needs to know about a dataset. Public facts and decisions only."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -49,20 +49,11 @@ def collect(
         at: Time of the export.
         by: The exporting principal.
     """
-    document = _collected(session, row, found=found, head=head, at=at)
-    document["exported_by"] = str(by)
-    document["people"] = _people(session, document)
-    return document
-
-
-def _collected(
-    session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime
-) -> dict[str, Any]:
     statement = ledger_queries.statement(session, row.population_id)
     thresholds = learns_categories(row.domain)
     budget = BudgetView.of(statement.summary, thresholds=thresholds).model_dump(mode="json")
     dataset = DatasetView.of(row, rule=datasets.rules_of(session, [row])[row.population_id])
-    return {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "at": _spelt(at),
         "dataset": dataset.model_dump(mode="json") | {"owner_id": str(row.owner_id)},
@@ -90,7 +81,9 @@ def _collected(
             "statement": statement.to_json(),
         },
         "exports": _exports(session, row.id),
+        "exported_by": str(by),
     }
+    return document | {"people": _people(session, document)}
 
 
 def _people(session: Session, document: Mapping[str, Any]) -> dict[str, str]:
@@ -144,16 +137,12 @@ def _releases(session: Session, row: Dataset) -> list[dict[str, Any]]:
             "id": str(release.id),
             "job_id": str(release.job_id),
             "created_at": _spelt(coarse(release.created_at)),
-            "in_words": _words(certificate_text.in_words, release.certificate),
-            "not_covered": _words(certificate_text.not_covered, release.certificate),
+            "in_words": list(certificate_text.in_words(release.certificate)),
+            "not_covered": list(certificate_text.not_covered(release.certificate)),
             "certificate": release.certificate,
         }
         for release in session.scalars(query)
     ]
-
-
-def _words(say: Callable[[Mapping[str, Any]], Sequence[str]], certificate: Mapping[str, Any]) -> list[str]:
-    return list(say(certificate))
 
 
 def _exports(session: Session, dataset_id: UUID) -> list[dict[str, str]]:

@@ -57,20 +57,13 @@ class AnonymousPace:
 
 
 class AuditTrail:
-    """Keep the trail of each request, and log refused requests.
+    """Keep the trail of each request, and log refused requests."""
 
-    Args:
-        clock: Timestamps events.
-        pace: Limits how many events anonymous callers can add to the log.
-    """
-
-    def __init__(
-        self, app: ASGIApp, *, database: Database, clock: Clock, pace: AnonymousPace | None = None
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, database: Database, clock: Clock) -> None:
         self._app = app
         self._database = database
         self._clock = clock
-        self._pace = pace or AnonymousPace()
+        self._pace = AnonymousPace()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, and log a refusal before it is sent."""

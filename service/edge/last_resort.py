@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.data.errors import StorageUnavailable
 from core.errors import InternalError, UnderstudyError
 from core.logs import get_logger
-from service.problem import response_to
 
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 """Error numbers of a full or broken disk: nothing was stored, and a later attempt may succeed."""
@@ -46,9 +45,9 @@ class LastResort:
         shown: Builds the response to an error; by default a problem document.
     """
 
-    def __init__(self, app: ASGIApp, *, shown: Shown | None = None) -> None:
+    def __init__(self, app: ASGIApp, *, shown: Shown) -> None:
         self._app = app
-        self._shown = shown or (lambda _scope, error: response_to(error))
+        self._shown = shown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, and answer uncaught exceptions."""

@@ -5,7 +5,6 @@ matched route stands for the path, and one word for every unknown method.
 """
 
 import time
-from collections.abc import Callable
 from typing import Final, Protocol
 from uuid import uuid4
 
@@ -48,12 +47,10 @@ class RequestRecords:
         *,
         answered: Answered,
         tracer: Tracer,
-        perf_counter: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._app = app
         self._answered = answered
         self._tracer = tracer
-        self._perf_counter = perf_counter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request within a span, then count and log it."""
@@ -62,7 +59,7 @@ class RequestRecords:
             return
         method = scope["method"] if scope["method"] in _METHODS else OTHER_METHOD
         status = 0
-        began = self._perf_counter()
+        began = time.perf_counter()
         with span(self._tracer, method, kind=SpanKind.SERVER) as current:
             current.set_attribute("http.request.method", method)
             current.set_attribute("understudy.request_id", current_request_id())
@@ -79,7 +76,7 @@ class RequestRecords:
             try:
                 await self._app(scope, receive, watched_send)
             finally:
-                route, seconds = route_pattern(scope), self._perf_counter() - began
+                route, seconds = route_pattern(scope), time.perf_counter() - began
                 current.set_attribute("http.route", route)
                 current.update_name(f"{method} {route}")
                 self._answered(method=method, route=route, status=status, seconds=seconds)

@@ -11,16 +11,14 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
-from sqlalchemy.orm import Session
 
-from core.clock import Clock
 from core.db.tables.job import Job
 from core.errors import BudgetRefused
 from core.jobs import endings
 from core.jobs.errors import DatasetDeleted, DatasetNotReady, JobEnded, JobNotFound
 from core.ledger.errors import GrantClosed, GrantRefused, LedgerBroken, PopulationFrozen
 from core.platform.access.errors import RateExceeded
-from core.platform.access.roles import Principal, Role
+from core.platform.access.roles import Role
 from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
 from core.platform.health.signs import served_devices
 from service.audit import record
@@ -251,21 +249,13 @@ def cancel_job(
 ) -> JobView:
     """Cancel a queued job and release its reservation, or ask a running one to stop and charge it for the work it started."""
     job = repository.visible(session, job_id, principal)
-    _require_own(job, principal)
+    if job.ordered_by != principal.id and not principal.has(Role.ADMIN):
+        raise JobOfAnother
     endings.cancel(session, job_id, clock=context.clock)
     record(session, principal, action="job.cancel", object_id=job_id, clock=context.clock)
     session.refresh(job)
-    return _view(session, job, clock=context.clock)
-
-
-def _require_own(job: Job, principal: Principal) -> None:
-    if job.ordered_by != principal.id and not principal.has(Role.ADMIN):
-        raise JobOfAnother
-
-
-def _view(session: Session, job: Job, *, clock: Clock) -> JobView:
-    now = clock.now()
-    return _shown(job, published_by(session, [job.id]), served_devices(session, at=now), now=now)
+    now = context.clock.now()
+    return _shown(job, published_by(session, [job_id]), served_devices(session, at=now), now=now)
 
 
 def _shown(job: Job, published: Published, served: Collection[str], *, now: datetime) -> JobView:

@@ -32,7 +32,7 @@ from service.planning.orders import GeneratorOrder
 from service.quotes.federated import board_of, federated, require_shared
 from service.quotes.order_delta import default_delta_of_order
 from service.quotes.reuse import reusing, stored_counts
-from service.quotes.together import Together, in_plans_order, named_grants
+from service.quotes.together import Together, in_plans_order
 from service.quotes.utility import report_of
 
 RANDOMNESS_KEY_BYTES: Final = 32
@@ -138,7 +138,6 @@ class Ordering:
     def _new_job(self, session: Session, plan: OrderedPlan) -> dict[str, Any]:
         clock = self._context.clock
         room.require_job(session, self._principal.id, limit=self._context.settings.quota_queued_jobs)
-        named = named_grants(self._order)
         charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
         payers = []
         for dataset_id in in_plans_order(plan, self._order.dataset_id):
@@ -147,7 +146,7 @@ class Ordering:
                 session,
                 each.population_id,
                 holder=self._principal.id,
-                grant_id=named[dataset_id],
+                grant_id=self._order.named_grants[dataset_id],
                 charge=charge,
                 at=clock.now(),
             )

@@ -69,7 +69,7 @@ def of_owner(session: Session, job_id: UUID, principal: Principal) -> tuple[Job,
     query = select(Job, Dataset).join(Dataset, Dataset.id == Job.dataset_id)
     found = session.execute(query.where(Job.id == job_id, Dataset.owner_id == principal.id)).one_or_none()
     if found is None:
-        raise JobNotFound("No such job.", remedy="List the jobs with GET /v1/jobs.")
+        raise _not_found()
     return found.Job, found.Dataset
 
 

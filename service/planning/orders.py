@@ -203,6 +203,13 @@ class GeneratorOrder(BaseModel):
         "until a worker with a GPU lives; the job's `waiting` says so.",
     )
 
+    @property
+    def named_grants(self) -> dict[UUID, UUID | None]:
+        """The grant that the order names for each dataset, its own first."""
+        return {self.dataset_id: self.grant_id} | {
+            one.dataset_id: one.grant_id for one in self.further_datasets
+        }
+
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
         if self.selection is not None and self.options:

@@ -21,7 +21,7 @@ from core.platform.access.roles import Role
 from service.audit import record
 from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
-from service.principals.key_schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
+from service.principals.key_schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey, end_of
 from service.problem import problems
 from service.strict_route import StrictRoute
 
@@ -50,7 +50,9 @@ def create_key(
         name=order.name,
         roles=order.roles,
         scopes=order.scopes,
-        expires_at=order.end(now=context.clock.now(), lifetime_days=context.settings.key_lifetime_days),
+        expires_at=end_of(
+            order.expires_at, now=context.clock.now(), lifetime_days=context.settings.key_lifetime_days
+        ),
         shortened=order.expires_at is None,
     )
     record(session, principal, action="key.create", object_id=row.id, clock=context.clock)

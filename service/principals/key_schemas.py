@@ -65,10 +65,6 @@ class KeyOrder(BaseModel):
     )
     expires_at: End = None
 
-    def end(self, *, now: datetime, lifetime_days: int) -> datetime | None:
-        """When the key ends by itself; None for never."""
-        return end_of(self.expires_at, now=now, lifetime_days=lifetime_days)
-
 
 class KeyView(BaseModel):
     """A key without its secret."""

@@ -21,15 +21,12 @@ def default_delta_of_order(
     if order.federation is not None:
         cap = ledger_queries.cap_of(session, facts.population_id)
         return None if cap is None else cap.default_job_delta()
-    named = {order.dataset_id: order.grant_id} | {
-        one.dataset_id: one.grant_id for one in order.further_datasets
-    }
     makes_generator = order.report is None and order.model is None
     return default_delta_of(
         session,
         facts.population_id,
         holder=principal.id,
-        grant_id=named[facts.id],
+        grant_id=order.named_grants[facts.id],
         epsilon=order.epsilon,
         thresholds=facts.has_thresholds and makes_generator,
         at=at,

@@ -63,7 +63,9 @@ def stored_counts(session: Session, facts: DatasetFacts, principal: Principal) -
     """The counts of the dataset that the principal may read, newest first."""
     if not isinstance(facts.domain, TableDomain):
         return ()
-    rows = repository.newest(session, facts.id, principal, limit=MOST_LOOKED_AT)
+    rows, _ = repository.page(
+        session, principal, dataset_id=facts.id, job_id=None, limit=MOST_LOOKED_AT, before=None
+    )
     found = (StoredCounts.of(row, facts) for row in rows)
     return [one for one in found if one is not None]
 

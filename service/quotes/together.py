@@ -91,15 +91,14 @@ def ledgers_outlook(
     Raises:
         GrantNotFound: A given grant is someone else's or belongs to another population.
     """
-    grants = [order.grant_id, *(one.grant_id for one in order.further_datasets)]
     ledgers = []
-    for facts, grant_id in zip(together.facts, grants, strict=True):
+    for facts in together.facts:
         found = look(
             session,
             facts.population_id,
             principal,
             charge,
-            grant_id=grant_id,
+            grant_id=order.named_grants[facts.id],
             thresholds=facts.has_thresholds,
             at=at,
         ).to_json()
@@ -108,13 +107,6 @@ def ledgers_outlook(
     refusals = [one["refusal"] for one in ledgers if one["refusal"] is not None]
     own = {name: ledgers[0][name] for name in ("cap", "grant")}
     return {"fits": not refusals, "refusal": next(iter(refusals), None), **own, "ledgers": ledgers}
-
-
-def named_grants(order: GeneratorOrder) -> dict[UUID, UUID | None]:
-    """The grant that the order names for each dataset."""
-    return {order.dataset_id: order.grant_id} | {
-        one.dataset_id: one.grant_id for one in order.further_datasets
-    }
 
 
 def in_plans_order(plan: OrderedPlan, dataset_id: UUID) -> Sequence[UUID]:

@@ -98,12 +98,6 @@ def stated(session: Session, release_ids: Collection[UUID], principal: Principal
     }
 
 
-def newest(session: Session, dataset_id: UUID, principal: Principal, *, limit: int) -> Sequence[Release]:
-    """The newest releases of a dataset that the principal may see, newest first."""
-    rows, _next = page(session, principal, dataset_id=dataset_id, job_id=None, limit=limit, before=None)
-    return rows
-
-
 def published_by(session: Session, job_ids: Sequence[UUID]) -> Published:
     """The releases of those given jobs that published one."""
     found = select(

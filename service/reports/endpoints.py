@@ -163,7 +163,8 @@ def delete_sealed_report(
     session.delete(report)
     record(session, principal, action="sealed-report.delete", object_id=sealed_report_id, clock=context.clock)
     if key is not None:
-        on_commit(session, lambda: _remove(context, key))
+        # If that fails now, upkeep removes it later as an orphan.
+        on_commit(session, lambda: context.store.delete(key))
 
 
 def _opened(report_id: UUID, principal: Principal, context: AppContext, session: Session) -> bytes:
@@ -173,8 +174,3 @@ def _opened(report_id: UUID, principal: Principal, context: AppContext, session:
         raise OwnerReportNotMade
     data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
     return read_report(context.store, report.object_key, data_key=data_key)
-
-
-def _remove(context: AppContext, key: str) -> None:
-    """Remove an object. If that fails now, upkeep removes it later as an orphan."""
-    context.store.delete(key)

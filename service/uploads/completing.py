@@ -18,7 +18,6 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.data.intake.intake_report import MAX_REFUSED
 from core.data.upload_parts import read_parts
 from core.data.uploads import repository
 from core.data.uploads.ending import end, erase_parts
@@ -87,7 +86,7 @@ class Completion:
         upload_id: UUID,
         *,
         sha256: bytes,
-        max_refused: float = MAX_REFUSED,
+        max_refused: float,
     ) -> None:
         self._context = context
         self._principal = principal

@@ -322,11 +322,6 @@ def disambiguated(names: Mapping[UUID, str]) -> Mapping[UUID, str]:
     return {each: f"{name} ({short(each)})" if name in repeated else name for each, name in names.items()}
 
 
-def expected_error_missing(code: str) -> str:
-    """The reason why a quote states no expected error."""
-    return NO_EXPECTATION[code]
-
-
 def refusal(code: str) -> str:
     """The reason why an order would be refused."""
     return REFUSALS.get(code, f"It would be refused ({code}).")
