@@ -160,13 +160,7 @@ def create_app(
     """Build the API.
 
     Args:
-        settings: The operator's settings.
-        database: Source of transactions; built from the settings by default, like the next two.
-        queue: Announces jobs to workers.
-        store: Store of sealed objects.
-        clock: Source of the time.
-        entropy: Random bytes of the operating system.
-        tracer: Creates spans; built from the settings by default.
+        database: Built from the settings by default, as queue, store and tracer are.
         pepper: Pepper of the API key digests; by default the one derived from a master key that was never rotated.
     """
     pepper = pepper or pepper_from(settings.master_key_bytes)

@@ -38,9 +38,6 @@ class Access:
         enrolments: Invitations of people, and the tokens with which they create their first key.
         links: Sign-in links of the embedded stack.
         provider: Sign-in of browsers at the identity provider; None where it is not configured.
-        throttle: Delays after failed logins.
-        authenticator: Maps credentials to principals.
-        rates: Rate limits per key.
     """
 
     keys: KeyDirectory
@@ -55,13 +52,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Opened releases, and the streams that sample rows from them.
-
-    Args:
-        samplers: Cache of opened generators.
-        counts: Cache of opened noisy counts.
-        streams: Bounded worker threads that sample rows and stream them.
-    """
+    """Opened releases, and the bounded worker threads that sample rows from them and stream them."""
 
     samplers: OpenedCache[Samples]
     counts: OpenedCache[OpenedCounts]
@@ -90,13 +81,9 @@ class AppContext:
     """The dependencies of one API process.
 
     Args:
-        started_at: When this process started.
-        entropy: Random bytes of the operating system.
         queue: Announces jobs to workers after the commit.
-        store: Store of sealed objects.
         witness: Compares ledgers with their heads recorded outside the database.
         planner: Makes plans and quotes: pure, cached, with bounded concurrency.
-        job_watch: Job states, once or as a stream.
         recorder: Counts responses of this process and refusals by the ledger.
     """
 

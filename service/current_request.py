@@ -16,9 +16,7 @@ class Trail:
 
     Args:
         client_address: The peer's address, or the one stated by a trusted proxy (`service.edge.proxies`); None for a unix socket.
-        principal: The caller, once authenticated.
         object_id: The object, if the path does not contain it.
-        refusal: The error, once the request was refused.
     """
 
     client_address: str | None

@@ -92,8 +92,7 @@ def find_answer(session: Session, *, principal_id: UUID, key: str, digest: bytes
 def begin(session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime) -> Answer | None:
     """Claim the key for this transaction; wait for a concurrent copy of the request.
 
-    Returns:
-        None if the caller must do the work (``finish`` must follow), else the response to repeat.
+    Returns None if the caller must do the work (``finish`` must follow), else the response to repeat.
 
     Raises:
         IdempotencyKeyReused: The key belongs to another request.
@@ -121,10 +120,7 @@ def finish(session: Session, *, principal_id: UUID, key: str, answer: Answer) ->
 def once(
     session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime, work: Callable[[], Answer]
 ) -> tuple[Answer, bool]:
-    """Do the work and store its response in one transaction, or return the stored response.
-
-    Returns:
-        The response, and whether it was stored earlier.
+    """Do the work and store its response in one transaction, or find the stored one. Returns it, and whether it was stored earlier.
 
     Raises:
         IdempotencyKeyReused: The key belongs to another request.

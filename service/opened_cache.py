@@ -1,4 +1,4 @@
-"""LRU cache of opened release parts: opening a generator takes far longer than sampling a few rows."""
+"""Cache of opened release parts: opening a generator takes far longer than sampling a few rows."""
 
 import threading
 from collections.abc import Callable
@@ -11,11 +11,7 @@ Opened = TypeVar("Opened")
 
 
 class OpenedCache(Generic[Opened]):
-    """The most recently used parts of one kind. A part is opened only once, even for concurrent callers.
-
-    Args:
-        capacity: Number of parts kept.
-    """
+    """The most recently used parts of one kind. A part is opened only once, even for concurrent callers."""
 
     def __init__(self, capacity: int) -> None:
         self._opened = LruCache[UUID, Opened](capacity)

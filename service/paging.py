@@ -21,17 +21,12 @@ Row = TypeVar("Row", BudgetRequest, UtilityReport, Dataset, Federation, Grant, J
 def page_of(
     session: Session, query: Select[Row], table: type[Row], *, limit: int, before: UUID | None
 ) -> tuple[Sequence[Row], UUID | None]:
-    """Read one page.
+    """Read one page: rows, newest first, and the id to continue before, which is None on the last page.
 
     Args:
-        session: The open transaction.
         query: The rows to list, already restricted to those the caller may see.
         table: The table whose creation time and id order the list.
-        limit: Maximum number of rows.
         before: The last id of the previous page; None for the first page.
-
-    Returns:
-        The rows, newest first, and the id to continue before; None on the last page.
     """
     order = tuple_(table.created_at, table.id)
     if before is not None:

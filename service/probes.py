@@ -33,7 +33,6 @@ class Probes:
 
     Args:
         checks: The checks by dependency; a check that raises has failed.
-        seconds: Time limit for all checks together.
     """
 
     def __init__(self, checks: Mapping[str, Callable[[], bool]], *, seconds: float) -> None:

@@ -9,12 +9,7 @@ Answer = TypeVar("Answer")
 
 
 class TtlCache(Generic[Answer]):
-    """Compute a value at most once per time to live, in one thread at a time.
-
-    Args:
-        find: Computes the value.
-        seconds: Time to live.
-    """
+    """Compute a value at most once per time to live, in one thread at a time."""
 
     def __init__(
         self,

@@ -57,12 +57,7 @@ def export_pieces(
     """Yield the file, one batch of events at a time.
 
     Args:
-        database: Source of transactions.
-        wanted: The filter.
         head: The end of the exported chain; events linked later are left out.
-        signer: Signs the trailer.
-        file_format: The format of the file.
-        at: Time of the export.
         batch: Events per transaction.
     """
     digest, count = hashlib.sha256(), 0

@@ -19,12 +19,7 @@ from service.auth.tokens import Tokens, looks_like_token
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Unverified credentials.
-
-    Args:
-        text: A key, a token, or a session cookie.
-        is_cookie: Whether it is a cookie, which browsers send by themselves.
-    """
+    """Unverified credentials: a key, a token, or a session cookie, which browsers send by themselves."""
 
     text: str = field(repr=False)
     is_cookie: bool = False
@@ -36,7 +31,6 @@ class Authenticator:
     Args:
         database: Source of transactions; each ends before the answer.
         tokens: Verifier of bearer tokens; None without an identity provider.
-        clock: Determines expiry.
     """
 
     def __init__(

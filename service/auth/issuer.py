@@ -67,7 +67,6 @@ class Issuer:
     Args:
         address: Its issuer URL, exactly as in its tokens.
         connect: Opens an HTTP client, closed after each fetch; ``open_http`` outside tests.
-        clock: Determines the age of the keys.
         plain_allowed: Whether plain HTTP is allowed, as in the embedded stack.
     """
 
@@ -125,9 +124,7 @@ class Issuer:
     def redeem(self, form: Mapping[str, str], *, auth: tuple[str, str] | None) -> Mapping[str, Any]:
         """Exchange an authorization code for tokens (RFC 6749, section 4.1.3).
 
-        Args:
-            form: The fields of the request.
-            auth: User and password of HTTP Basic; None where the form says who asks.
+        `auth` is user and password of HTTP Basic; None where the form says who asks.
 
         Raises:
             CodeRefused: The provider answered, and refused.

@@ -49,7 +49,6 @@ class Tokens:
         audience: The required value of ``aud``.
         roles_claim: Path of the roles claim; dots descend into objects.
         role_map: Maps the provider's roles to roles here; others are ignored.
-        clock: Determines expiry.
     """
 
     def __init__(
@@ -77,10 +76,7 @@ class Tokens:
         return self._principal(self._claims(token))
 
     def verify_sign_in(self, token: str, *, nonce: str) -> Principal:
-        """The principal of an ID token, which answers one sign-in (OpenID Connect Core 1.0, section 3.1.3.7).
-
-        Args:
-            nonce: What this sign-in asked with.
+        """The principal of an ID token, which answers the sign-in that asked with a nonce (OpenID Connect Core 1.0, section 3.1.3.7).
 
         Raises:
             TokenRefused: As `verify`, or it answers another sign-in, or it was issued to another client.

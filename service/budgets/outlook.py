@@ -32,9 +32,7 @@ class Bound:
     """A cap or a grant, with the proposed job.
 
     Args:
-        cap: The bound itself.
         standing: The current charges against it.
-        charge: The job's charge.
         after: Its filters with the job added.
         thresholds: Whether generators of the dataset learn categories.
         within: The population's cap, of a grant; None for the cap itself.

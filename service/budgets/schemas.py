@@ -58,11 +58,7 @@ class BudgetView(BaseModel):
 
     @classmethod
     def of(cls, summary: Summary, *, thresholds: bool) -> Self:
-        """Convert the totals of a budget, without its entries.
-
-        Args:
-            thresholds: Whether generators of the dataset learn categories.
-        """
+        """Convert the totals of a budget, whose dataset's generators learn categories if it has thresholds."""
         document = summary.to_json()
         shown = {name: document[name] for name in cls.model_fields if name in document}
         left = None

@@ -31,12 +31,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file.
-
-    Args:
-        path: URL path with the content hash.
-        packed: The content, gzipped.
-    """
+    """One file: its URL path with the content hash, its content, and the content gzipped."""
 
     path: str
     media_type: str

@@ -77,8 +77,6 @@ class Marked:
 
     Args:
         place: Index of the column, or ``WHOLE``.
-        kind: One of `KINDS`.
-        name: Name of the column, or of the document.
         note: What the draft says of it; empty if it says nothing.
         values: The values taken from the data, by key, each value of a list by itself; all values if the draft does not list keys.
     """

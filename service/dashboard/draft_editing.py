@@ -91,10 +91,6 @@ class Field:
 
     Attributes:
         key: Where its value stands in the part; a point leads into an object.
-        label: Its name for people.
-        help: How to fill it in.
-        kind: A line, lines of a list, or a choice.
-        value: Its text.
         options: What may be chosen, with the words for people.
     """
 
@@ -112,11 +108,7 @@ class Field:
 
 
 def part_of(draft: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The part of a draft at a place.
-
-    Args:
-        draft: A document that declares a domain.
-        place: `WHOLE`, `CSV`, the index of a column, or `RULE` and the index of a rule.
+    """The part of a draft at a place: `WHOLE`, `CSV`, the index of a column, or `RULE` and the index of a rule.
 
     Raises:
         FormInvalid: There is no such part.
@@ -230,10 +222,9 @@ def line_of(value: object) -> str:
 
 
 def with_values(draft: Mapping[str, Any], place: str, entered: Mapping[str, str]) -> dict[str, Any]:
-    """The draft with what a person entered for one part.
+    """A copy of the draft with what a person entered for one part.
 
     Args:
-        draft: The document; it stays as it is.
         place: As in `part_of`.
         entered: Texts by the keys of `fields_of`; a field that is not entered stays as it is.
 
@@ -323,11 +314,7 @@ def size_after(
 ) -> int | None:
     """The declared size that a person entered with an edit; None if they entered none and it counts what it counted.
 
-    Args:
-        before: The draft.
-        after: The draft with the edit.
-        entered: The text of the field `NEW_SIZE`.
-        size: The declared size before the edit.
+    `entered` is the text of the field `NEW_SIZE`.
 
     Raises:
         FormInvalid: It would count other units than before and is not entered again, or it is no number.

@@ -28,11 +28,7 @@ Order = TypeVar("Order", bound=BaseModel)
 
 
 class Form:
-    """The fields of one form. An empty field counts as missing.
-
-    Args:
-        fields: All values by name, in the order sent.
-    """
+    """The fields of one form, in the order sent. An empty field counts as missing."""
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         self._fields = fields

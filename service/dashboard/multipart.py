@@ -30,12 +30,7 @@ def boundary_of(content_type: str) -> bytes | None:
 
 
 class FileForm:
-    """A form with a file, parsed while it arrives.
-
-    Args:
-        pieces: The chunks of the body.
-        boundary: The boundary from the content type.
-    """
+    """A form with a file, parsed while the chunks of its body arrive."""
 
     def __init__(self, pieces: Iterator[bytes], boundary: bytes) -> None:
         self._pieces = pieces

@@ -30,10 +30,8 @@ class OwnerPart:
     Attributes:
         reports: Existing reports, newest first.
         columns: The columns that can be predicted; none of images, whose label is the only one.
-        target: The default prediction target.
         target_note: Why that column, where the domain declares no target.
         summary: The newest report that was made, in a few sentences; None before there is one.
-        is_live: Whether a report is queued or running.
     """
 
     reports: Sequence[SealedReportView]

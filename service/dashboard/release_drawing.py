@@ -55,10 +55,8 @@ class Plot:
     """One column of synthetic rows.
 
     Args:
-        name: Name of the column.
         bars: Bars in the order of their codes. Of a column with a scale, only the codes on it.
         ends: The bounds of an ordered column, as text; None for categories.
-        further: Number of categories not shown.
         apart: Values without a place on the scale: special values, levels that are not listed, missing values. Empty for categories,
             which all have a bar with a label.
         middle: What lies in the middle of the scale, as text; empty if there is no room for it.
@@ -86,9 +84,7 @@ class Pictures:
 
     Args:
         plots: The first ``COLUMNS`` columns of rows; empty for images.
-        columns: Number of columns of the rows.
         sheet: PNG of images; None for rows.
-        images: Number of images on the sheet.
         labels: Labels of the sheet's rows from the top; empty if images have no labels.
     """
 
@@ -106,11 +102,7 @@ class Pictures:
 
 
 def draw(samples: Samples) -> Pictures:
-    """Draw the preview of an opened generator.
-
-    Args:
-        samples: The generator. Its own domain names bins and words: of a learnt column the declared one has none.
-    """
+    """Draw the preview of an opened generator, whose own domain names bins and words: of a learnt column the declared one has none."""
     if isinstance(samples, ImageSamples):
         declared = samples.sampler.domain
         images = sheet_images(declared)
@@ -157,7 +149,6 @@ def plot(column: Modelled, codes: NDArray[np.integer], *, title: str | None = No
     """Count the codes of one column.
 
     Args:
-        column: The declared column.
         codes: (rows,), each below the column's cardinality.
         title: What the column holds, where its name does not say it.
     """

@@ -125,12 +125,7 @@ def release_page(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The query panel.
-
-    Attributes:
-        question: The question; empty if none was asked.
-        problem: The reason why there is no answer, or None.
-    """
+    """The query panel, with the answer or the reason why there is none; its question is empty if none was asked."""
 
     question: str
     answer: AnswerView | None = None
@@ -155,9 +150,7 @@ class ContradictedRule:
     """A rule that the counts contradict.
 
     Attributes:
-        words: The rule in plain language.
         shown: The pairs of columns with the most violations, largest first.
-        further: Number of pairs not shown.
     """
 
     words: str
@@ -173,13 +166,7 @@ class ContradictedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The declared rules compared with the counts.
-
-    Attributes:
-        check: The result of the check.
-        contradicted: The rules that the counts contradict.
-        unchecked: The rules that the counts cannot check, in plain language.
-    """
+    """The declared rules compared with the counts: those contradicted, and those that the counts cannot check, in plain language."""
 
     check: RulesCheckView
     contradicted: Sequence[ContradictedRule]

@@ -215,9 +215,5 @@ def with_breaks(text: str) -> Markup:
 
 
 def with_whole_options(text: str) -> Markup:
-    """Text of a page, escaped, whose options of commands stay in one line.
-
-    Args:
-        text: Plain, or Markup, which is not escaped again.
-    """
+    """Text of a page, escaped unless it is Markup, whose options of commands stay in one line."""
     return Markup(_OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))  # noqa: S704 - escaped, and an option has no markup

@@ -74,9 +74,7 @@ class UtilityPart:
     Attributes:
         reports: Existing reports, newest first.
         of_images: Whether the release generates images. For images only the label can be predicted.
-        columns: The columns that can be predicted.
         target: The default prediction target; None if the domain declares none.
-        may_order: Whether the visitor may order a report.
         grants: The visitor's open grants, newest first.
     """
 

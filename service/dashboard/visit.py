@@ -153,10 +153,9 @@ async def _streaming_visit(request: Request) -> Visit:
 
 
 async def begin_visit(request: Request) -> tuple[str, Visit]:
-    """Authenticate the visitor by session cookie, without a look at the form. Error pages of this request have its menu.
+    """Authenticate the visitor by session cookie. Returns the cookie, and the visit with an empty form.
 
-    Returns:
-        The cookie, and the visit with an empty form.
+    Error pages of this request have its menu.
 
     Raises:
         KeyMissing, SessionRefused: No valid session.

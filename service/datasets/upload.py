@@ -86,17 +86,9 @@ class RowsUpload:
         content_type: str,
         attached: Callable[[Session], None] = _nothing_more,
     ) -> dict[str, Any]:
-        """Ingest the rows and store them.
+        """Ingest the rows of a file and store them; `attached` is called in the transaction that attaches them.
 
-        Args:
-            body: The file.
-            domain: The domain to check the rows against.
-            units: Limit on the number of privacy units.
-            content_type: The declared media type.
-            attached: Called in the transaction that attaches the rows.
-
-        Returns:
-            The intake report, for the owner; its `waiting` says whether the rows await the owner's decision.
+        Returns the intake report, for the owner; its `waiting` says whether the rows await the owner's decision.
 
         Raises:
             RowsAlreadyStored: Another upload was faster.

@@ -49,7 +49,6 @@ class Examination:
     """One examination of the deployment.
 
     Args:
-        clock: This machine's clock.
         free_bytes: Returns the free space of a folder's disk.
         started_at: When the API started; None if no process may count as starting.
     """

@@ -195,12 +195,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem or note for the operator.
-
-    Args:
-        code: Stable code from the catalogue.
-        facts: Public facts that the message mentions.
-    """
+    """One problem or note for the operator: its code in the catalogue, and the public facts that the message mentions."""
 
     code: str
     facts: Mapping[str, str | int]

@@ -44,9 +44,7 @@ def collect(
     Args:
         session: A snapshot transaction.
         row: The dataset; the caller must be allowed to see all of this.
-        found: The verification result of its ledger.
-        head: The signed head of that ledger.
-        at: Time of the export.
+        head: The signed head of its ledger.
         by: The exporting principal.
     """
     statement = ledger_queries.statement(session, row.population_id)

@@ -20,7 +20,6 @@ class BodyLimit:
     """Refuse bodies above a limit: at once if Content-Length announces it, else as soon as the limit is exceeded.
 
     Args:
-        max_bytes: Largest accepted body.
         exempt: Patterns of paths that stream their body and enforce their own limits.
         larger: Largest accepted body of paths that accept more.
         seconds: Time limit for the arrival of a body.

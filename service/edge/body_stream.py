@@ -36,9 +36,7 @@ class BodyStream:
 
     Args:
         request: The request; its body must not have been read yet.
-        max_bytes: Largest accepted body.
         silence_seconds: Longest wait for the next chunk, and longest time for which a sender may be slower than a modem.
-        now: Monotonic clock, in seconds.
 
     Raises:
         UploadTooLarge: On construction, if the announced length exceeds the limit; else while reading.

@@ -41,7 +41,6 @@ class ConcurrencyLimit:
     """A semaphore over requests of one kind, with a share for each principal.
 
     Args:
-        limit: How many may run at once.
         what: The plural of what is limited, for error messages.
         patience_seconds: How long to wait for a slot before the request is refused.
         share: How many slots one principal may hold; None for no such limit.
@@ -78,10 +77,7 @@ class ConcurrencyLimit:
             self.release(principal_id)
 
     def acquire(self, principal_id: UUID | None = None) -> None:
-        """Take a slot; `release` must follow.
-
-        Args:
-            principal_id: The principal, where shares count.
+        """Take a slot, for a principal where shares count; `release` must follow.
 
         Raises:
             ServiceBusy: No slot became free in time.

@@ -28,13 +28,10 @@ _LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class OneLength(h11.Connection):
-    """Refuses a request that states the length of its body twice.
-
-    Attributes:
-        refused: Whether a request was refused for this reason.
-    """
+    """Refuses a request that states the length of its body twice."""
 
     refused = False
+    """Whether a request was refused for this reason."""
 
     def next_event(self) -> Any:  # noqa: ANN401 - an event or one of two sentinels, as in the parent
         """The client's next event.

@@ -36,13 +36,10 @@ class AnswerAborted(RuntimeError):
 
 
 class LastResort:
-    """Answer any uncaught exception with a problem document: 503 if the disk is full or broken, else 500.
+    """Answer any uncaught exception with a problem: 503 if the disk is full or broken, else 500.
 
     A client that disconnects in the middle of its body is not an error of the service: nobody reads the response, and
     metrics count the status 499.
-
-    Args:
-        shown: Builds the response to an error; by default a problem document.
     """
 
     def __init__(self, app: ASGIApp, *, shown: Shown) -> None:

@@ -23,11 +23,7 @@ _HOST_FORM: Final = re.compile(r"[A-Za-z0-9.\-_]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:
 
 
 class TrustedProxies:
-    """Replace address, scheme and host of a request by those stated by a trusted proxy.
-
-    Args:
-        networks: Networks of trusted proxies; empty to trust none.
-    """
+    """Replace address, scheme and host of a request by those stated by a proxy in one of the trusted networks."""
 
     def __init__(self, app: ASGIApp, *, networks: Sequence[Network]) -> None:
         self._app = app

@@ -54,13 +54,7 @@ class Bucket(Protocol):
 
 
 class SharedBucket:
-    """One bucket per key in Redis, for all processes.
-
-    Args:
-        redis: The connection, with short timeouts.
-        capacity: Tokens in a full bucket.
-        rate: Tokens added per second.
-    """
+    """One bucket per key in Redis, for all processes; `rate` tokens are added per second, up to the capacity."""
 
     def __init__(self, redis: Redis, *, capacity: int, rate: float) -> None:
         self._script: Any = redis.register_script(_TAKE)
@@ -78,13 +72,7 @@ class SharedBucket:
 
 
 class OwnBucket:
-    """One bucket per key in this process.
-
-    Args:
-        capacity: Tokens in a full bucket.
-        rate: Tokens added per second.
-        now: Monotonic clock, in seconds.
-    """
+    """One bucket per key in this process; `rate` tokens are added per second, up to the capacity."""
 
     def __init__(self, *, capacity: int, rate: float, now: Callable[[], float]) -> None:
         self._capacity = capacity
@@ -119,7 +107,6 @@ class RateLimits:
     Args:
         per_minute: Requests per key and minute; also the burst after an idle minute.
         redis: Shared by all processes; None for limits per process.
-        now: Monotonic clock, in seconds.
     """
 
     def __init__(

@@ -66,10 +66,8 @@ class Recorder:
         """Count an answered request; for requests with rows, leave out everything that reveals their number or size.
 
         Args:
-            method: A known HTTP method.
             route: The route pattern, never the path.
             status: The response status; 0 if the connection broke first.
-            seconds: The duration.
         """
         if route in _OWNERS_ALONE or (
             route in _PACED_BY_ROWS and HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST

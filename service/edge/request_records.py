@@ -35,11 +35,7 @@ class Answered(Protocol):
 
 
 class RequestRecords:
-    """Log, count and trace each request except probes and scrapes, once it is answered.
-
-    Args:
-        answered: The counters.
-    """
+    """Log, count and trace each request except probes and scrapes, once it is answered."""
 
     def __init__(
         self,

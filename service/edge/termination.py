@@ -21,9 +21,6 @@ def on_termination(notify: Callable[[], None]) -> Iterator[None]:
 
     Does nothing if no signal handler is installed, or outside the main thread, since only the main thread receives
     signals.
-
-    Args:
-        notify: Ends endless responses.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

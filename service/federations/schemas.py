@@ -138,12 +138,7 @@ class FederationSummary(FederationProgress):
 
     @classmethod
     def of(cls, row: Federation, here: Collection[int]) -> Self:
-        """Show a row.
-
-        Args:
-            row: The federation.
-            here: The places of the members that have handed in their state of the open round.
-        """
+        """Show a row; `here` are the places of the members that have handed in their state of the open round."""
         return cls(**_progress(row, here), members=_names(row))
 
 
@@ -167,13 +162,7 @@ class FederationView(FederationProgress):
 
     @classmethod
     def of(cls, row: Federation, members: Sequence[FederationMember], here: Collection[int]) -> Self:
-        """Show a row.
-
-        Args:
-            row: The federation.
-            members: All of its members, in order.
-            here: The places of those that have handed in their state of the open round.
-        """
+        """Show a row with its members in order; `here` are the places of those that have handed in their state of the open round."""
         sizes = [one["declared_size"] for one in row.plan["federation"]["members"]]
         return cls(
             **_progress(row, here),

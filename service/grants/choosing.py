@@ -60,9 +60,7 @@ def choose(
 def grant_without_name(usable: Sequence[Grant], fitting: Sequence[Grant]) -> Grant | None:
     """The grant of an order that names none: the only one in which it fits, the newest if it fits in none, None if in several.
 
-    Args:
-        usable: All open grants of the holder, one at least.
-        fitting: Those in which the order fits.
+    `usable` are all open grants of the holder, one at least; `fitting` those in which the order fits.
     """
     if len(fitting) > 1:
         return None

@@ -25,8 +25,6 @@ def default_delta_of(
 
     Args:
         holder: The principal who orders. Without open grants of its own, the cap alone decides.
-        grant_id: The grant that the order names, if any.
-        epsilon: Of the order.
         thresholds: Whether the order learns categories.
     """
     cap = ledger_queries.cap_of(session, population_id)

@@ -20,11 +20,7 @@ from service.paging import page_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantFilter:
-    """A filter for grants; None matches all.
-
-    Args:
-        dataset_id: Only grants on the population of this dataset.
-    """
+    """A filter for grants, on the population of a dataset, of a holder, in a state; None matches all."""
 
     dataset_id: UUID | None = None
     holder_id: UUID | None = None
@@ -92,8 +88,7 @@ def datasets_of(
 ) -> tuple[Mapping[UUID, list[UUID]], set[UUID]]:
     """Visible datasets of the grants' populations, by population, oldest first; and the ids of those that learn categories.
 
-    Args:
-        further: Ids of further datasets, of which only the latter is told.
+    Of `further` datasets only the latter is told.
     """
     wanted = {grant.population_id for grant in grants}
     query = (

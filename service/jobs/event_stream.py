@@ -43,8 +43,7 @@ class EventStream(Response):
         first: The state at the start.
         known_id: Id of the state that the client already has; it is not sent again.
         admitted: Checks whether the stream may continue; raises if not.
-        longest_seconds: Maximum duration.
-        opened_by: The principal whose share counts; None for no share.
+        opened_by: The principal whose share counts.
     """
 
     media_type = MEDIA_TYPE

@@ -40,11 +40,7 @@ ACCEPTED: Final = 202
 
 
 class Ordering:
-    """One order of one principal under one Idempotency-Key.
-
-    Args:
-        key: The Idempotency-Key.
-    """
+    """One order of one principal under one Idempotency-Key."""
 
     def __init__(self, context: AppContext, principal: Principal, order: GeneratorOrder, *, key: str) -> None:
         self._context = context
@@ -114,10 +110,9 @@ class Ordering:
         return together.plan(self._context.planner, self._order)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
-        """Reserve, queue and store the response; or return the response of a copy of the request that was faster.
+        """Reserve, queue and store the response, or find that of a copy of the request that was faster.
 
-        Returns:
-            The response, and whether it was stored earlier.
+        Returns the response, and whether it was stored earlier.
 
         Raises:
             QuotaExceeded: The principal has reached its limit of queued jobs.

@@ -137,11 +137,8 @@ class ChargedLedger:
     """The reservation of a job in the ledger of one dataset.
 
     Attributes:
-        dataset_id: whose ledger.
-        name: of that dataset.
         state: the kind of the reservation's last entry.
-        epsilon: what counts against the cap now.
-        delta: likewise.
+        epsilon: what counts against the cap now; delta likewise.
     """
 
     dataset_id: UUID

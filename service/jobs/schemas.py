@@ -169,9 +169,6 @@ class JobView(BaseModel):
         """Convert a row. Times are coarse; the progress of a run that ended early is not revealed.
 
         Args:
-            row: The job.
-            release_id: The published release.
-            now: The current time.
             check: The member `generator_check` of its certificate, if it published one with this check.
             worker_lives: Whether a live worker serves its kind of device.
         """

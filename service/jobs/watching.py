@@ -45,8 +45,6 @@ class JobSnapshot:
 
     Args:
         id: Identifies the state; equal states have equal ids.
-        text: JSON of a ``JobView``.
-        is_last: Whether the job has ended.
     """
 
     id: str
@@ -72,7 +70,7 @@ class Subscription:
     Args:
         admitted: Checks again whether the stream may continue; raises if not.
         known_id: Id of the state that the client already has.
-        opened_by: The principal whose share counts; None for no share.
+        opened_by: The principal whose share counts.
     """
 
     def __init__(
@@ -119,9 +117,7 @@ class JobWatch:
 
     Args:
         database: Source of transactions; uses one connection briefly every second.
-        clock: The time, for estimates.
         subscriptions: Maximum number of open streams.
-        subscriptions_per_principal: Maximum per principal; by default the same as the total.
     """
 
     def __init__(
@@ -185,11 +181,10 @@ class JobWatch:
         """Watch a job for the length of the block.
 
         Args:
-            job_id: The job.
             admitted: Called in a thread from time to time; raises if the stream must end.
             first: The state when the stream was opened.
             known_id: Id of the state that the client already has; it is not sent again.
-            opened_by: The principal whose share counts; None for no share.
+            opened_by: The principal whose share counts.
 
         Raises:
             ServiceBusy, ShareUsedUp: As `require_room`.

@@ -36,11 +36,7 @@ _LABEL_BYTES: Final = 6
 
 
 class Labels:
-    """Opaque labels of budgets.
-
-    Args:
-        master_key: The digest's key is derived from it.
-    """
+    """Opaque labels of budgets: digests under a key derived from the master key."""
 
     def __init__(self, master_key: bytes) -> None:
         self._key = HKDF(SHA256(), 32, None, b"understudy/metrics-label/1").derive(master_key)

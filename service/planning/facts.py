@@ -18,10 +18,8 @@ class DatasetFacts:
 
     Args:
         population_id: The population whose budget is charged.
-        domain: The declared columns or images.
         declared_size: The public number of privacy units.
         adjacency: The relation between neighbouring datasets.
-        privacy_unit: The unit of protection.
         ready: Whether the rows are stored.
         federation: Of an order in a federation, where `declared_size` is the sum of its members'; None without one.
         owners: Of an order over several datasets, where `declared_size` is the sum of theirs; empty for one dataset.

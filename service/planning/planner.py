@@ -37,8 +37,6 @@ class Planner:
     """Turns orders into plans.
 
     Args:
-        capacity: Number of cached plans.
-        at_once: Number of plans made concurrently.
         patience_seconds: Longest wait for a slot.
         graphical_models: Whether the workers can fit graphical models.
     """
@@ -58,13 +56,11 @@ class Planner:
         *,
         report: ReportSpec | None = None,
     ) -> OrderedPlan:
-        """The plan of an order.
+        """The plan of an order, from the facts of its dataset.
 
         Args:
-            order: The order.
-            facts: The facts of its dataset.
             default_delta: The delta if the order names none; None if no cap is set to derive one from.
-            report: The report to make, for an order of a report (`service.quotes.charged`).
+            report: The report to make, for an order of a report (`service.quotes.utility`).
 
         Raises:
             BudgetNotSet: The order has no delta, and there is no cap to derive one from.
@@ -94,8 +90,6 @@ class Planner:
         """The plan's effect, cost, remaining budget under the cap, and expected error of counts.
 
         Args:
-            plan: The plan of an order.
-            facts: The facts of its dataset.
             cap: The cap of its population; None if none is set.
             charges: Everything spent and reserved so far.
 

@@ -77,15 +77,7 @@ def reusing(
     facts: DatasetFacts,
     store: ObjectStore,
 ) -> OrderedPlan:
-    """Return the plan with the reused counts. A release whose bundle is missing is left out.
-
-    Args:
-        plan: The order's plan.
-        stored: The counts that the order may reuse.
-        order: The order, which may set the budget share of the screening.
-        facts: The facts of its dataset.
-        store: The store of the bundles.
-    """
+    """Return the plan with those of the stored counts that it reuses. A release whose bundle is missing is left out."""
     of_others = isinstance(plan, MemberPlan)  # whose counts are added to those of other rows
     if of_others or not isinstance(plan, Plan) or not isinstance(facts.domain, TableDomain):
         return plan

@@ -64,8 +64,6 @@ class Stated:
     """What the certificate of a release states first; None for what one of an older form does not state.
 
     Attributes:
-        schema: Form of the certificate.
-        guarantee: Epsilon and delta.
         unit: The privacy unit with its column, which is None for a record.
         target: What a private model predicts.
         domain_schema: Form of the domain of its dataset, if the principal may see the dataset.

@@ -41,13 +41,7 @@ def of_release(session: Session, release_id: UUID) -> Sequence[OwnerReport]:
 def owned(
     session: Session, report_id: UUID, principal: Principal, *, lock: bool = False
 ) -> tuple[OwnerReport, Dataset]:
-    """A report on a dataset of the principal, with the dataset.
-
-    Args:
-        session: The transaction.
-        report_id: The report.
-        principal: The caller.
-        lock: Whether to lock the report's row until the transaction ends.
+    """A report on a dataset of the principal, with the dataset; `lock` holds the report's row until the transaction ends.
 
     Raises:
         OwnerReportNotFound: No such report, or on someone else's dataset.

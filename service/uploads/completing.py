@@ -54,10 +54,7 @@ class Claim:
     """The right to ingest one upload, valid while its lease is renewed.
 
     Args:
-        fence: The fencing number of this attempt.
-        content_type: The declared media type.
         sha256: Announced digest of the whole file.
-        data_key: Decrypts the parts.
         keys: Object keys of the parts, in order.
     """
 
@@ -75,7 +72,6 @@ class Completion:
 
     Args:
         principal: The caller, who must have started the upload.
-        sha256: Digest of the whole file.
         max_refused: The largest share of refused rows that is accepted without the owner's decision.
     """
 
@@ -95,10 +91,7 @@ class Completion:
         self._max_refused = max_refused
 
     def pursue(self, *, patience_seconds: float) -> Upload:
-        """Start ingestion unless it is already running, and wait briefly for its end.
-
-        Returns:
-            The upload in its current state: completing or completed.
+        """Start ingestion unless it is already running, and wait briefly for its end. The upload is completing or completed then.
 
         Raises:
             UploadNotFound: No such upload, or someone else's.

@@ -26,7 +26,6 @@ class PartReceiver:
     Args:
         principal: The sender, who must have started the upload.
         number: Number of the part, from 1.
-        sha256: The announced digest.
 
     Raises:
         UploadNotFound: No such upload, or someone else's.

@@ -55,11 +55,7 @@ def count(number: int) -> str:
 
 
 def decimal(number: float, places: int = 1) -> str:
-    """A number with its digits grouped in threes like `count`.
-
-    Args:
-        places: digits after the point.
-    """
+    """A number with its digits grouped in threes like `count`, and so many places after the point."""
     return f"{number:,.{places}f}".replace(",", "\u202f")
 
 

@@ -48,7 +48,6 @@ class Sparkline:
     Args:
         spent: Outline of the epsilon spent.
         in_force: Outline of the epsilon spent and reserved.
-        label: The curve in words.
     """
 
     spent: str

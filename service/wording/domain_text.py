@@ -18,7 +18,6 @@ def composition(rule: str, filters: Sequence[Mapping[str, Any]], domain: Mapping
 
     Args:
         filters: Their states, as in the view of a budget; empty before a cap is set.
-        domain: The document of the dataset's domain.
     """
     if rule != "filters":
         return "basic (sum of epsilons)"

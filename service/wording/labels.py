@@ -145,6 +145,7 @@ NO_EXPECTATION: Final[Mapping[str, str]] = {
     UNKNOWN_PLAN: "Not known: the plan in the certificate is of another format or another declaration.",
     CHOSEN_UNDER_NOISE: "Not known in advance: a graphical model selects under noise which columns to count together.",
 }
+"""Why a quote states no expected error."""
 
 REFUSALS: Final[Mapping[str, str]] = {
     "budget-refused": "It would exceed the cap.",
@@ -356,11 +357,7 @@ def split(document: Mapping[str, Any]) -> str:
 
 
 def network(options: Mapping[str, Any]) -> str:
-    """What a private model is made of.
-
-    Args:
-        options: All options of its plan.
-    """
+    """What a private model is made of, by all options of its plan."""
     kinds = {
         "linear": "a linear layer",
         "mlp": f"a network with {count(options['hidden'])} hidden units",
