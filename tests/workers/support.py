@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
+from core.artifacts.signing import keyring
 from core.clock import Clock, SystemClock
 from core.data.boards import Board
 from core.data.objects import ObjectStore, open_store
@@ -40,6 +42,7 @@ from core.plan.spec import SynthesisSpec
 from core.platform.settings import Settings
 from tests.memory_queue import MemoryQueue
 from tests.workers.in_process import InProcessTrainer, words_of
+from understudy.verifying.verification import Outcome, Report, verify_bundle
 from workers.training import Trainer
 
 ROWS = 300
@@ -314,6 +317,15 @@ class Workshop:
             entries = ledger_queries.statement(session, self.population_id).entries
         movements = (entry.movement for entry in entries if entry.movement is not None)
         return [movement.kind for movement in movements if movement.job_id == job_id]
+
+    def verified(self, bundle: bytes, path: Path) -> Report:
+        """The report on a bundle, written to a file, that verifies with the keys of this service."""
+        path.write_bytes(bundle)
+        with self.database.read_only() as session:
+            keys = keyring.public_keys(session)
+        report = verify_bundle(path, public_keys=keys.values())
+        assert report.outcome is Outcome.VERIFIED, report.refusals
+        return report
 
     def close(self) -> None:
         self.database.close()

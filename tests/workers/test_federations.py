@@ -18,7 +18,8 @@ import pytest
 
 from core.artifacts.bundle import unpack
 from core.artifacts.counts import ReleasedCounts
-from core.artifacts.signing import keyring
+from core.artifacts.errors import InvalidCertificate
+from core.artifacts.model_certificate import verify_model_certificate
 from core.data.boards import Board
 from core.db.tables import Federation, FederationState
 from core.dp.charge import charge_of
@@ -38,7 +39,6 @@ from tests.workers.support import DOCUMENT, ROWS, Workshop
 from understudy.verifying import federations, private_models
 from understudy.verifying.bundle_file import open_bundle
 from understudy.verifying.counts import count_problems
-from understudy.verifying.verification import Outcome, verify_bundle
 
 LOOPBACK = (IPv4Network("127.0.0.0/8"),)
 
@@ -122,11 +122,7 @@ def _certified(federated: Federated, shop: Workshop, name: str, job_id: UUID, pa
     assert release is not None
     assert shop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
     assert shop.reservation(job_id).reserved == charge_of(federated.plan(name).mechanism, delta=1e-6)
-    path.write_bytes(shop.store.get_bytes(release.bundle_key))
-    with shop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(path, public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    report = shop.verified(shop.store.get_bytes(release.bundle_key), path)
     assert f"member {name} of 2" in next(one.detail for one in report.checks if one.name == "federation")
     sent = federated.send(
         "PUT",

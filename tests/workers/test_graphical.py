@@ -10,7 +10,7 @@ import pytest
 from celery.signals import celeryd_init
 
 from core.artifacts.asking.answer import OpenedCounts
-from core.artifacts.signing import keyring
+from core.artifacts.certificate import verify_certificate
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.guarantee import PrivacyGuarantee
@@ -24,7 +24,6 @@ from core.plan.selection_planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
 from models.software import FITTING_GRAPHS
 from tests.workers.support import DOCUMENT, ROWS, SMALL, Workshop
-from understudy.verifying.verification import Outcome, verify_bundle
 from workers import app, training_child
 from workers.child import AttemptEnded, ExitCode
 
@@ -53,11 +52,7 @@ def released(workshop: Workshop, plan, folder, capfd, *, in_child: bool = False)
     assert workshop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
     assert job.sealed_randomness_key is None, "the randomness key is destroyed"
     bundle = folder / "bundle.zip"
-    bundle.write_bytes(workshop.store.get_bytes(release.bundle_key))
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(bundle, public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(workshop.store.get_bytes(release.bundle_key), bundle)
     return release.certificate, bundle
 
 

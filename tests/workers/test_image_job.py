@@ -8,7 +8,6 @@ import pytest
 
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.image_sampler import ImageSampler
-from core.artifacts.signing import keyring
 from core.data.intake.intake import store_rows
 from core.data.intake.sniffing import NPZ
 from core.db.tables import Dataset
@@ -19,7 +18,6 @@ from core.plan.domain.images import ImageDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from tests.workers.support import Workshop
-from understudy.verifying.verification import Outcome, verify_bundle
 
 COUNT = 60
 DOMAIN = ImageDomain(height=8, width=8, channels=1, labels=("dark", "light"), privacy_unit=None)
@@ -77,11 +75,7 @@ def test_images_become_a_release(workshop: Workshop, tmp_path, options: dict[str
     assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
     assert release.certificate["epsilon"]["reported"] <= 2.0
     packed = workshop.store.get_bytes(release.bundle_key)
-    (tmp_path / "bundle.zip").write_bytes(packed)
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(packed, tmp_path / "bundle.zip")
     names = [row["name"] for row in release.certificate["mechanisms"]]
     assert names == (
         ["anchor-means", "anchor-basis", "anchor-moments", "critic-steps"]

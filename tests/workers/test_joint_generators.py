@@ -9,7 +9,7 @@ import pytest
 
 from core.artifacts.bundle import unpack
 from core.artifacts.counts import ReleasedCounts
-from core.artifacts.signing import keyring
+from core.artifacts.errors import InvalidCertificate
 from core.dp.charge import charge_of
 from core.ledger import ledger_queries
 from core.ledger.repository import payment_of
@@ -26,7 +26,6 @@ from tests.privacy.seam import Recorder, Replayer, require_stated, require_withi
 from tests.workers.support import ROWS, planned, small_plan
 from understudy.verifying import owners as verifying
 from understudy.verifying.planned import parts_of
-from understudy.verifying.verification import Outcome, verify_bundle
 from workers import training_child
 from workers.stored_objects import bundle_key, checkpoint_key
 
@@ -46,7 +45,6 @@ def test_a_generator_over_three_owners_is_certified_for_each_ledger(workshop, tm
     assert [one["charge"] for one in certificate["ledgers"]] == [charge.to_json()] * 3
     assert [one["owners"] for one in certificate["presence"]] == [1, 2, 3]
     with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
         assert {one.in_force for one in ledger_queries.reservations_of(session, job_id).values()} == {charge}
         for owner, stated in zip(plan.owners, certificate["ledgers"], strict=True):
             population = UUID(owner.population_id)
@@ -55,9 +53,7 @@ def test_a_generator_over_three_owners_is_certified_for_each_ledger(workshop, tm
             noted = head_key(population, paid[EntryKind.SPENT]), publication_key(population, job_id)
             assert all(map(workshop.store.exists, noted)), "noted for every ledger"
     content = workshop.store.get_bytes(release.bundle_key)
-    (tmp_path / "bundle.zip").write_bytes(content)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    report = workshop.verified(content, tmp_path / "bundle.zip")
     assert "3 ledgers" in next(check.detail for check in report.checks if check.name == "owners")
     _require_all_rows_counted(unpack(content).counts)
     _require_no_other_certificate(certificate)

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from core.artifacts.bundle import unpack
-from core.artifacts.signing import keyring
 from core.data.sealing import SealedWriter
 from core.data.stored_rows import open_writer, rows_context
 from core.db.tables import Dataset
@@ -24,7 +23,6 @@ from models.reports import public_side
 from tests.workers.support import CANARY, ROWS, SMALL, Workshop, small_plan
 from tests.workers.test_owner_reports import html_of, ordered, reporter, row_of
 from tests.workers.utility_jobs import manifest_digest, plan_about, report_of
-from understudy.verifying.verification import Outcome, verify_bundle
 from workers import training_child
 from workers.stored_objects import bundle_key, measurement_key
 
@@ -93,11 +91,7 @@ def test_a_job_learns_its_domain_and_its_release_verifies(workshop, tmp_path):
     release = workshop.release(job_id)
     assert release is not None
     packed = workshop.store.get_bytes(release.bundle_key)
-    (tmp_path / "bundle.zip").write_bytes(packed)
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(packed, tmp_path / "bundle.zip")
 
     found = TableDomain.from_json(unpack(packed).domain)
     assert not found.learnt
@@ -203,11 +197,7 @@ def test_a_job_learns_how_many_records_of_a_unit_count_and_its_release_verifies(
     release = workshop.release(job_id)
     assert release is not None
     packed = workshop.store.get_bytes(release.bundle_key)
-    (tmp_path / "bundle.zip").write_bytes(packed)
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(packed, tmp_path / "bundle.zip")
     bound = TableDomain.from_json(unpack(packed).domain).records_per_unit
     assert bound in RECORDS
     assert bound > 1, "sixty patients have five records each, and there is little noise"

@@ -11,7 +11,6 @@ from core.artifacts.errors import InvalidCertificate, NothingToDraw
 from core.artifacts.model_bundle import unpack_model
 from core.artifacts.model_certificate import accuracy_of
 from core.artifacts.sampling.samples import open_samples
-from core.artifacts.signing import keyring
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.guarantee import PrivacyGuarantee
@@ -28,7 +27,6 @@ from tests.workers.in_process import here_and_in_a_child
 from tests.workers.outside import require_refused
 from tests.workers.support import DOCUMENT, ROWS
 from understudy.verifying import private_models
-from understudy.verifying.verification import Outcome, verify_bundle
 from workers.child import AttemptEnded
 from workers.classifying import record_of_model
 
@@ -65,11 +63,7 @@ def test_a_model_becomes_a_release(workshop, capfd, tmp_path, in_child):
     assert 0 <= certificate["accuracy"]["low"] <= certificate["accuracy"]["high"] <= 1
     assert certificate["model_check"]["draws"] == 4096, "it answered rows of the declared domain"
     content = workshop.store.get_bytes(release.bundle_key)
-    (tmp_path / "bundle.zip").write_bytes(content)
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(content, tmp_path / "bundle.zip")
     assert unpack_model(content).manifest.classes == 2
     with pytest.raises(NothingToDraw):
         open_samples(content)
@@ -106,15 +100,12 @@ def test_a_model_over_three_owners_is_certified_for_each_ledger(workshop, tmp_pa
     assert certificate["presence"][1]["delta"] == pytest.approx(1e-6 * (1 + math.exp(epsilon)))
     content = workshop.store.get_bytes(release.bundle_key)
     with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
         for owner, stated in zip(plan.owners, certificate["ledgers"], strict=True):
             population = UUID(owner.population_id)
             paid = payment_of(session, job_id, population)
             assert stated["ledger"]["spent"]["hash"] == paid[EntryKind.SPENT].hash.hex()
             assert workshop.store.exists(publication_key(population, job_id)), "noted for every ledger"
-    (tmp_path / "bundle.zip").write_bytes(content)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    report = workshop.verified(content, tmp_path / "bundle.zip")
     assert "3 ledgers" in next(check.detail for check in report.checks if check.name == "owners")
     first, second, third = certificate["ledgers"]
     for altered in (
@@ -149,11 +140,7 @@ def test_a_model_whose_owners_weights_are_averaged_is_certified_for_each_ledger(
     assert certificate["epsilon"] == plan.epsilons.to_json()
     charge = charge_of(plan.mechanism, delta=1e-6).to_json()
     assert [one["charge"] for one in certificate["ledgers"]] == [charge] * 2
-    (tmp_path / "bundle.zip").write_bytes(workshop.store.get_bytes(release.bundle_key))
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(workshop.store.get_bytes(release.bundle_key), tmp_path / "bundle.zip")
     summed = "understudy.federated-model-certificate/1"
     fewer = {"steps": 8, "releases": {"components": [], "gradients": [[0, 1, 8]], "accuracy": []}}
     within = certificate["composition"] | {"within": statements.FEDERATED_WITHIN}

@@ -8,7 +8,6 @@ import pytest
 
 from core.artifacts.bundle import COUNTS, unpack
 from core.artifacts.counts import ReleasedCounts
-from core.artifacts.signing import keyring
 from core.db.tables import Dataset, Release
 from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
@@ -17,7 +16,6 @@ from core.plan.reusing import EarlierCounts, with_reuse
 from core.plan.spec import SynthesisSpec
 from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, Workshop, small_plan
-from understudy.verifying.verification import Outcome, verify_bundle
 from workers.child import AttemptEnded, ExitCode
 from workers.training_child import attempt
 
@@ -77,12 +75,7 @@ def test_a_release_that_reuses_another_is_more_precise_says_so_and_is_verified(
     stated = unpack(packed).certificate
     assert stated["plan"]["reused"] == plan.to_json()["reused"]
     assert stated["mechanism"] == unpack(bundle_of(workshop, first)).certificate["mechanism"]
-    with workshop.database.read_only() as session:
-        keys = list(keyring.public_keys(session).values())
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(packed)
-    report = verify_bundle(path, public_keys=keys)
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(packed, tmp_path / "bundle.zip")
 
 
 def test_the_same_order_with_the_same_key_leaves_the_same_counts(workshop: Workshop) -> None:

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from core.artifacts.errors import ExecutionDiffers
-from core.artifacts.signing import keyring
+from core.artifacts.selection_certificate import verify_selection_certificate
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.guarantee import PrivacyGuarantee
@@ -24,7 +24,6 @@ from tests.models.selection.jobs import small_selection
 from tests.models.tables import small_table, streams
 from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, ROWS, SMALL
-from understudy.verifying.verification import Outcome, verify_bundle
 from workers.stored_objects import release_id_of
 
 FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})
@@ -73,11 +72,7 @@ def test_a_selection_becomes_a_release(workshop, capfd, tmp_path, in_child):
     assert certificate["plan_digest"] == job.plan_digest == plan.digest()
     assert certificate["epsilon"] == plan.epsilons.to_json()
     assert certificate["executed"]["winner"] in range(2)
-    (tmp_path / "bundle.zip").write_bytes(workshop.store.get_bytes(release.bundle_key))
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(workshop.store.get_bytes(release.bundle_key), tmp_path / "bundle.zip")
     assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
     assert workshop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
     assert job.sealed_randomness_key is None, "the randomness key is destroyed"

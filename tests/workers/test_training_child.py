@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.bundle import unpack
-from core.artifacts.signing import keyring
+from core.artifacts.certificate import verify_certificate
 from core.data.errors import StorageUnavailable
 from core.data.failure_notes import failure_note_key, read_failure_note
 from core.db.tables import Dataset, Job
@@ -24,7 +24,6 @@ from core.plan.spec import SynthesisSpec
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.dp.errors import UnevenRounding
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan
-from understudy.verifying.verification import Outcome, verify_bundle
 from workers import training_child
 from workers.child import AttemptEnded, Child, ExitCode, child_environment, runner_command
 from workers.stored_objects import bundle_key, checkpoint_key, release_id_of
@@ -59,11 +58,7 @@ def test_a_job_becomes_a_release(workshop, capfd, tmp_path):
     assert release.certificate["generator_check"]["draws"] == 5000, "its own draws were looked at"
     packed = workshop.store.get_bytes(release.bundle_key)
     assert unpack(packed).certificate == release.certificate
-    (tmp_path / "bundle.zip").write_bytes(packed)
-    with workshop.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    workshop.verified(packed, tmp_path / "bundle.zip")
     assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
     assert job.sealed_randomness_key is None, "the randomness key is destroyed"
     assert job.steps_begun == small_plan().steps

@@ -15,7 +15,6 @@ import pytest
 
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.sampling.samples import open_samples
-from core.artifacts.signing import keyring
 from core.clock import SystemClock
 from core.data.private_rows import open_private_rows
 from core.data.sealing import SealedWriter
@@ -29,7 +28,6 @@ from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from core.platform.settings import Settings
 from tests.workers.support import Workshop
-from understudy.verifying.verification import Outcome, verify_bundle
 
 CODES, ROWS = 40_000, 4000
 COMMON = 39_999
@@ -93,11 +91,7 @@ def test_a_column_of_forty_thousand_codes_becomes_a_release(wide, tmp_path, capf
     assert release is not None, capfd.readouterr()
     packed = wide.store.get_bytes(release.bundle_key)
     bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(packed)
-    with wide.database.read_only() as session:
-        keys = keyring.public_keys(session)
-    report = verify_bundle(bundle, public_keys=keys.values())
-    assert report.outcome is Outcome.VERIFIED, report.refusals
+    wide.verified(packed, bundle)
 
     opened = OpenedCounts.open(packed)
     (row,) = opened.answer("count where code = C39999").rows
