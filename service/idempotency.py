@@ -89,34 +89,6 @@ def find_answer(session: Session, *, principal_id: UUID, key: str, digest: bytes
     return Answer(status=row.response_status, body=row.response_body)
 
 
-def begin(session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime) -> Answer | None:
-    """Claim the key for this transaction; wait for a concurrent copy of the request.
-
-    Returns None if the caller must do the work (``finish`` must follow), else the response to repeat.
-
-    Raises:
-        IdempotencyKeyReused: The key belongs to another request.
-    """
-    claimed = session.execute(
-        insert(IdempotencyKey)
-        .values(principal_id=principal_id, key=key, request_digest=digest, created_at=at)
-        .on_conflict_do_nothing()
-        .returning(IdempotencyKey.key)
-    ).first()
-    if claimed is not None:
-        return None
-    return find_answer(session, principal_id=principal_id, key=key, digest=digest)
-
-
-def finish(session: Session, *, principal_id: UUID, key: str, answer: Answer) -> None:
-    """Store the response with the claimed key."""
-    session.execute(
-        update(IdempotencyKey)
-        .where(IdempotencyKey.principal_id == principal_id, IdempotencyKey.key == key)
-        .values(response_status=answer.status, response_body=answer.body)
-    )
-
-
 def once(
     session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime, work: Callable[[], Answer]
 ) -> tuple[Answer, bool]:
@@ -125,9 +97,21 @@ def once(
     Raises:
         IdempotencyKeyReused: The key belongs to another request.
     """
-    earlier = begin(session, principal_id=principal_id, key=key, digest=digest, at=at)
-    if earlier is not None:
-        return earlier, True
+    # Waits for a concurrent copy of the request.
+    claimed = session.execute(
+        insert(IdempotencyKey)
+        .values(principal_id=principal_id, key=key, request_digest=digest, created_at=at)
+        .on_conflict_do_nothing()
+        .returning(IdempotencyKey.key)
+    ).first()
+    if claimed is None:
+        earlier = find_answer(session, principal_id=principal_id, key=key, digest=digest)
+        if earlier is not None:
+            return earlier, True
     answer = work()
-    finish(session, principal_id=principal_id, key=key, answer=answer)
+    session.execute(
+        update(IdempotencyKey)
+        .where(IdempotencyKey.principal_id == principal_id, IdempotencyKey.key == key)
+        .values(response_status=answer.status, response_body=answer.body)
+    )
     return answer, False

@@ -131,29 +131,17 @@ def _of_jobs(jobs: JobFigures) -> Iterator[Metric]:
 
 
 def _of_queues(queues: Sequence[QueueFigures]) -> Iterator[Metric]:
-    for name, words, values in (
-        (
-            "understudy_queue_jobs_waiting",
-            "Jobs of a queue that no worker has begun.",
-            ((q.name, q.waiting) for q in queues),
-        ),
-        (
-            "understudy_queue_jobs_running",
-            "Jobs of a queue that have begun.",
-            ((q.name, q.running) for q in queues),
-        ),
+    for name, words, figure in (
+        ("understudy_queue_jobs_waiting", "Jobs of a queue that no worker has begun.", "waiting"),
+        ("understudy_queue_jobs_running", "Jobs of a queue that have begun.", "running"),
         (
             "understudy_queue_wait_seconds",
             "Waiting time of the oldest job of a queue.",
-            ((q.name, q.oldest_wait_seconds) for q in queues),
+            "oldest_wait_seconds",
         ),
-        (
-            "understudy_queue_workers_alive",
-            "Live workers that serve a queue.",
-            ((q.name, q.workers) for q in queues),
-        ),
+        ("understudy_queue_workers_alive", "Live workers that serve a queue.", "workers"),
     ):
-        yield _labelled(name, words, "queue", values)
+        yield _labelled(name, words, "queue", ((each.name, getattr(each, figure)) for each in queues))
 
 
 def _of_workers(workers: Sequence[WorkerFigures]) -> Iterator[Metric]:
@@ -180,22 +168,14 @@ def _of_workers(workers: Sequence[WorkerFigures]) -> Iterator[Metric]:
 
 
 def _of_chores(chores: Sequence[ChoreFigures]) -> Iterator[Metric]:
-    for name, words, values in (
-        ("understudy_chore_runs", "Runs of an upkeep task.", ((c.name, c.runs) for c in chores)),
-        (
-            "understudy_chore_failures",
-            "Failed runs of an upkeep task.",
-            ((c.name, c.failures) for c in chores),
-        ),
-        (
-            "understudy_chore_handled",
-            "Items that an upkeep task repaired.",
-            ((c.name, c.handled) for c in chores),
-        ),
+    for name, words, figure in (
+        ("understudy_chore_runs", "Runs of an upkeep task.", "runs"),
+        ("understudy_chore_failures", "Failed runs of an upkeep task.", "failures"),
+        ("understudy_chore_handled", "Items that an upkeep task repaired.", "handled"),
     ):
         family = CounterMetricFamily(name, words, labels=["chore"])
-        for chore, value in values:
-            family.add_metric([chore], value)
+        for chore in chores:
+            family.add_metric([chore.name], getattr(chore, figure))
         yield family
     yield _labelled(
         "understudy_chore_failing",

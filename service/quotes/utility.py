@@ -1,7 +1,5 @@
 """The subject of a utility report order: its release, as stated by the certificate."""
 
-from uuid import UUID
-
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import MANIFEST
@@ -27,19 +25,15 @@ def report_of(session: Session, order: GeneratorOrder, principal: Principal) -> 
     release = repository.visible(session, wanted.release_id, principal)
     if release.dataset_id != order.dataset_id:
         raise ReleaseNotFound
+    certificate = release.certificate
+    if certificate.get("schema") == MODEL:
+        raise InvalidReport(f"release {release.id} is a private model and generates nothing to compare")
+    digest = certificate.get("artefacts", {}).get(MANIFEST, {}).get("sha256")
+    if digest is None:
+        raise InvalidReport(f"the certificate of release {release.id} lists no generator file")
     return ReportSpec(
         release_id=release.id,
-        manifest_sha256=_manifest_digest(release.id, release.certificate),
+        manifest_sha256=digest,
         target=wanted.target,
         columns=None if wanted.columns is None else tuple(wanted.columns),
     )
-
-
-def _manifest_digest(release_id: UUID, certificate: object) -> str:
-    if isinstance(certificate, dict) and certificate.get("schema") == MODEL:
-        raise InvalidReport(f"release {release_id} is a private model and generates nothing to compare")
-    artefacts = certificate.get("artefacts") if isinstance(certificate, dict) else None
-    digest = artefacts.get(MANIFEST, {}).get("sha256") if isinstance(artefacts, dict) else None
-    if not isinstance(digest, str):
-        raise InvalidReport(f"the certificate of release {release_id} lists no generator file")
-    return digest

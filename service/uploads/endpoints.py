@@ -245,14 +245,10 @@ def read_sha256(header: str | None) -> bytes:
         if member is None:
             raise DigestMissing
         if member[1] == "sha-256":
-            found = _decoded(member[2])
+            try:
+                found = base64.b64decode(member[2], validate=True)
+            except ValueError:
+                raise DigestMissing from None
     if found is None or len(found) != _DIGEST_BYTES:
         raise DigestMissing
     return found
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        raise DigestMissing from None
