@@ -13,14 +13,18 @@ MISSING = "tests/workers/test_reuse.py::test_a_job_whose_earlier_counts_are_miss
 MUTANTS = (
     Mutant(
         name="reuse-across-versions",
-        module=RELEASES,
-        function="newest",
+        module="service.quotes.reuse",
+        function="stored_counts",
         before="""
-            rows, _next = page(
-                session, principal, dataset_id=dataset_id, job_id=None, limit=limit, before=None
+            rows, _ = repository.page(
+                session, principal, dataset_id=facts.id, job_id=None, limit=MOST_LOOKED_AT, before=None
             )
         """,
-        after="rows, _next = page(session, principal, dataset_id=None, job_id=None, limit=limit, before=None)",
+        after="""
+            rows, _ = repository.page(
+                session, principal, dataset_id=None, job_id=None, limit=MOST_LOOKED_AT, before=None
+            )
+        """,
         bug="counts of one version of the rows are combined with those of another as if both were of the same rows",
         source="caches keyed by the schema and not by the data",
         killed_by="tests/service/test_reuse.py::test_counts_of_an_earlier_version_are_never_taken_over",
