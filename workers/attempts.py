@@ -21,15 +21,16 @@ An attempt that ends early is followed by another in the same way, whatever the 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 from uuid import UUID
 
+from core.artifacts.reports.owner_orders import ReportClaim
 from core.clock import Clock, FixedClock
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.errors import Unavailable
+from core.jobs.claim import Claim
 from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost
 from core.jobs.queue import Queue
@@ -41,26 +42,7 @@ Command = Callable[[UUID, int], list[str]]
 """Makes the command line of a child from the id of what is claimed and the fence."""
 
 
-class Held(Protocol):
-    """Fields of every claim."""
-
-    @property
-    def fence(self) -> int:
-        """Rises with every claim; only the highest may write."""
-        ...
-
-    @property
-    def attempts(self) -> int:
-        """Number of claims, this one included."""
-        ...
-
-    @property
-    def claimed_at(self) -> datetime:
-        """The time of the claim."""
-        ...
-
-
-ClaimT = TypeVar("ClaimT", bound=Held)
+ClaimT = TypeVar("ClaimT", Claim, ReportClaim)
 
 _NOT_HELD_BACK: Final = frozenset({Outcome.LEASE_LOST, Outcome.FROZEN})
 """Outcomes that depend on no row and that no client waits for; they are not held back until an edge."""
