@@ -195,6 +195,11 @@ def test_a_child_whose_parent_was_gone_before_it_asked_ends_at_once():
     assert ended.stdout == b""
 
 
+def _output_of(script: str) -> str:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout.strip()
+
+
 def test_closed_side_doors_mean_no_core_dump_and_no_dumpable_process():
     script = """
 import ctypes, resource
@@ -203,10 +208,7 @@ close_side_doors()
 assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
 print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
-    )
-    assert ended.stdout.strip() == "0"
+    assert _output_of(script) == "0"
 
 
 def test_an_allocation_beyond_the_limit_fails_as_a_memory_error():
@@ -219,10 +221,7 @@ try:
 except MemoryError:
     print("refused")
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
-    )
-    assert ended.stdout.strip() == "refused"
+    assert _output_of(script) == "refused"
 
 
 def test_a_refused_system_call_is_an_error_and_not_silence():
@@ -233,10 +232,7 @@ try:
 except OSError as error:
     print(type(error).__name__)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
-    )
-    assert ended.stdout.strip() == "OSError"
+    assert _output_of(script) == "OSError"
 
 
 def test_the_helper_sees_a_live_process_as_alive():
