@@ -100,7 +100,7 @@ def release_page(
         certificate=certificate,
         is_model=is_model,
         dataset=dataset,
-        precision=visit.find(read_precision, release_id=release_id),
+        precision=visit.ask(read_precision, release_id=release_id) if visit.may(read_precision) else None,
         pictures=pictures,
         is_drawn_later=shows and pictures is None,
         is_of_images=is_of_images,
