@@ -83,13 +83,7 @@ class Cost:
 
 
 def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
-    """Simulate the effect of bounds and bins.
-
-    Args:
-        spread: Counts of the values.
-        edges: Edges of the bins, increasing.
-        unit: Distance between possible values; None for continuous ones.
-    """
+    """Simulate the effect of bins with increasing edges; `unit` is the distance between possible values, None for continuous ones."""
     values, sums = cumulated(spread)
     total = sums[-1]
     clamped = sum(count for value, count in spread.items() if not edges[0] <= value <= edges[-1]) / total
@@ -216,14 +210,7 @@ def edges_of(lower: float, upper: float, unit: float | None, kind: str) -> list[
 def equal_ratio_edges(
     lower: float, upper: float, unit: float | None, *, start: float | None = None
 ) -> list[float]:
-    """Edges in a constant ratio, rounded to three significant digits.
-
-    Args:
-        lower: The first edge, above zero if there is no start.
-        upper: The last edge.
-        unit: Distance between possible values; None for continuous ones.
-        start: First edge of the equal ratios, if it is not `lower`.
-    """
+    """Edges in a constant ratio from `start`, or else from the lower bound, which is then above zero; rounded to three significant digits."""
     first = lower if start is None else start
     count = RATIO_BINS - (first > lower)
     ratio = upper / first
@@ -237,13 +224,7 @@ def edges_around_zero(spread: Spread, lower: float, upper: float, unit: float | 
     """Edges of bins that are narrow on both sides of 0 and widen towards both bounds, rounded to three significant digits; 0 is an edge.
 
     The edges are evenly spaced on the inverse hyperbolic sine scale, so edges far from 0 have equal ratios. The scale parameter is a round number
-    at or below the first quartile of the absolute nonzero values.
-
-    Args:
-        spread: Counts of the values, not all 0.
-        lower: The first edge, below zero.
-        upper: The last edge, above zero.
-        unit: Distance between possible values; None for continuous ones.
+    at or below the first quartile of the absolute nonzero values, of which there is at least one.
     """
     sizes: Counter[float] = Counter()
     for value, count in spread.items():

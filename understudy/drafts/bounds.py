@@ -157,11 +157,7 @@ def special_values(exact: Spread, spread: Spread) -> tuple[tuple[float, ...], tu
 
 
 def missing_codes(spread: Spread) -> tuple[float, ...]:
-    """Missing-value codes below or above the answers, such as -9 beside 1 to 5; the gap between is wider than any gap among the answers.
-
-    Args:
-        spread: Counts of whole numbers that have a bin each.
-    """
+    """Missing-value codes below or above whole numbers that have a bin each, such as -9 beside 1 to 5; the gap between is wider than any gap among the answers."""
     total = sum(spread.values())
     found: tuple[float, ...] = ()
     for codes, fewest in (
@@ -182,22 +178,12 @@ def missing_codes(spread: Spread) -> tuple[float, ...]:
 
 
 def outermost(units: int) -> Ends | None:
-    """Empty ends if the table has so few units that the draft warns: bounds then lie at the outermost values. None for other tables.
-
-    Args:
-        units: Number of privacy units of the table.
-    """
+    """Empty ends if the table has so few units that the draft warns: bounds then lie at the outermost values. None for other tables."""
     return ({}, {}) if units < FEWEST_ROWS_OF_A_DRAFT else None
 
 
 def limits(exact: Spread, spread: Spread, beyond: Sequence[float]) -> tuple[float, ...]:
-    """Heaps at the ends of the range, such as detection limits; empty if each number has a bin of its own.
-
-    Args:
-        exact: Counts of unrounded numbers.
-        spread: Counts of all numbers, which may be rounded.
-        beyond: Special values outside the bounds, which are left out.
-    """
+    """Heaps at the ends of the range, such as detection limits; empty if each number has a bin of its own. For the arguments see `few_values`."""
     spread = {value: count for value, count in spread.items() if value not in beyond}
     values = sorted(spread)
     has_bins = any(not value.is_integer() for value in values) or values[-1] - values[0] >= BINS

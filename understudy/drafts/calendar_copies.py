@@ -35,13 +35,7 @@ Column = dict[str, Any]
 
 
 def leave_parts_of_dates_out(columns: Sequence[Column], sample: RowSample, *, target: str | None) -> None:
-    """Draft a column as ignored if the weekday, month, quarter, year, day or hour of a date determines it in every row; the target stays.
-
-    Args:
-        columns: Columns of the draft; changed.
-        sample: A sample of the rows.
-        target: Name of the column to be predicted.
-    """
+    """Draft a column as ignored if the weekday, month, quarter, year, day or hour of a date determines it in every row; the target stays."""
     dates = {str(column["name"]): column for column in columns if column["kind"] in _TIMES}
     parts = {name: _parts(values_of(column, sample), column["kind"]) for name, column in dates.items()}
     # Month and year columns that are dates may follow from finer dates, and other columns may follow from them.

@@ -34,17 +34,7 @@ _FALSE_WORDS = {"false", "no", "n", "f", "nein", "non"}
 
 
 def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) -> dict[str, Any]:
-    """Draft a column of words, or of numbers that are codes.
-
-    Args:
-        name: Name of the column.
-        fact: Facts of the column.
-        codes: Whether the values are numbers.
-        frame: Advice in the words of the reader's library.
-
-    Returns:
-        Kind and words, and a note.
-    """
+    """Draft a column of words, or of numbers that are codes: its kind and words, and a note."""
     odd = set(fact.odd or ()) if fact.numeric else set()
     counts = {word: count for word, count in fact.values.items() if word not in odd}
     if len(counts) == 2 and not codes and (boolean := _boolean(counts)) is not None:  # noqa: PLR2004

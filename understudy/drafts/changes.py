@@ -51,12 +51,9 @@ def _book(column: Mapping[str, Any]) -> tuple[str, Sequence[str]] | None:
 
 
 def change(document: dict[str, Any], mark: Mark, text: str) -> None:
-    """Give a marked value another one, as a person writes it.
+    """Give a marked value of the draft another one, as a person writes it.
 
-    Args:
-        document: The draft, which is changed.
-        mark: The value's.
-        text: The new value; lists have commas between their words, or drop one word with a dash before it.
+    Lists have commas between their words, or drop one word with a dash before it.
 
     Raises:
         InputUnusable: It cannot be the value; the message names the column.
@@ -187,12 +184,7 @@ def _change_numbers(column: dict[str, Any], kind: str, values: Sequence[int]) ->
 
 
 def meet(column: dict[str, Any], before: Mapping[str, Any]) -> None:
-    """Let the first and last edge equal the bounds again, after one of the three was changed.
-
-    Args:
-        column: A column with edges; changed.
-        before: What of the three was changed, as it was.
-    """
+    """Let the first and last edge of a column equal its bounds again, after one of the three was changed; `before` is what it was."""
     edges = column["edges"]
     if "edges" in before:
         column["lower"], column["upper"] = edges[0], edges[-1]
@@ -214,11 +206,7 @@ def _equal_ratios(column: Mapping[str, Any], lower: float, upper: float) -> list
 
 
 def change_unit(document: dict[str, Any], text: str) -> None:
-    """Let the values of a column be the privacy units of a draft, or its rows.
-
-    Args:
-        document: The draft of a table or of images; changed.
-        text: Name of a column, or none.
+    """Let the values of a column be the privacy units of a draft of a table or of images; with "none", its rows.
 
     Raises:
         InputUnusable: There is no such column.

@@ -62,12 +62,7 @@ def facts_of_units(
 
 
 def facts_of_image_units(images: int, units: Mapping[str, int]) -> Document:
-    """The number of images and of the values of columns, as a draft of images keeps them for a change of the privacy unit.
-
-    Args:
-        images: How many there are.
-        units: How many values the columns have.
-    """
+    """The number of images and of each column's values, as a draft of images keeps them for a change of the privacy unit."""
     return {_ROWS: _size(images), _VALUES: {name: {_SIZE: _size(many)} for name, many in units.items()}}
 
 
@@ -86,13 +81,9 @@ def nice_size(rows: int) -> int:
 
 
 def take_unit(document: Document, name: str | None) -> None:
-    """Let the values of a column, or the rows, be the privacy units of a draft, with everything that a draft with this unit says.
+    """Let the values of a column be the privacy units of a draft, with everything that a draft with this unit says; with None, the rows.
 
     The earlier unit's column is left out. A draft that does not know how many units there are loses the size that counted others.
-
-    Args:
-        document: The draft; changed.
-        name: Of one of its columns; None if each row is a unit.
 
     Raises:
         InputUnusable: The column holds nothing.
@@ -121,11 +112,7 @@ def take_unit(document: Document, name: str | None) -> None:
 
 
 def take_unit_of_images(document: Document, text: str) -> None:
-    """Let the values of a column, or the images, be the privacy units of a draft of images.
-
-    Args:
-        document: The draft; changed.
-        text: Name of a column, or none.
+    """Let the values of a column be the privacy units of a draft of images; with "none", the images.
 
     Raises:
         InputUnusable: There is no such column.

@@ -216,12 +216,7 @@ BOOKS: Final = {
 
 
 def form_of(words: Collection[str], texts: Collection[str]) -> CodeForm | None:
-    """Find the system of codes, full or shortened, that nearly all texts of a column match.
-
-    Args:
-        words: Words of the column's name, in lower case.
-        texts: The distinct values.
-    """
+    """Find the system of codes, full or shortened, that nearly all distinct texts of a column match; `words` are those of its name, in lower case."""
     if not texts:
         return None
     if not _POSTAL.isdisjoint(words):

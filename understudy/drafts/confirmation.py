@@ -41,11 +41,6 @@ class Quit(Exception):
 def walk(document: dict[str, Any], ask: Ask, say: Say) -> None:
     """Ask about all remaining marks.
 
-    Args:
-        document: The draft; changed.
-        ask: Asks one question.
-        say: Shows one line.
-
     Raises:
         Quit: The person stops, or the input ends.
     """
@@ -121,12 +116,7 @@ def _ask_about_rule(document: dict[str, Any], marks: Sequence[Mark], ask: Ask, s
 
 
 def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
-    """A drafted rule as text.
-
-    Args:
-        rule: The rule: a dependency, a sum, an order, or columns that are missing together.
-        most: Maximum number of pairs shown.
-    """
+    """A drafted rule as text, with at most so many of its pairs."""
     if rule["kind"] == "sum":
         computed = f"; {rule['computed']} is computed" if "computed" in rule else ""
         return f"{' + '.join(map(str, rule['parts']))} = {rule['total']}{computed}"

@@ -105,11 +105,7 @@ class DateForms:
 
 
 def has_clock(form: str) -> bool:
-    """Whether a form includes a time of day.
-
-    Args:
-        form: See `read_moments`.
-    """
+    """Whether a form, as of `read_moments`, includes a time of day."""
     return form == "datetime" or "%H" in form or "%I" in form
 
 
@@ -131,11 +127,9 @@ def _clock(seconds: Any) -> str:  # noqa: ANN401 - an array of numpy
 
 
 def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
-    """Texts as Arrow timestamps, null if a text does not match the form.
+    """Texts as Arrow timestamps, null if a text does not match the form: "date" or "datetime" of ISO 8601, or a format of strptime.
 
-    Args:
-        texts: An Arrow array of texts; nulls stay.
-        form: "date" or "datetime" of ISO 8601, or a format of strptime. Time zones are not read.
+    Time zones are not read.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -43,15 +43,7 @@ def leave_copies_out(
     target: str | None,
     words: FrameWords,
 ) -> None:
-    """Draft a column as ignored if it equals an earlier one times a constant in every row; the target stays.
-
-    Args:
-        columns: Columns of the draft; changed.
-        facts: Facts of the columns.
-        search: The search, which has seen all rows.
-        target: Name of the column to be predicted.
-        words: Advice in the words of the reader's library.
-    """
+    """Draft a column as ignored if it equals an earlier one times a constant in every row; the target stays."""
     by_name = {str(column["name"]): column for column in columns}
     for copy in search.copies():
         kept, dropped = (by_name[name] for name in (copy.of, copy.name))
@@ -75,17 +67,7 @@ def leave_copies_out(
 def propose_rules(
     columns: Sequence[Column], facts: Mapping[str, Facts], search: DependencySearch, *, target: str | None
 ) -> list[dict[str, Any]]:
-    """Draft a rule for each functional dependency worth declaring, and note it at the dependent column.
-
-    Args:
-        columns: Columns of the draft; their notes are changed.
-        facts: Facts of the columns.
-        search: The search, which has seen all rows.
-        target: Name of the column to be predicted, which no rule computes.
-
-    Returns:
-        Rules as a domain declares them, with marks.
-    """
+    """Draft a rule for each functional dependency worth declaring, and note it at the dependent column. No rule computes the target."""
     by_name = {str(column["name"]): column for column in columns}
     rules = []
     for found in _worth_declaring(columns, facts, search, target=target):
@@ -103,10 +85,6 @@ def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> N
     """Narrow the bounds of numeric determinants to the values with a pair, because a rule implies nothing outside them.
 
     Bounds of a natural scale stay, because narrower ones would be extremes of the rows: the outermost pairs are widened to them.
-
-    Args:
-        columns: Columns of the draft; changed.
-        rules: Rules proposed for them; their outermost pairs may be changed.
     """
     held = {column["name"]: column for column in columns}
     for rule in rules:
@@ -144,9 +122,6 @@ def _reach_bounds(pairs: list[list[Any]], by: Column) -> None:
 
 def require_possible(document: dict[str, Any]) -> None:
     """Drop what columns no longer support from marked rules and differences, after a person changed or left out columns.
-
-    Args:
-        document: A draft; changed.
 
     Raises:
         InputUnusable: A marked rule was edited and lacks columns or pairs.

@@ -62,14 +62,7 @@ class _Close:
 def propose_differences(
     columns: Sequence[Column], sample: RowSample, *, target: str | None, fixed: Sequence[str]
 ) -> None:
-    """Draft a column close to another one as its difference from that column.
-
-    Args:
-        columns: Columns of the draft; changed.
-        sample: A sample of the rows.
-        target: Name of the column to be predicted, which keeps its own values.
-        fixed: Names of columns in rules, which keep their own values.
-    """
+    """Draft a column close to another one as its difference from that column. The target and the columns in rules, `fixed`, keep their own values."""
     values = {str(column["name"]): values_of(column, sample) for column in columns if _is_comparable(column)}
     found = sorted(_close_pairs(columns, values), key=lambda one: one.closeness)
     starts: dict[str, str] = {}
@@ -83,11 +76,7 @@ def propose_differences(
 
 
 def hold_starts(columns: Sequence[Column]) -> None:
-    """Drop differences whose start column is gone; make the rest nullable like their start, with bounds that cover its bounds.
-
-    Args:
-        columns: Columns of a draft, perhaps edited; changed.
-    """
+    """Drop differences whose start column is gone; make the rest nullable like their start, with bounds that cover its bounds."""
     by_name = {column.get("name"): column for column in columns}
     for _ in columns:  # a chain of differences has at most one link per column
         for column in columns:

@@ -41,12 +41,7 @@ Column = Mapping[str, Any]
 
 
 def table_lines(document: Mapping[str, Any], *, unit: str) -> list[str]:
-    """Sentences on what a draft declares of the whole table.
-
-    Args:
-        document: The draft, with its notes.
-        unit: The reason for its privacy unit.
-    """
+    """Sentences on what a draft declares of the whole table; `unit` is the one on its privacy unit."""
     columns = document["columns"]
     size = document.get(DECLARED_SIZE)
     counted = "rows" if document.get("privacy_unit") is None else "privacy units"
@@ -99,13 +94,7 @@ def _shown(column: Column) -> tuple[str, str, str]:
 
 
 def text_of(rows: Sequence[Sequence[str]], *, before: Sequence[str], after: Sequence[str]) -> str:
-    """A draft as text of at most `WIDTH` columns.
-
-    Args:
-        rows: Rows of `column_rows`.
-        before: Sentences above the rows.
-        after: Sentences below the rows.
-    """
+    """A draft as text of at most `WIDTH` columns: the rows of `column_rows` between sentences."""
     lines = [line for sentence in before if sentence for line in _wrapped(sentence, indent=0)]
     lines.append("")
     for name, kind, declared, note in rows:

@@ -236,13 +236,9 @@ def is_number(text: str) -> bool:
 
 
 def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: list[int]) -> Iterator[Any]:
-    """Arrow batches of a file, every column of a CSV as text.
+    """Arrow batches of a file, every column of a CSV as text; without a dialect the file is Parquet.
 
-    Args:
-        path: The file.
-        dialect: Dialect of a CSV file; None for Parquet.
-        names: Column names of a CSV file.
-        ragged: Collects the numbers of rows, from 1, with more or fewer fields than columns; these rows are left out.
+    Rows with more or fewer fields than columns are left out, and `ragged` collects their numbers, from 1.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv

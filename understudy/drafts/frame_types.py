@@ -34,11 +34,7 @@ class FrameTypes:
 
 
 def plain_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
-    """Times of day as text without needless fractions, such as 08:30:00; other values unchanged.
-
-    Args:
-        values: an Arrow array, or a chunked one.
-    """
+    """Times of day of an Arrow array as text without needless fractions, such as 08:30:00; other values unchanged."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -48,11 +44,7 @@ def plain_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has
 
 
 def wall_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has no type
-    """Times with a zone as local times without the zone; other values unchanged.
-
-    Args:
-        values: an Arrow array, or a chunked one.
-    """
+    """Times with a zone of an Arrow array as local times without the zone; other values unchanged."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -61,13 +53,9 @@ def wall_times(values: Any) -> Any:  # noqa: ANN401 - an Arrow array, which has 
 
 
 def read_types(table: Any) -> tuple[Any, FrameTypes]:  # noqa: ANN401 - an Arrow table, which has no type
-    """Convert a table to the types that a draft reads.
+    """Convert an Arrow table to the types that a draft reads, and return what its own types say.
 
-    Args:
-        table: an Arrow table.
-
-    Returns:
-        The table, and its types: times with a zone are local times, midnights are dates, times of day are text, and infinite numbers are missing.
+    Times with a zone become local times, midnights dates, times of day text, and infinite numbers missing.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -130,12 +118,7 @@ def levels_of(types: FrameTypes, name: str) -> dict[str, Any] | None:
 
 
 def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None:
-    """Note the time zones, times of day and infinite numbers of columns.
-
-    Args:
-        columns: columns of the draft; changed.
-        types: types of the frame.
-    """
+    """Note the time zones, times of day and infinite numbers of columns."""
     for column in columns:
         name = column["name"]
         if column["kind"] in _NOT_MODELLED:

@@ -39,12 +39,7 @@ class FrameWords:
         return self.column.format(name=repr(name))
 
     def changed(self, name: str, form: str) -> str:
-        """The line that replaces a column by an expression.
-
-        Args:
-            name: Name of the column.
-            form: One of the expressions above.
-        """
+        """The line that replaces a column by an expression, one of those above."""
         return self.assign.format(name=repr(name), expression=form.format(column=self.of(name)))
 
     def copied(self, name: str, of: str, factor: float) -> str:

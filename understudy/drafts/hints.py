@@ -25,12 +25,7 @@ WARNINGS: Final = "_warnings"
 
 
 def few_rows(rows: int, *, of: str) -> list[str]:
-    """Warn that a draft of few rows shows single rows; one line or none.
-
-    Args:
-        rows: Number of rows, or of units.
-        of: Name of what was counted.
-    """
+    """Warn that a draft of few rows shows single rows; one line or none. `of` names what was counted."""
     if rows >= FEWEST_ROWS_OF_A_DRAFT:
         return []
     message = (
@@ -42,11 +37,7 @@ def few_rows(rows: int, *, of: str) -> list[str]:
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[str]:
-    """Warn of too few rows, of words that may name persons, and of number columns that no release will have; one line each.
-
-    Args:
-        document: A draft, with its notes.
-    """
+    """Warn of too few rows, of words that may name persons, and of number columns that no release will have; one line each."""
     lost = [
         str(column["name"])
         for column in document["columns"]
@@ -66,12 +57,7 @@ def warnings_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """The rules that a draft proposes, in one line or none.
-
-    Args:
-        document: A draft.
-        answer: How to drop the rules.
-    """
+    """The rules that a draft proposes, in one line or none; `answer` says how to drop them."""
     named = [
         _named(rule)
         for rule in document.get(RULES) or ()
@@ -120,12 +106,7 @@ def _named(rule: Mapping[str, Any]) -> str:
 
 
 def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
-    """Ask for the order of several date or time columns, in one line or none.
-
-    Args:
-        document: A draft, or a confirmed domain.
-        answer: How to declare the order.
-    """
+    """Ask for the order of several date or time columns, in one line or none; `answer` says how to declare it."""
     times = [
         column
         for column in document.get("columns", ())
@@ -176,11 +157,7 @@ def _bound(column: Mapping[str, Any], key: str, place: int) -> datetime | None:
 
 
 def declare_orders(document: dict[str, Any], orders: Sequence[str]) -> None:
-    """Add rules that columns are in order.
-
-    Args:
-        document: A draft, or a confirmed domain; changed.
-        orders: Column names from smallest to largest, separated by commas.
+    """Add rules that columns are in order, each given as names from smallest to largest with commas between them.
 
     Raises:
         InputUnusable: A column is unknown, or an order has fewer than two.
@@ -224,13 +201,7 @@ _NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 def leave_constants_and_free_text_out(
     columns: Sequence[dict[str, Any]], facts: Mapping[str, Facts], *, target: str | None
 ) -> None:
-    """Draft constants and free text as ignored; the target stays.
-
-    Args:
-        columns: Columns of the draft; changed.
-        facts: Facts of the columns.
-        target: Name of the column to be predicted.
-    """
+    """Draft constants and free text as ignored; the target stays."""
     for column in columns:
         name, fact = str(column["name"]), facts[str(column["name"])]
         if column["kind"] in _NOT_MODELLED or name == target:
@@ -257,12 +228,7 @@ def _are_sentences(fact: Facts) -> bool:
 
 
 def say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
-    """Note the words of a column that are taken as missing, except the empty text.
-
-    Args:
-        column: A column of the draft; changed.
-        fact: Facts of the column.
-    """
+    """Note the words of a column that are taken as missing, except the empty text."""
     if column["kind"] in _NOT_MODELLED:
         return
     among_numbers = set(fact.odd or ()) - set(fact.censored) - set(fact.unknown) if fact.numeric else set()

@@ -56,13 +56,7 @@ def is_of_images(path: Path) -> bool:
 
 
 def draft_images(path: Path) -> dict[str, Any]:
-    """Draft the domain document of a ZIP of pictures or of idx files, or of an NPZ.
-
-    Args:
-        path: The private images.
-
-    Returns:
-        A document that the service refuses while marks remain.
+    """Draft the domain document of a ZIP of pictures or of idx files, or of an NPZ. The service refuses it while marks remain.
 
     Raises:
         InputUnusable: The file is missing, is no such archive, or holds no image that the service accepts.
@@ -83,11 +77,7 @@ def draft_images(path: Path) -> dict[str, Any]:
 
 
 def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
-    """Shape, labels and unit of a draft, as lines for a terminal.
-
-    Args:
-        draft: A draft of `draft_images`.
-    """
+    """Shape, labels and unit of a draft, as lines for a terminal."""
     labels = draft["labels"]
     named = ", ".join(labels[:_NAMED]) + (f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else "")
     colour = "grey" if draft["channels"] == 1 else "colour"
@@ -103,11 +93,7 @@ def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
 
 
 def render_images(draft: dict[str, Any]) -> str:
-    """The draft as JSON for a reader: one key per line.
-
-    Args:
-        draft: A draft of `draft_images`.
-    """
+    """The draft as JSON for a reader: one key per line."""
     lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in draft.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

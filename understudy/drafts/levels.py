@@ -69,14 +69,7 @@ _LAST_GRADE = 13
 
 
 def ordered(texts: Iterable[str]) -> list[str] | None:
-    """Put levels in order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades ("K", "1", "2"), times of day.
-
-    Args:
-        texts: The distinct values.
-
-    Returns:
-        The levels from low to high, or None if the words show no order.
-    """
+    """Put distinct texts in order: bands of numbers ("18-24", "[70-80)", "65+"), months, grades ("K", "1", "2"), times of day; None if they show no order."""
     words = sorted(texts)
     if len(words) < _FEWEST_LEVELS:
         return None

@@ -81,11 +81,7 @@ def _keys(holder: dict[str, Any]) -> Iterator[str]:
 
 
 def accept_kinds(document: dict[str, Any], kinds: Sequence[str]) -> None:
-    """Accept all marked values of the given kinds.
-
-    Args:
-        document: The draft; changed.
-        kinds: Kinds of `KINDS`, or "all".
+    """Accept all marked values of the given kinds of `KINDS`, or of "all".
 
     Raises:
         InputUnusable: A kind is unknown.

@@ -29,17 +29,9 @@ def propose_missing_together(
     null_texts: Collection[str],
     most: int,
 ) -> list[Column]:
-    """Draft a rule for each group of columns that are missing in the same rows, and note it at all but the first.
+    """Draft a rule for each group of columns that are missing in the same rows, and note it at all but the first; the largest groups come first.
 
-    Args:
-        columns: Columns of the draft; their notes are changed.
-        sample: A sample of the rows.
-        target: Name of the column to be predicted, which no drafted rule may change.
-        null_texts: Texts that mean "missing" in every column.
-        most: Maximum number of rules; the largest groups come first.
-
-    Returns:
-        Rules as a domain declares them, with marks.
+    No rule changes the target. `null_texts` mean "missing" in every column.
     """
     groups: dict[bytes, list[Column]] = {}
     for column in columns:

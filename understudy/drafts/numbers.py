@@ -98,15 +98,7 @@ _CLOCK_EDGES: Final = (
 
 
 def numbers(name: str, fact: Facts) -> dict[str, Any]:
-    """Draft a column of numbers.
-
-    Args:
-        name: Name of the column.
-        fact: Facts of the column.
-
-    Returns:
-        Kind, type, bounds and bins, and a note.
-    """
+    """Draft a column of numbers: its kind, type, bounds and bins, and a note."""
     inside, beyond = special_values(_exact(fact), fact.spread)
     if _is_clock(name, fact, beyond):
         return _clock(fact, beyond)

@@ -34,14 +34,7 @@ def propose_orders(
 ) -> list[Column]:
     """Draft rules that one number is never below another, and note them.
 
-    Args:
-        columns: Columns of the draft; their notes are changed.
-        sample: A sample of the rows.
-        target: Name of the column to be predicted. No drafted rule may change it; its note says that a person may declare one.
-        fixed: Names of columns in drafted rules, which keep that relation.
-
-    Returns:
-        Rules as a domain declares them, with marks.
+    No rule may change the target; its note says that a person may declare one. Columns in drafted rules, `fixed`, keep their relation.
     """
     numbers = {
         str(column["name"]): values_of(column, sample)

@@ -117,13 +117,7 @@ class Reaches(IntEnum):
 
 
 def names_a_person(name: str, texts: Collection[str], *, numeric: bool) -> bool:
-    """Whether a column is called after the person whose record it is, such as "patient_nbr", "CustomerID" or "Kunde".
-
-    Args:
-        name: Of the column.
-        texts: The distinct values.
-        numeric: Whether they are numbers.
-    """
+    """Whether a column is called after the person whose record it is, such as "patient_nbr", "CustomerID" or "Kunde"."""
     text = "".join(words_of(name))
     if text in _FREQUENTLY_A_THING:
         return numeric or 2 * sum(any(sign.isdigit() for sign in value) for value in texts) > len(texts)
@@ -142,13 +136,7 @@ def names_contact(name: str) -> bool:
 
 
 def reaches(name: str, texts: Collection[str], *, numeric: bool) -> Reaches | None:
-    """How a column reaches or names the person whose record it is; None where it does not, or where another person may be meant.
-
-    Args:
-        name: Of the column.
-        texts: The distinct values.
-        numeric: Whether they are numbers.
-    """
+    """How a column reaches or names the person whose record it is; None where it does not, or where another person may be meant."""
     words = [word for word in words_of(name) if not _is_person(word)]
     rest = {*words} - _BESIDE
     if rest and rest <= _MAIL and not numeric:
@@ -190,12 +178,7 @@ def names_whom(name: str) -> bool:
 
 
 def is_number_of_one(name: str, texts: Collection[str]) -> bool:
-    """Whether long numbers are telephone numbers, or numbers by which a state knows a person.
-
-    Args:
-        name: Of the column.
-        texts: The distinct values.
-    """
+    """Whether long numbers are telephone numbers, or numbers by which a state knows a person."""
     is_known = not _BY_STATE.isdisjoint(words_of(name)) and are_phones(texts)
     return is_known or reaches(name, texts, numeric=True) is Reaches.BY_PHONE
 

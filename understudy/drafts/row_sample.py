@@ -64,13 +64,7 @@ class RowSample:
         return pa.chunked_array(self._texts(name), pa.string()).combine_chunks()
 
     def seconds(self, name: str, form: str | None, *, is_date: bool) -> "Floats":
-        """Seconds since 1970 of a column's dates or times; NaN for missing values.
-
-        Args:
-            name: Name of the column.
-            form: Format of the texts, for strptime; None for ISO 8601.
-            is_date: Whether they are dates without times.
-        """
+        """Seconds since 1970 of a column's dates or times in a format of strptime, or else in ISO 8601; NaN for missing values."""
         import pyarrow as pa
 
         form = form or ("date" if is_date else "datetime")

@@ -32,16 +32,9 @@ Column = dict[str, Any]
 def propose_signs(
     columns: Sequence[Column], sample: RowSample, *, target: str | None, fixed: Collection[str]
 ) -> list[Column]:
-    """Draft a rule for each two-word column that follows from the sign of a number, and note it.
+    """Draft a rule for each two-word column that follows from the sign of a number, and note it; bounds of the numbers change.
 
-    Args:
-        columns: Columns of the draft; bounds of the numbers and notes of the words are changed.
-        sample: A sample of the rows.
-        target: Name of the column to be predicted, which no rule computes.
-        fixed: Names of columns computed by other rules.
-
-    Returns:
-        Rules as a domain declares them, with marks.
+    No rule computes the target, or a column that another rule computes (`fixed`).
     """
     signed = {
         str(column["name"]): sample.numbers(str(column["name"]))

@@ -110,11 +110,6 @@ def column_to_compute(columns: Sequence[Column], total: Column, numbers: Mapping
 
     A computed column loses its heaps. Among columns with similar largest heaps the total is chosen, else the column with the widest bounds: wide bins of
     the parts would blur a narrow computed column.
-
-    Args:
-        columns: Columns of the sum that may be computed.
-        total: Total of the sum.
-        numbers: Values by column.
     """
     able = [column for column in columns if _decimals(column) >= _decimals(total)]
     heaps = {str(column["name"]): largest_heap(numbers[str(column["name"])]) for column in able}
@@ -158,12 +153,7 @@ def _decimals(column: Column) -> float:
 
 
 def point_at_lengths(columns: Sequence[Column], sample: RowSample) -> None:
-    """Note the numbers that equal the time between two dates.
-
-    Args:
-        columns: Columns of the draft; their notes are changed.
-        sample: A sample of the rows.
-    """
+    """Note the numbers that equal the time between two dates."""
     by_name = {str(column["name"]): column for column in columns}
     numbers = {
         name: found

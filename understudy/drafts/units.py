@@ -53,11 +53,7 @@ _DIRECT: Final = "Called like something that names or reaches a person: dropped 
 
 
 def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, list[str]]:
-    """Find the column that says whose record it is.
-
-    Returns:
-        Its name, or None; and the columns that may say it instead.
-    """
+    """Find the column that says whose record it is, and the columns that may say it instead."""
     keys = {name: fact for name, fact in facts.items() if may_be_key(fact)}
     persons = [name for name, fact in keys.items() if names_a_person(name, fact.values, numeric=fact.numeric)]
     if persons:
@@ -152,12 +148,7 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
 
 
 def _repeat_as_by_chance(values: Sequence[float], *, rows: int) -> bool:
-    """Whether as many whole numbers differ as if each row had drawn one from their range, and some of it is left out.
-
-    Args:
-        values: In their order.
-        rows: How many rows have one.
-    """
+    """Whether as many sorted whole numbers differ as if each row had drawn one from their range, and some of it is left out."""
     step = math.gcd(*(int(high - low) for low, high in pairwise(values)))
     possible = (values[-1] - values[0]) / step + 1
     drawn = possible * -math.expm1(-rows / possible)

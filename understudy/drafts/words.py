@@ -209,12 +209,7 @@ def are_pseudonyms(texts: Collection[str]) -> bool:
 
 
 def code_book(name: str, texts: Collection[str]) -> str | None:
-    """Name the public code book of a column, if its name and the form of its words show one.
-
-    Args:
-        name: Name of the column.
-        texts: The distinct values.
-    """
+    """Name the public code book of a column, if its name and the form of its distinct words show one."""
     words = words_of(name)
     if (form := code_form(name, texts)) is not None:
         return form.label
@@ -224,12 +219,7 @@ def code_book(name: str, texts: Collection[str]) -> str | None:
 
 
 def code_form(name: str, texts: Collection[str]) -> CodeForm | None:
-    """Find the form of ICD codes or postcodes in a column, unless its name means a count or measurement.
-
-    Args:
-        name: Name of the column.
-        texts: The distinct values.
-    """
+    """Find the form of ICD codes or postcodes in a column, unless its name means a count or measurement."""
     words = words_of(name)
     is_measure = not ((_COUNTS | _AMOUNTS | _QUANTITIES) - _NUMBER).isdisjoint(words)
     return None if is_measure else form_of(words, texts)

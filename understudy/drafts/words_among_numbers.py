@@ -17,12 +17,7 @@ _FEWEST_MEASURED: Final = 3
 
 
 def has_words_like_numbers(name: str, fact: Facts) -> bool:
-    """Whether words beside numbers are levels, codes, dates or telephone numbers like these, not missing values.
-
-    Args:
-        name: Name of the column.
-        fact: Facts of the column.
-    """
+    """Whether words beside numbers are levels, codes, dates or telephone numbers like these, not missing values."""
     if not fact.numeric or not fact.odd:
         return False
     if fact.distinct <= MOST_INTEGER_CODES and ordered(fact.values) is not None:
@@ -57,12 +52,7 @@ def missing_words(facts: Mapping[str, Facts]) -> set[str]:
 
 
 def may_be_measured(name: str, fact: Facts) -> bool:
-    """Whether numbers drafted as words, beside a few other words, may measure something.
-
-    Args:
-        name: Name of the column.
-        fact: Facts of the column.
-    """
+    """Whether numbers drafted as words, beside a few other words, may measure something."""
     if not fact.odd or fact.numeric or 2 * fact.numbers < fact.present:
         return False
     return (

@@ -69,11 +69,7 @@ class Writing:
     clock: bool = False
 
     def number_format(self, *, decimal_mark: str) -> dict[str, Any]:
-        """The declaration.
-
-        Args:
-            decimal_mark: Decimal mark of the file.
-        """
+        """The declaration, for a file with this decimal mark."""
         if self.clock:
             return {"clock": True}
         mark = None if self.decimal_mark == decimal_mark else self.decimal_mark
@@ -130,11 +126,7 @@ class Ambiguous:
 
 
 def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
-    """Find the format of a column that holds hardly anything but written numbers; None for plain numbers and for other columns.
-
-    Args:
-        texts: The distinct values.
-    """
+    """Find the format of a column that holds hardly anything but written numbers; None for plain numbers and for other columns."""
     if not any(map(_is_marked, texts)):
         return None
     if sum(minutes_of(text) is not None for text in texts) >= _SHARE * len(texts):
@@ -154,12 +146,7 @@ def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
 
 
 def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> dict[str, Writing]:
-    """The columns with written numbers. Columns with few distinct values are words.
-
-    Args:
-        facts: Facts of all columns, read as plain text.
-        decimal_mark: Decimal mark of the file, if known: then no number is ambiguous.
-    """
+    """The columns with written numbers. Columns with few distinct values are words. With a known decimal mark no number is ambiguous."""
     columns = {
         name: fact.values
         for name, fact in facts.items()
@@ -220,11 +207,7 @@ def _is_marked(text: str) -> bool:
 
 
 def columns_with_commas(facts: Mapping[str, Facts]) -> list[str]:
-    """The columns that are numbers with decimal commas.
-
-    Args:
-        facts: Facts of all columns, with commas unchanged.
-    """
+    """The columns that are numbers with decimal commas, from facts with commas unchanged."""
     return [
         name
         for name, fact in facts.items()
@@ -249,11 +232,7 @@ def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
 
 
 def _are_numbers(texts: Mapping[str, int]) -> bool:
-    """Whether texts are numbers, some with a comma, apart from words for "missing" and a few other words beside many numbers.
-
-    Args:
-        texts: Counts of the distinct values.
-    """
+    """Whether texts are numbers, some with a comma, apart from words for "missing" and a few other words beside many numbers."""
     others = [text for text in texts if _WITH_COMMA.fullmatch(text) is None]
     if not any("," in text for text in texts) or len(others) == len(texts):
         return False
@@ -265,12 +244,7 @@ def _are_numbers(texts: Mapping[str, int]) -> bool:
 
 
 def plain_batch(batch: Any, written: Mapping[str, Writing]) -> Any:  # noqa: ANN401 - an Arrow batch
-    """A batch with written numbers as plain text.
-
-    Args:
-        batch: The rows.
-        written: Formats of some columns.
-    """
+    """A batch with written numbers as plain text."""
     import pyarrow as pa
 
     if not written:
@@ -283,17 +257,7 @@ def plain_batch(batch: Any, written: Mapping[str, Writing]) -> Any:  # noqa: ANN
 
 
 def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str) -> dict[str, Any]:
-    """Draft a column of written numbers.
-
-    Args:
-        name: Name of the column.
-        fact: Facts of the column, read in its format.
-        writing: The format.
-        decimal_mark: Decimal mark of the file.
-
-    Returns:
-        Kind, format, bounds and bins, and a note.
-    """
+    """Draft a column of numbers that were read in a written format: kind, format, bounds and bins, and a note."""
     if not fact.numeric:
         note = f"{NUMBERS_LEFT_OUT}: several words stand beside the numbers. Empty those fields, or write numbers there, and draft again."
         return {"kind": "ignored", NOTE: note}
