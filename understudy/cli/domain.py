@@ -16,17 +16,11 @@ from understudy.drafts.chosen_unit import require_decided
 from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.confirmation import Quit, walk
 from understudy.drafts.hints import declare_orders, order_of_times, rules_of, target_line, warnings_of
-from understudy.drafts.images import choices_of_images, draft_images, is_of_images, render_images
+from understudy.drafts.images import choices_of_images, draft_images, is_of_images
 from understudy.drafts.marked_values import KINDS, Mark, accept_kinds, marks_of
-from understudy.drafts.tables import (
-    DRAFT,
-    MARK,
-    MOST_CODES,
-    draft_domain,
-    render_draft,
-)
+from understudy.drafts.tables import DRAFT, MOST_CODES, draft_domain, render_draft
 from understudy.errors import InputUnusable
-from understudy.table_files import read_domain, without_notes
+from understudy.table_files import MARK, read_domain, without_notes
 from understudy.text_encoding import ENCODINGS
 from understudy.whole_files import whole_file
 
@@ -84,8 +78,8 @@ def draft(
             raise InputUnusable(
                 "--header, --delimiter, --decimal-mark and --encoding are about CSV, --privacy-unit about tables; an archive of images has none"
             )
-        images = draft_images(rows)
-        text, choices = render_images(images), choices_of_images(images)
+        drafted = draft_images(rows)
+        choices = choices_of_images(drafted)
     else:
         drafted = draft_domain(
             rows,
@@ -95,11 +89,11 @@ def draft(
             encoding=encoding,
             privacy_unit=privacy_unit,
         )
-        text, codes = render_draft(drafted), codes_at_most(drafted)
+        codes = codes_at_most(drafted)
         choices = _choices(drafted)
     # An unreviewed draft lists values of the private rows.
     with whole_file(out, private=True) as file:
-        file.write(f"{text}\n".encode())
+        file.write(f"{render_draft(drafted)}\n".encode())
     lines = [
         *choices,
         f"Draft: {out.resolve()}",
@@ -163,9 +157,8 @@ def confirm(
     left = marks_of(document)
     if not left:
         document = without_notes(document)
-    render = render_draft if "columns" in document else render_images
     with whole_file(file, private=True) as out:
-        out.write(render(document).encode())
+        out.write(render_draft(document).encode())
     if not left:
         require_rules(document, file)
     counts = {kind: sum(mark.kind == kind for mark in left) for kind in KINDS}

@@ -7,11 +7,10 @@ have the date of a Monday and the word of a Sunday. No rule can declare that dep
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.drafts.categories import NOTE
-from understudy.drafts.dependencies import ELSE
+from understudy.drafts.categories import NOT_MODELLED, NOTE
+from understudy.drafts.dependencies import leave_out
 from understudy.drafts.differences import values_of
 from understudy.drafts.row_sample import RowSample
-from understudy.table_files import MARK
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +26,6 @@ _FEWEST_VALUES: Final = 2
 _DAY_SECONDS: Final = 86400
 _COARSE: Final = frozenset({"month", "quarter", "year", "month_end", "quarter_end", "year_end"})
 _TIMES: Final = frozenset({"date", "datetime"})
-_NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 _PATTERNS: Final = {"weekday": "weekday", "quarter": "month", "month": "month", "hour": "hour"}
 """For each part, the pattern of a date that keeps its frequencies."""
 
@@ -41,14 +39,16 @@ def leave_parts_of_dates_out(columns: Sequence[Column], sample: RowSample, *, ta
     # Month and year columns that are dates may follow from finer dates, and other columns may follow from them.
     for column in sorted(columns if dates else (), key=lambda column: column["kind"] not in _TIMES):
         name, is_coarse = str(column["name"]), column.get("resolution") in _COARSE
-        if column["kind"] in _NOT_MODELLED or (column["kind"] in _TIMES and not is_coarse):
+        if column["kind"] in NOT_MODELLED or (column["kind"] in _TIMES and not is_coarse):
             continue
         codes = _codes(sample.words(name))
+        # The coarsest part of the first date that determines the value.
         found = (
             (dates[date], part)
             for date, listed in parts.items()
             if date != name and not (is_coarse and dates[date].get("resolution") in _COARSE)
-            if (part := _telling(listed, codes)) is not None
+            for part, of_rows in listed.items()
+            if _is_told(of_rows, codes)
         )
         if (told := next(found, None)) is None:
             continue
@@ -59,10 +59,7 @@ def leave_parts_of_dates_out(columns: Sequence[Column], sample: RowSample, *, ta
             )
             continue
         parts.pop(name, None)
-        otherwise = {key: value for key, value in column.items() if key != "name"}
-        column.clear()
-        column |= {"name": name, "kind": "ignored", NOTE: _note(date, part), MARK: ["name", "kind"]}
-        column[ELSE] = otherwise
+        leave_out(column, _note(date, part))
 
 
 def _note(date: Mapping[str, Any], part: str) -> str:
@@ -103,12 +100,8 @@ def _codes(words: Any) -> "Floats":  # noqa: ANN401 - an Arrow array
     return np.asarray(indices.cast("float64").fill_null(float("nan")), dtype=np.float64)
 
 
-def _telling(parts: Mapping[str, "Floats"], codes: "Floats") -> str | None:
-    """The coarsest part that determines the value in every row that has both; None if there is none, or too few rows."""
-    return next((part for part, of_rows in parts.items() if _is_told(of_rows, codes)), None)
-
-
 def _is_told(of_rows: "Floats", codes: "Floats") -> bool:
+    """Whether a part determines the value in every row that has both, and enough rows have."""
     import numpy as np
 
     known = ~(np.isnan(of_rows) | np.isnan(codes))

@@ -19,6 +19,8 @@ from understudy.drafts.words import code_book, code_form
 NOTE = "_note"
 BOOK = "_book"
 """Label of the public book that holds the values of a column, for `understudy.drafts.confirmation`."""
+NOT_MODELLED = frozenset({"ignored", "unit"})
+"""Kinds of columns that no release has."""
 
 _OTHER = "other"
 """A domain's word for words that are not listed."""

@@ -20,7 +20,6 @@ from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.table_files import MARK
 
-_NONE: Final = NO_UNIT
 _ALL: Final = "all"
 _LEARN: Final = "learn"
 _KEEP: Final = "keep"
@@ -61,12 +60,12 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
     if mark.key == "privacy_unit":
         change_unit(document, text)
     elif mark.key == "target":
-        document["target"] = None if text.lower() in _NONE else known_column(document, text)["name"]
+        document["target"] = None if text.lower() in NO_UNIT else known_column(document, text)["name"]
     elif mark.key == "kind":
         _change_kind(document, mark, text)
     elif mark.key == _RECORDS:
         _change_records(mark, text)
-    elif mark.key == DIFFERENCE and text.lower() in _NONE:
+    elif mark.key == DIFFERENCE and text.lower() in NO_UNIT:
         drop_difference(mark.holder)
     else:
         before = mark.holder[mark.key]
@@ -101,7 +100,7 @@ def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:
 
 def _change_records(mark: Mark, text: str) -> None:
     """Change how many records of a unit count: a number, learnt, or none for all of them as one."""
-    if text.lower() in _NONE:
+    if text.lower() in NO_UNIT:
         mark.accept()
         mark.holder.pop(_RECORDS)
     elif text == _LEARN:
@@ -310,10 +309,8 @@ def _problem(mark: Mark) -> str | None:
         return None if holder["lower"] < holder["upper"] else "lower must be below upper"
     if mark.key == DIFFERENCE:
         return None if is_difference(value) else "a difference has 'from', 'lower' and 'upper'"
-    problem = None
-    if mark.key in {"categories", "levels", "labels"} and value != _LEARN:
-        problem = None if value and len(set(value)) == len(value) else "the list needs words, each once"
     if mark.key == "declared_size":
         is_size = isinstance(value, int) and value >= 1
-        problem = None if is_size else "the size is a whole number, 1 or more"
-    return problem
+        return None if is_size else "the size is a whole number, 1 or more"
+    is_list = mark.key in {"categories", "levels", "labels"} and value != _LEARN
+    return "the list needs words, each once" if is_list and not 0 < len(set(value)) == len(value) else None

@@ -11,6 +11,7 @@ from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
 from understudy.drafts.categories import NOTE
 from understudy.drafts.facts import Facts
 from understudy.drafts.hints import WARNINGS, few_rows
+from understudy.drafts.units import SEVERAL
 from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.table_files import DECLARED_SIZE, MARK
@@ -23,8 +24,6 @@ NO_UNIT: Final = frozenset({"none", "null", "-"})
 """Answers that each row is protected by itself."""
 _ROWS, _DRAFTED_FOR, _SAID, _VALUES = "rows", "drafted_for", "said", "values"
 _SIZE, _EACH, _MISSING, _MAY_BE = "size", "rows_each", "missing", "candidate"
-_SEVERAL: Final = 1.1
-"""Rows of a unit on average from which a table is one of events."""
 _MOST_ROWS_LEARNT: Final = 2_000_000
 """Rows up to which the bound on records is learnt, because a learnt domain needs all rows in memory."""
 _WHOSE_COLUMN: Final = "Says whose row it is: kept sealed, never modelled or released."
@@ -127,7 +126,7 @@ def _unit_column(document: Document, name: str) -> dict[str, Any]:
     """The unit column, with a learnt bound on records where units have several."""
     found = _known(document, name)
     missing = " Rows without one are refused." if _MISSING in found else ""
-    has_several = found.get(_EACH, _SEVERAL) >= _SEVERAL
+    has_several = found.get(_EACH, SEVERAL) >= SEVERAL
     if not has_several or document.get(UNITS, {}).get(_ROWS, 0) > _MOST_ROWS_LEARNT:
         return {"kind": "unit", NOTE: f"{_WHOSE_COLUMN}{missing}", MARK: ["name", "kind"]}
     return {
@@ -184,7 +183,7 @@ def unit_sentence(document: Mapping[str, Any]) -> str:
             else ", and no two rows have the same one."
             if each == 1
             else f", which stands in {each:.2g} rows on average."
-            if each >= _SEVERAL
+            if each >= SEVERAL
             else ": few of them stand in more than one row. If those rows are copies, remove them."
         )
         again = ""

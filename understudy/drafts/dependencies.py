@@ -9,7 +9,7 @@ from itertools import groupby
 from math import lgamma, log
 from typing import Any, Final
 
-from understudy.drafts.categories import NOTE
+from understudy.drafts.categories import NOT_MODELLED, NOTE
 from understudy.drafts.dependency_search import Copy, Dependency, DependencySearch
 from understudy.drafts.differences import hold_starts
 from understudy.drafts.facts import Facts, is_number
@@ -30,9 +30,16 @@ _FEWEST_ROWS_OF_A_COPY = 100
 _SHARE_SUPPORTED = 0.95
 _LOG_CHANCE = log(1e-6)
 _FEWEST_OF_A_RANGE = 3
-_NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 
 Column = dict[str, Any]
+
+
+def leave_out(column: Column, note: str) -> None:
+    """Draft a column as ignored, and keep its kind and values for the answer "keep"."""
+    name = column["name"]
+    otherwise = {key: value for key, value in column.items() if key != "name"}
+    column.clear()
+    column |= {"name": name, "kind": "ignored", NOTE: note, MARK: ["name", "kind"], ELSE: otherwise}
 
 
 def leave_copies_out(
@@ -50,18 +57,10 @@ def leave_copies_out(
         factor = copy.factor
         if dropped["name"] == target:
             kept, dropped, factor = dropped, kept, 1 / copy.factor
-        if kept["kind"] in _NOT_MODELLED or dropped["kind"] in _NOT_MODELLED or not _is_copy(facts[copy.of]):
+        if kept["kind"] in NOT_MODELLED or dropped["kind"] in NOT_MODELLED or not _is_copy(facts[copy.of]):
             continue
-        otherwise = {key: value for key, value in dropped.items() if key != "name"}
         found = Copy(name=str(dropped["name"]), of=str(kept["name"]), factor=factor)
-        dropped.clear()
-        dropped |= {
-            "name": found.name,
-            "kind": "ignored",
-            NOTE: _on_copy(found, words),
-            MARK: ["name", "kind"],
-            ELSE: otherwise,
-        }
+        leave_out(dropped, _on_copy(found, words))
 
 
 def propose_rules(
@@ -169,7 +168,7 @@ def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object)
 
 def can_miss(column: Mapping[str, Any]) -> bool:
     """Whether synthetic rows may lack a value of a column."""
-    return column.get("null") == "category" and column["kind"] not in _NOT_MODELLED
+    return column.get("null") == "category" and column["kind"] not in NOT_MODELLED
 
 
 def columns_of(rule: Mapping[str, Any]) -> list[str]:
@@ -200,7 +199,7 @@ def _worth_declaring(
 ) -> list[Dependency]:
     """At most one determinant for each column: an earlier one in mutual dependence, else the one with the fewest values."""
     by_name = {str(column["name"]): column for column in columns}
-    modelled = [name for name, column in by_name.items() if column["kind"] not in _NOT_MODELLED]
+    modelled = [name for name, column in by_name.items() if column["kind"] not in NOT_MODELLED]
     # The target comes first among columns that determine each other, because no rule computes it.
     order = {name: place for place, name in enumerate(sorted(modelled, key=lambda name: name != target))}
     known = {

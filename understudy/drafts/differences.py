@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, Spread, cost_of, edges_around_zero, edges_of
 from understudy.drafts.bounds import FEWEST_FOR_ENDS, choose_bounds, special_values
 from understudy.drafts.categories import NOTE
+from understudy.drafts.numbers import plain
 from understudy.drafts.row_sample import RowSample
 from understudy.table_files import MARK
 
@@ -240,13 +241,13 @@ def _draft(found: _Close) -> None:
     lower = 0.0 if found.share_in_order >= IN_ORDER else bounds.lower
     difference: dict[str, Any] = {
         "from": found.start["name"],
-        "lower": _plain(lower),
-        "upper": _plain(bounds.upper),
+        "lower": plain(lower),
+        "upper": plain(bounds.upper),
     }
     if is_whole and bounds.upper - lower < _MOST_UNITS:
         difference["bins"] = int(bounds.upper - lower) + 1
     else:
-        difference |= {"specials": [_plain(value) for value in inside]} if inside else {}
+        difference |= {"specials": [plain(value) for value in inside]} if inside else {}
         # A domain cannot declare learnt bins of differences; most differences are small.
         if lower >= 0:
             difference |= {"spacing": "log"} if bounds.bins != "linear" else {}
@@ -272,7 +273,7 @@ def _signed_bins(spread: Spread, lower: float, upper: float, unit: float | None)
         return {}
     edges = edges_around_zero(spread, lower, upper, unit)
     shaped = cost_of(spread, [*edges[:-1], edges[-1] + (unit or 0.0)], unit)
-    return {"edges": [_plain(edge) for edge in edges]} if shaped.shift < even.shift else {}
+    return {"edges": [plain(edge) for edge in edges]} if shaped.shift < even.shift else {}
 
 
 def _note(found: _Close, column: Column, lower: float) -> str:
@@ -287,7 +288,3 @@ def _note(found: _Close, column: Column, lower: float) -> str:
         f"Close to {start}: modelled as its distance from {start}, {difference['lower']} to {difference['upper']}{unit}{bins}, because its own bins"
         f" would be too wide to keep that distance.{order} Distances outside are clamped. Answer 'none' to model the column by its own values."
     )
-
-
-def _plain(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else value

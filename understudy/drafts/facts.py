@@ -19,45 +19,12 @@ from understudy.text_encoding import UTF8
 _QUOTED = re.compile(r'"[^"]*"')
 _DELIMITERS = ",;\t|"
 _SIGNS = (
-    "",
-    "?",
-    "NA",
-    "N/A",
-    "n/a",
-    "N.A.",
-    "#N/A",
-    "<NA>",
-    "NULL",
-    "null",
-    "None",
-    "nan",
-    "NaN",
-    "-",
-    "--",
-    ".",
-    "k.A.",
-    "k. A.",
-    "Keine Angabe",
-)
+    "", "?", "NA", "N/A", "n/a", "N.A.", "#N/A", "<NA>", "NULL", "null", "None", "nan", "NaN", "-", "--", ".", "k.A.", "k. A.", "Keine Angabe",
+)  # fmt: skip
 _MISSING = (
-    "unknown",
-    "missing",
-    "not available",
-    "not applicable",
-    "not known",
-    "not recorded",
-    "not specified",
-    "unspecified",
-    "unbekannt",
-    "keine angabe",
-    "inconnu",
-    "non renseigné",
-    "desconocido",
-    "sin datos",
-    "sconosciuto",
-    "prefer not to say",
-    "prefer not to answer",
-)
+    "unknown", "missing", "not available", "not applicable", "not known", "not recorded", "not specified", "unspecified", "unbekannt",
+    "keine angabe", "inconnu", "non renseigné", "desconocido", "sin datos", "sconosciuto", "prefer not to say", "prefer not to answer",
+)  # fmt: skip
 NULLS = (*_SIGNS, *(form(word) for word in _MISSING for form in (str, str.capitalize, str.upper)))
 """Texts that mean "missing" in every column of a file."""
 ODD = frozenset({"n", "x", "u", "unk", "none", "nil", "refused", "blank", "*", "not asked", "n/d", "tbd"})
@@ -186,15 +153,15 @@ def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
     import pyarrow as pa
     from pyarrow import types
 
-    unread = (
-        types.is_nested,
-        types.is_duration,
-        types.is_binary,
-        types.is_large_binary,
-        types.is_binary_view,
-        types.is_fixed_size_binary,
+    return not (
+        isinstance(kind, pa.BaseExtensionType)
+        or types.is_nested(kind)
+        or types.is_duration(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+        or types.is_fixed_size_binary(kind)
     )
-    return not isinstance(kind, pa.BaseExtensionType) and not any(holds(kind) for holds in unread)
 
 
 def means_missing(word: str) -> bool:

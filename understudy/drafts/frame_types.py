@@ -6,14 +6,13 @@ A text file has no types, so these rules are for frames alone. They look at type
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from understudy.drafts.categories import NOTE
+from understudy.drafts.categories import NOT_MODELLED, NOTE
 from understudy.drafts.facts import NULLS, is_readable
 from understudy.table_files import MARK
 
 _DAY_SECONDS: Final = 86400
 _MOST_LEVELS: Final = 200
 _FEWEST_LEVELS: Final = 2
-_NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +120,7 @@ def say_what_types_say(columns: list[dict[str, Any]], types: FrameTypes) -> None
     """Note the time zones, times of day and infinite numbers of columns."""
     for column in columns:
         name = column["name"]
-        if column["kind"] in _NOT_MODELLED:
+        if column["kind"] in NOT_MODELLED:
             continue
         if (zone := types.zones.get(name)) is not None:
             column[NOTE] = (

@@ -7,9 +7,9 @@ from itertools import combinations, pairwise
 from typing import Any, Final
 
 from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
-from understudy.drafts.categories import NOTE
+from understudy.drafts.categories import NOT_MODELLED, NOTE
 from understudy.drafts.code_counts import codes_of
-from understudy.drafts.dependencies import ELSE, MISSING_TOGETHER, ORDER, RULES
+from understudy.drafts.dependencies import MISSING_TOGETHER, ORDER, RULES, leave_out
 from understudy.drafts.facts import Facts
 from understudy.drafts.persons import may_name_few
 from understudy.drafts.words import names_free_text, target_rank
@@ -113,7 +113,11 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
         if column["kind"] in {"date", "datetime"} and "difference" not in column
     ]
     # Columns whose bounds settle the order with every other column need no rule.
-    open_pairs = [pair for pair in combinations(times, 2) if not _is_settled(*pair)]
+    open_pairs = [
+        (one, other)
+        for one, other in combinations(times, 2)
+        if not _ends_before(one, other) and not _ends_before(other, one)
+    ]
     names = [column["name"] for column in times if any(column in pair for pair in open_pairs)]
     has_order = any(
         rule.get("kind") == ORDER and not {*names}.isdisjoint(rule.get("columns", ()))
@@ -129,11 +133,6 @@ def order_of_times(document: Mapping[str, Any], *, answer: str) -> list[str]:
     return [
         f"{named}, declare it, or synthetic rows will break the order: {answer} (docs/domain.md#rules-between-columns). {near}."
     ]
-
-
-def _is_settled(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the bounds of two time columns allow one order only."""
-    return _ends_before(one, other) or _ends_before(other, one)
 
 
 def _ends_before(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -195,7 +194,6 @@ _FREE_TEXT: Final = (
 _FEWEST_ROWS: Final = 20
 _NAMED: Final = 3
 _WORDS_OF_A_SENTENCE: Final = 3
-_NOT_MODELLED: Final = frozenset({"ignored", "unit"})
 
 
 def leave_constants_and_free_text_out(
@@ -204,21 +202,12 @@ def leave_constants_and_free_text_out(
     """Draft constants and free text as ignored; the target stays."""
     for column in columns:
         name, fact = str(column["name"]), facts[str(column["name"])]
-        if column["kind"] in _NOT_MODELLED or name == target:
+        if column["kind"] in NOT_MODELLED or name == target:
             continue
-        if _is_constant(fact):
-            note = _CONSTANT
+        if fact.rows >= _FEWEST_ROWS and fact.present == fact.rows and fact.distinct == 1:
+            leave_out(column, _CONSTANT)
         elif column["kind"] == "categorical" and names_free_text(name) and _are_sentences(fact):
-            note = _FREE_TEXT
-        else:
-            continue
-        otherwise = {key: value for key, value in column.items() if key != "name"}
-        column.clear()
-        column |= {"name": name, "kind": "ignored", NOTE: note, MARK: ["name", "kind"], ELSE: otherwise}
-
-
-def _is_constant(fact: Facts) -> bool:
-    return fact.rows >= _FEWEST_ROWS and fact.present == fact.rows and fact.distinct == 1
+            leave_out(column, _FREE_TEXT)
 
 
 def _are_sentences(fact: Facts) -> bool:
@@ -229,7 +218,7 @@ def _are_sentences(fact: Facts) -> bool:
 
 def say_what_is_missing(column: dict[str, Any], fact: Facts) -> None:
     """Note the words of a column that are taken as missing, except the empty text."""
-    if column["kind"] in _NOT_MODELLED:
+    if column["kind"] in NOT_MODELLED:
         return
     among_numbers = set(fact.odd or ()) - set(fact.censored) - set(fact.unknown) if fact.numeric else set()
     found = sorted((fact.null_texts | among_numbers) - {""})

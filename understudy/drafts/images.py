@@ -8,7 +8,6 @@ in full, with numpy (the extra ``offline``).
 import csv
 import gzip
 import io
-import json
 import zipfile
 import zlib
 from collections import Counter
@@ -19,10 +18,11 @@ from typing import IO, Any
 
 from understudy.drafts.categories import NOTE
 from understudy.drafts.chosen_unit import UNITS, facts_of_image_units, nice_size
-from understudy.drafts.tables import DRAFT, MARK
+from understudy.drafts.tables import DRAFT
 from understudy.errors import InputUnusable, library_missing
 from understudy.http.uploads import require_file
 from understudy.plain_text import one_line
+from understudy.table_files import MARK
 
 SCHEMA = "understudy.images/1"
 SUFFIXES = (".zip", ".npz")
@@ -90,12 +90,6 @@ def choices_of_images(draft: Mapping[str, Any]) -> list[str]:
         else f"The privacy unit is a value of '{one_line(str(unit))}'.",
         f"Declared size: {draft['declared_size']:,}.",
     ]
-
-
-def render_images(draft: dict[str, Any]) -> str:
-    """The draft as JSON for a reader: one key per line."""
-    lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in draft.items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:

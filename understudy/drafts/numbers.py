@@ -106,8 +106,7 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
     if decimals is not None and max(-fact.lower, fact.upper) * 10**decimals > LARGEST:
         decimals = None
     unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
-    fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
-    few = few_values(_exact(fact), fact.spread, unit=unit, fewest=fewest, beyond=beyond)
+    few = few_values(_exact(fact), fact.spread, unit=unit, fewest=fewest_rows(fact), beyond=beyond)
     found = choose_bounds(
         fact.spread,
         unit=unit,
@@ -150,6 +149,11 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
         else f" Synthetic values are multiples of {plain(multiple)}, like nearly all values."
     )
     return column | {"_note": bounds_note(found) + ending}
+
+
+def fewest_rows(fact: Facts) -> int:
+    """Minimum rows of a drafted word among numbers: ten, of short tables 1 % of the rows, and always two."""
+    return max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
 
 
 def _multiple_of(fact: Facts, decimals: int | None, without: Collection[float]) -> float | None:
@@ -300,10 +304,8 @@ def _are_classes(name: str, spread: Mapping[float, int]) -> bool:
 def _are_two_measured(fact: Facts) -> bool:
     """Whether the column has exactly two values, not whole, such as a standardised sex, each with enough rows for a word."""
     exact = _exact(fact)
-    fewest = max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
-    return (
-        not fact.whole and len(exact) == len(fact.values) == _FEW_INTEGERS and min(exact.values()) >= fewest
-    )
+    is_pair = not fact.whole and len(exact) == len(fact.values) == _FEW_INTEGERS
+    return is_pair and min(exact.values()) >= fewest_rows(fact)
 
 
 def _are_three(spread: Mapping[float, int]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from enum import IntEnum
 from typing import Final
 
-from understudy.drafts.words import words_of
+from understudy.drafts.words import KEYS, words_of
 
 _PERSONS: Final = (
     # English
@@ -37,34 +37,17 @@ _MANY: Final = (
 )  # fmt: skip
 """Plural words: numbers under such a name alone count persons."""
 _SHORT: Final = (
-    "pat",
-    "kd",
-    "cust",
-    "usr",
-    "emp",
-    "subj",
-    "usubj",
-    "hh",
-    "player",
-    "child",
-    "mitgl",
-    "tln",
-    "steuer",
-    "sozialversicherungs",
-    "ausweis",
-)
-"""Words that say of a person before the word of a key alone."""
-_KEYS: Final = (
-    "id", "ids", "nbr", "no", "nr", "num", "number", "nummer", "key", "uuid", "guid", "hash", "ref", "identifier", "code",
+    "pat", "kd", "cust", "usr", "emp", "subj", "usubj", "hh", "player", "child", "mitgl", "tln", "steuer", "sozialversicherungs", "ausweis",
 )  # fmt: skip
+"""Words that say of a person before the word of a key alone."""
 _KEYS_BEFORE: Final = (
     "id", "nr", "num", "ref", "cod", "code", "codigo", "código", "codice", "numero", "número", "numéro", "nummer", "identifiant", "identificador",
     "clave",
 )  # fmt: skip
 _OF: Final = ("de", "du", "del", "della", "dell", "do", "des", "der")
 _PERSON_KEY: Final = re.compile(
-    f"(({'|'.join(_KEYS_BEFORE)})({'|'.join(_OF)})?)?({'|'.join(_PERSONS)})({'|'.join(_KEYS)})?"
-    f"|({'|'.join((*_MANY, *_SHORT))})({'|'.join(_KEYS)})"
+    f"(({'|'.join(_KEYS_BEFORE)})({'|'.join(_OF)})?)?({'|'.join(_PERSONS)})({'|'.join(KEYS)})?"
+    f"|({'|'.join((*_MANY, *_SHORT))})({'|'.join(KEYS)})"
 )
 _LONE: Final = frozenset(
     {"id", "pid", "uid", "nr", "ident", "identifier", "idnr", "idno", "idcode", "kennung"}
@@ -72,6 +55,7 @@ _LONE: Final = frozenset(
 """Names of keys that do not say of what."""
 _FREQUENTLY_A_THING: Final = frozenset({"subject", "account", "card", "konto"})
 """Words that name no person where most values have no digit, such as a subject that is taught."""
+_PERSON_WORDS: Final = frozenset({*_PERSONS, *_MANY}) - _FREQUENTLY_A_THING - {"username", "login"}
 _DIRECT: Final = frozenset({
     "name", "firstname", "lastname", "fullname", "surname", "forename", "maiden", "email", "mail", "phone", "telephone",
     "mobile", "fax", "address", "street", "ssn", "passport", "drivers", "iban", "username", "login", "licence", "license", "nachname", "vorname",
@@ -137,7 +121,7 @@ def names_contact(name: str) -> bool:
 
 def reaches(name: str, texts: Collection[str], *, numeric: bool) -> Reaches | None:
     """How a column reaches or names the person whose record it is; None where it does not, or where another person may be meant."""
-    words = [word for word in words_of(name) if not _is_person(word)]
+    words = [word for word in words_of(name) if word not in _PERSON_WORDS]
     rest = {*words} - _BESIDE
     if rest and rest <= _MAIL and not numeric:
         return Reaches.BY_MAIL
@@ -195,11 +179,3 @@ def are_phones(texts: Collection[str]) -> bool:
         for text in texts
     )
     return bool(texts) and found >= _SHARE * len(texts)
-
-
-def _is_person(word: str) -> bool:
-    """Whether a word of a name is that of a person."""
-    return word in _PERSON_WORDS
-
-
-_PERSON_WORDS: Final = frozenset({*_PERSONS, *_MANY}) - _FREQUENTLY_A_THING - {"username", "login"}

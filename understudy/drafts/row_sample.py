@@ -78,10 +78,8 @@ class RowSample:
     def owners(self, name: str) -> Any:  # noqa: ANN401
         """A number for each row, equal for rows of the same privacy unit."""
         import numpy as np
-        import pyarrow as pa
 
-        texts = pa.chunked_array(self._texts(name), pa.string()).combine_chunks()
-        return np.asarray(texts.dictionary_encode().indices.fill_null(-1))
+        return np.asarray(self.words(name).dictionary_encode().indices.fill_null(-1))
 
     def _texts(self, name: str) -> Sequence[Any]:
         """The texts of a column without outer blanks, null for texts that mean "missing"."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.drafts.bin_costs import BINS
 from understudy.drafts.categories import NOTE
-from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD
+from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, plain
 from understudy.drafts.row_sample import RowSample
 from understudy.table_files import MARK
 
@@ -136,7 +136,7 @@ def _begin_a_bin_at_zero(column: Column) -> None:
             break
         width += step
     ends = (-below * width, (BINS - below) * width)
-    column["lower"], column["upper"] = (_plain(round(end, _DIGITS)) for end in ends)
+    column["lower"], column["upper"] = (plain(round(end, _DIGITS)) for end in ends)
     column[NOTE] += " A bin begins at 0, because another column gives the sign."
 
 
@@ -144,9 +144,5 @@ def _pairs(by: Mapping[str, Any], below: str, at_zero: str, above: str) -> Itera
     """The ranges of a number on both sides of zero, with their words."""
     unit = _unit(by)
     last, first = (-unit, 0) if at_zero == above else (0, unit)
-    yield [{"from": by["lower"], "to": _plain(round(last, _DIGITS))}, below]
-    yield [{"from": _plain(round(first, _DIGITS)), "to": by["upper"]}, above]
-
-
-def _plain(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else value
+    yield [{"from": by["lower"], "to": plain(round(last, _DIGITS))}, below]
+    yield [{"from": plain(round(first, _DIGITS)), "to": by["upper"]}, above]

@@ -50,11 +50,7 @@ def propose_sums(
         Rules as a domain declares them, with marks; a total may be a part of a later rule.
     """
     by_name = {str(column["name"]): column for column in columns}
-    numbers = {
-        name: found
-        for name, column in by_name.items()
-        if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
-    }
+    numbers = _numbers(columns, sample)
     parts_of: dict[str, tuple[str, str]] = {}
     told: set[str] = set()
     for total, *parts in _totals(numbers):
@@ -155,18 +151,22 @@ def _decimals(column: Column) -> float:
 def point_at_lengths(columns: Sequence[Column], sample: RowSample) -> None:
     """Note the numbers that equal the time between two dates."""
     by_name = {str(column["name"]): column for column in columns}
-    numbers = {
-        name: found
-        for name, column in by_name.items()
-        if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
-    }
     times = {
         name: values_of(column, sample)
         for name, column in by_name.items()
         if column["kind"] in {"date", "datetime"}
     }
-    for name, line in _lengths(numbers, times):
+    for name, line in _lengths(_numbers(columns, sample), times):
         _say(by_name[name], line)
+
+
+def _numbers(columns: Sequence[Column], sample: RowSample) -> dict[str, "Floats"]:
+    """The values of numbers that vary, by column."""
+    return {
+        str(column["name"]): found
+        for column in columns
+        if column["kind"] == "numeric" and _varies(found := values_of(column, sample))
+    }
 
 
 def _say(column: Column, line: str) -> None:

@@ -88,12 +88,10 @@ from understudy.drafts.written_numbers import (
 )
 from understudy.errors import InputUnusable, library_missing
 from understudy.http.uploads import require_file
-from understudy.table_files import DECLARED_SIZE
+from understudy.table_files import DECLARED_SIZE, MARK
 from understudy.text_encoding import ENCODINGS, UTF8, why_guessed
 
 SCHEMA = "understudy.domain/1"
-MARK = "_from_data"
-
 MOST_RULES = 128
 """Maximum number of rules that the service accepts."""
 MOST_CODES = 1_000_000
@@ -198,7 +196,7 @@ def _arrow() -> None:
 
 
 def render_draft(draft: dict[str, Any]) -> str:
-    """The draft as JSON for a reader: one key per line, lists on one line."""
+    """A draft, of a table or of images, as JSON for a reader: one key per line, lists on one line."""
     rest = {key: value for key, value in draft.items() if key not in {"columns", RULES}}
     head = _render(rest, 0)[:-2]  # without the closing brace
     lists = {key: draft[key] for key in ("columns", RULES) if key in draft}

@@ -46,8 +46,8 @@ _UNEVEN: Final = 2.0
 _FEW_ROWS: Final = 5.0
 _FEW_NUMBERS: Final = 1000
 _NEAR_CHANCE: Final = 0.8
-_SEVERAL: Final = 1.1
-"""Rows of a person on average from which a table is one of events."""
+SEVERAL: Final = 1.1
+"""Rows of a unit on average from which a table is one of events."""
 _FEWEST_NAMES: Final = 3
 _DIRECT: Final = "Called like something that names or reaches a person: dropped on arrival."
 
@@ -84,7 +84,7 @@ def _may_say_whose(name: str, fact: Facts) -> bool:
 
 def _repeats(fact: Facts) -> bool:
     """Whether a value of a column stands in several rows, and not in two by chance or by mistake."""
-    return fact.present >= _SEVERAL * fact.distinct
+    return fact.present >= SEVERAL * fact.distinct
 
 
 def identifying(name: str, fact: Facts) -> str | None:
@@ -93,7 +93,9 @@ def identifying(name: str, fact: Facts) -> str | None:
         return _DIRECT
     if fact.numeric:
         return None
-    if are_emails(fact.values) or (names_contact(name) and are_phones(fact.values)) or _are_names(name, fact):
+    # Names of persons, however few; truth values are none.
+    are_names = names_whom(name) and fact.distinct >= _FEWEST_NAMES
+    if are_emails(fact.values) or (names_contact(name) and are_phones(fact.values)) or are_names:
         return _DIRECT
     # Of few rows as well: ten names of ten persons are no words that everybody knows.
     if names_contact(name) and (fact.distinct >= FEWEST_IDS or 2 * fact.distinct > fact.present):
@@ -101,11 +103,6 @@ def identifying(name: str, fact: Facts) -> str | None:
     if fact.distinct >= FEWEST_IDS and are_pseudonyms(fact.values):
         return "Identifiers that repeat: they stand for persons or things, and say nothing else."
     return None
-
-
-def _are_names(name: str, fact: Facts) -> bool:
-    """Whether words are names of persons, however few; truth values are none."""
-    return names_whom(name) and fact.distinct >= _FEWEST_NAMES
 
 
 def repeats_like_keys(name: str, fact: Facts) -> bool:
@@ -132,7 +129,7 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
     each = fmean(counts)
     if all(value % 100 < _MINUTES for value in values):  # hours and minutes, such as 1745
         return False
-    if len(counts) < _FEWEST_EVEN or each < _SEVERAL or max(counts) > _MOST_OF_ONE * each:
+    if len(counts) < _FEWEST_EVEN or each < SEVERAL or max(counts) > _MOST_OF_ONE * each:
         return False
     if len(values) < _FEW_NUMBERS and each < _FEW_ROWS and _repeat_as_by_chance(values, rows=sum(counts)):
         return False

@@ -9,23 +9,9 @@ from collections.abc import Collection, Sequence
 from understudy.drafts.code_forms import CodeForm, form_of
 from understudy.drafts.countries import ALPHA_3, NAMES, country_book
 
-_KEYS = (
-    "id",
-    "ids",
-    "nbr",
-    "no",
-    "nr",
-    "num",
-    "number",
-    "nummer",
-    "key",
-    "uuid",
-    "guid",
-    "hash",
-    "ref",
-    "identifier",
-    "code",
-)
+KEYS = (
+    "id", "ids", "nbr", "no", "nr", "num", "number", "nummer", "key", "uuid", "guid", "hash", "ref", "identifier", "code",
+)  # fmt: skip
 _FREE_TEXT = frozenset({
     "note", "notes", "comment", "comments", "remark", "remarks", "narrative", "freetext", "memo", "anamnesis", "bemerkung",
     "bemerkungen", "kommentar", "kommentare", "anmerkung", "anmerkungen", "notiz", "notizen", "freitext", "anamnese",
@@ -116,7 +102,7 @@ def words_of(name: str) -> list[str]:
 def names_a_key(name: str) -> bool:
     """Whether the last word of a name means a key, such as "order_id"."""
     words = words_of(name)
-    return bool(words) and (words[-1] in _KEYS or words[-1] in _THINGS or words[-1].endswith(_KEY_ENDS))
+    return bool(words) and (words[-1] in KEYS or words[-1] in _THINGS or words[-1].endswith(_KEY_ENDS))
 
 
 def names_free_text(name: str) -> bool:
@@ -164,7 +150,7 @@ def names_moment(name: str) -> bool:
 
 def names_span_of_time(name: str) -> bool:
     """Whether a name ends in a unit of time, such as "julday" or "week_no"."""
-    words = [word for word in words_of(name) if word not in _KEYS]
+    words = [word for word in words_of(name) if word not in KEYS]
     return bool(words) and words[-1].endswith(_SPANS)
 
 

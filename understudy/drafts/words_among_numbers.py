@@ -7,7 +7,7 @@ from typing import Final
 
 from understudy.drafts.facts import Facts, is_open_ended, means_missing
 from understudy.drafts.levels import ordered
-from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, LARGEST, MOST_INTEGER_CODES, are_codes
+from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, are_codes, fewest_rows
 from understudy.drafts.persons import names_contact
 from understudy.drafts.times import is_mostly_time
 from understudy.plain_text import plain_number
@@ -26,7 +26,7 @@ def has_words_like_numbers(name: str, fact: Facts) -> bool:
         names_contact(name)
         or are_codes(name, fact)
         or is_mostly_time(fact)
-        or any(_is_code(word) and count >= _fewest(fact) for word, count in fact.unknown.items())
+        or any(_is_code(word) and count >= fewest_rows(fact) for word, count in fact.unknown.items())
     )
 
 
@@ -35,18 +35,14 @@ def _is_code(word: str) -> bool:
     return not is_open_ended(word) and any(sign.isdigit() for sign in word)
 
 
-def _fewest(fact: Facts) -> int:
-    """Minimum rows of a drafted word."""
-    return max(2, min(FEWEST_ROWS_OF_A_WORD, fact.rows // 100))
-
-
 def missing_words(facts: Mapping[str, Facts]) -> set[str]:
     """Words that mean "missing" among numbers and occur in no column of words: publicly known ones, and frequent ones."""
     found = set[str]()
     for fact in facts.values():
         if fact.numeric:
             words = fact.odd or Counter[str]()
-            found |= {word for word, count in words.items() if means_missing(word) or count >= _fewest(fact)}
+            fewest = fewest_rows(fact)
+            found |= {word for word, count in words.items() if means_missing(word) or count >= fewest}
     meant = {word for fact in facts.values() if not fact.numeric for word in found if word in fact.values}
     return found - meant
 

@@ -7,7 +7,8 @@ import pytest
 from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import MARK, draft_frame
+from understudy.drafts.tables import draft_frame
+from understudy.table_files import MARK
 
 ROWS = 6000
 

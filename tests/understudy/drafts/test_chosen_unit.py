@@ -19,9 +19,9 @@ from understudy.drafts.categories import NOTE
 from understudy.drafts.changes import change, ignore, known_column
 from understudy.drafts.hints import WARNINGS
 from understudy.drafts.marked_values import Mark, marks_of
-from understudy.drafts.tables import MARK, draft_frame, render_draft
+from understudy.drafts.tables import draft_frame, render_draft
 from understudy.errors import InputUnusable
-from understudy.table_files import DECLARED_SIZE
+from understudy.table_files import DECLARED_SIZE, MARK
 
 RNG = np.random.default_rng(5)
 ROWS = 4000

@@ -14,9 +14,9 @@ from understudy.drafts.changes import change
 from understudy.drafts.code_counts import codes_at_most
 from understudy.drafts.code_forms import BOOKS
 from understudy.drafts.marked_values import marks_of
-from understudy.drafts.tables import MARK, draft_frame, render_draft
+from understudy.drafts.tables import draft_frame, render_draft
 from understudy.drafts.words import code_form
-from understudy.table_files import without_notes
+from understudy.table_files import MARK, without_notes
 
 ICD_10 = [
     f"{'ABCDEFGHIJ'[n % 10]}{n * 7 % 100:02d}{('', f'.{n % 9}', f'.{n % 9}{n % 7}')[n % 3]}"

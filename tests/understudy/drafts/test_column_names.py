@@ -5,8 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from understudy.drafts.tables import MARK, draft_domain, draft_frame
+from understudy.drafts.tables import draft_domain, draft_frame
 from understudy.errors import InputUnusable
+from understudy.table_files import MARK
 
 
 def write(folder: Path, data: bytes) -> Path:

@@ -15,10 +15,11 @@ from tests.core.data.pictures import archive, images, labelled, mnist, noise, np
 from tests.understudy.drafts.test_tables import confirmed
 from understudy.cli import app
 from understudy.drafts.changes import change
-from understudy.drafts.images import draft_images, render_images
+from understudy.drafts.images import draft_images
 from understudy.drafts.marked_values import Mark, marks_of
-from understudy.drafts.tables import MARK
+from understudy.drafts.tables import render_draft
 from understudy.errors import InputUnusable
+from understudy.table_files import MARK
 
 GREY = noise(images(), 23)
 COLOUR = noise(images(side=9, channels=3), 23)
@@ -38,7 +39,7 @@ def test_a_confirmed_draft_takes_in_its_own_file(tmp_path: Path, name: str) -> N
     file, content, shape, unit = UPLOADS[name]
     (tmp_path / file).write_bytes(content)
     draft = draft_images(tmp_path / file)
-    assert json.loads(render_images(draft)) == draft
+    assert json.loads(render_draft(draft)) == draft
     assert draft["declared_size"] == (10 if unit == "who" else 20), "three persons, or 23 images or persons"
     with pytest.raises(DomainUnconfirmed):
         ImageDomain.from_json({key: value for key, value in draft.items() if key != "declared_size"})

@@ -15,7 +15,8 @@ from understudy.drafts.confirmation import walk
 from understudy.drafts.dependencies import require_possible
 from understudy.drafts.display import rule_lines
 from understudy.drafts.hints import rules_of
-from understudy.drafts.tables import MARK, MOST_RULES, draft_domain, draft_frame
+from understudy.drafts.tables import MOST_RULES, draft_domain, draft_frame
+from understudy.table_files import MARK
 
 RNG = np.random.default_rng(5)
 ROWS = 400

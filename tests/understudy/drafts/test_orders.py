@@ -16,7 +16,8 @@ from understudy.drafts.dependencies import require_possible
 from understudy.drafts.display import rule_lines
 from understudy.drafts.hints import order_of_times, rules_of
 from understudy.drafts.marked_values import KINDS, accept_kinds
-from understudy.drafts.tables import MARK, draft_frame
+from understudy.drafts.tables import draft_frame
+from understudy.table_files import MARK
 
 RNG = np.random.default_rng(9)
 BOUGHT = np.round(RNG.gamma(2, 100, 500), 2)

@@ -12,7 +12,8 @@ from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed
 from understudy import Synthesizer
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import MARK, draft_frame
+from understudy.drafts.tables import draft_frame
+from understudy.table_files import MARK
 
 ROWS = 3000
 RNG = np.random.default_rng(8)

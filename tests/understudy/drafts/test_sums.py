@@ -16,8 +16,9 @@ from understudy.drafts.hints import rules_of
 from understudy.drafts.marked_values import Mark, accept_kinds
 from understudy.drafts.row_sample import RowSample
 from understudy.drafts.sums import propose_sums
-from understudy.drafts.tables import MARK, draft_frame
+from understudy.drafts.tables import draft_frame
 from understudy.errors import InputUnusable
+from understudy.table_files import MARK
 
 BEGUN = [date(2021, 1, 4) + timedelta(days=n * 37 % 900) for n in range(400)]
 STAYS = [n * n % 41 + 1 for n in range(400)]

@@ -16,9 +16,10 @@ from core.plan.domain.table import TableDomain
 from understudy.drafts.categories import NOTE
 from understudy.drafts.chosen_unit import nice_size
 from understudy.drafts.code_counts import codes_at_most
-from understudy.drafts.tables import MARK, draft_domain, draft_frame, render_draft
+from understudy.drafts.tables import draft_domain, draft_frame, render_draft
 from understudy.drafts.words import code_book
 from understudy.errors import InputUnusable, NotInstalled
+from understudy.table_files import MARK
 
 ROWS = 60
 LINES = [

@@ -13,7 +13,8 @@ from tests.understudy.drafts.test_tables import accepted, column, confirmed
 from understudy.drafts.categories import NOTE
 from understudy.drafts.changes import change
 from understudy.drafts.marked_values import Mark
-from understudy.drafts.tables import MARK, draft_domain, draft_frame
+from understudy.drafts.tables import draft_domain, draft_frame
+from understudy.table_files import MARK
 
 
 def changes(path: Path, draft: dict) -> dict:

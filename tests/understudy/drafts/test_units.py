@@ -12,8 +12,9 @@ from tests.understudy.drafts.test_left_out import keep
 from tests.understudy.drafts.test_tables import column, write
 from understudy.drafts import chosen_unit
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import MARK, draft_domain, draft_frame
+from understudy.drafts.tables import draft_domain, draft_frame
 from understudy.drafts.words import are_pseudonyms
+from understudy.table_files import MARK
 
 
 def test_a_repeated_key_of_a_person_is_the_privacy_unit(tmp_path: Path) -> None:

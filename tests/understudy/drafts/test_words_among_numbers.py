@@ -10,7 +10,8 @@ from tests.understudy.drafts.test_tables import accepted, column, taken_in, writ
 from understudy.drafts.categories import NOTE
 from understudy.drafts.changes import change
 from understudy.drafts.marked_values import marks_of
-from understudy.drafts.tables import MARK, draft_domain, draft_frame
+from understudy.drafts.tables import draft_domain, draft_frame
+from understudy.table_files import MARK
 
 ROWS = 3000
 
