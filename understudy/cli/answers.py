@@ -14,13 +14,7 @@ from understudy.documents import Json
 
 
 def tell(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool) -> None:
-    """Write an answer.
-
-    Args:
-        document: for programs.
-        lines: the same for people.
-        as_json: which of the two.
-    """
+    """Write an answer: its lines for people, or the document for programs."""
     if as_json:
         print(json.dumps(document, indent=2))
         return
@@ -30,14 +24,7 @@ def tell(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool
 
 
 def tell_secret(document: Json, secret: str, notes: Iterable[str], *, as_json: bool) -> None:
-    """Write a secret alone on standard output, so that it can be piped; the notes go to standard error.
-
-    Args:
-        document: the whole answer, secret and all, for programs.
-        secret: a new key or token.
-        notes: lines about it for people.
-        as_json: write the document instead.
-    """
+    """Write a new key or token alone on standard output, so that it can be piped; notes for people go to standard error."""
     if not as_json:
         screen = TerminalScreen(Console(stderr=True))
         for note in notes:

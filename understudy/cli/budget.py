@@ -237,10 +237,5 @@ def unfreeze(
 
 
 def tell_budget(budget: Budget, *, as_json: bool) -> None:
-    """Show a budget.
-
-    Args:
-        budget: the budget.
-        as_json: for programs.
-    """
+    """Show a budget."""
     tell(budget.document, budget_lines(budget), as_json=as_json)

@@ -106,12 +106,7 @@ def demo(
 
 
 def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Path]:
-    """Write the simulated table.
-
-    Args:
-        folder: where.
-        rows: number of rows.
-        screen: says that no real person is in it.
+    """Write the simulated table into a folder.
 
     Raises:
         NotInstalled: if numpy is missing, and uv did not start this.

@@ -10,10 +10,6 @@ from understudy.table_files import DECLARED_SIZE, line_in, place_in, read_domain
 def require_rules(document: Json, file: Path) -> None:
     """Refuse a confirmed domain that the service would refuse; where the engine is not installed, only the service checks.
 
-    Args:
-        document: what the file holds.
-        file: the domain file.
-
     Raises:
         InvalidInput: it breaks a rule; the message names file, line and column.
     """
@@ -28,12 +24,7 @@ def require_rules(document: Json, file: Path) -> None:
 
 
 def placed(refusal: InvalidInput, file: Path) -> InvalidInput:
-    """Return a refusal of a domain with its line in the file and its column; any other as it is.
-
-    Args:
-        refusal: of the service.
-        file: the domain file.
-    """
+    """Return the service's refusal of a domain with its line in the file and its column; any other as it is."""
     pointer = refusal.facts.get("pointer")
     if refusal.code != "domain-invalid" or not isinstance(pointer, str):
         return refusal

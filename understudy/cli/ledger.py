@@ -72,10 +72,7 @@ def verify(
 
 
 def read_witness(file: Path) -> Json:
-    """Read a noted head.
-
-    Args:
-        file: as written by `understudy ledger head`.
+    """Read a head that `understudy ledger head` wrote.
 
     Raises:
         InputUnusable: if it is none.
@@ -89,12 +86,7 @@ def read_witness(file: Path) -> Json:
 
 
 def shows(entries: tuple[Json, ...], noted: Json) -> bool:
-    """Return whether a statement holds a noted head.
-
-    Args:
-        entries: all entries.
-        noted: the head.
-    """
+    """Return whether the entries of a statement hold a noted head."""
     return noted["sequence"] == 0 or any(
         (entry["sequence"], entry["hash"]) == (noted["sequence"], noted["hash"]) for entry in entries
     )

@@ -63,12 +63,7 @@ def me(as_json: AsJson = False, *, service: Service) -> None:
 
 
 def tell_members(members: tuple[Member, ...], *, as_json: bool) -> None:
-    """List members.
-
-    Args:
-        members: the members.
-        as_json: for programs.
-    """
+    """List members."""
     lines = [f"{member.principal_id}  since {member.added_at}" for member in members]
     no_members = "no members: only its owner, admins and auditors see the dataset"
     tell([member.document for member in members], lines or [no_members], as_json=as_json)

@@ -29,11 +29,7 @@ def overview(as_json: AsJson = False, *, service: Service) -> None:
 
 
 def overview_lines(document: Json) -> Iterator[str]:
-    """Format an overview; parts that the key may not list are left out.
-
-    Args:
-        document: as the service gave it.
-    """
+    """Format an overview; parts that the key may not list are left out."""
     known = ("datasets", "requests", "own_grants", "expiring_grants", "live_jobs", "failed_jobs", "refusals")
     datasets, requests, own, expiring, live, failed, refusals = take(document, *known)
     for one in datasets or ():

@@ -222,14 +222,10 @@ def publish(
 
 
 def require_new(out: Path, *, force: bool) -> None:
-    """Refuse to write over an earlier release, whose budget is spent.
-
-    Args:
-        out: folder for the results.
-        force: whether its files may be replaced.
+    """Refuse to write over an earlier release, whose budget is spent, unless forced.
 
     Raises:
-        InputUnusable: if it holds a bundle, and they may not.
+        InputUnusable: if the folder holds a bundle.
     """
     if not force and (out / BUNDLE).exists():
         raise InputUnusable(
@@ -238,30 +234,14 @@ def require_new(out: Path, *, force: bool) -> None:
 
 
 def warn(published: Published, screen: Screen) -> None:
-    """Warn about a degenerate generator or a constant model, and exit with its status.
-
-    Args:
-        published: what came of the order.
-        screen: shows the warning.
-
-    Raises:
-        Exit: if there is a warning.
-    """
+    """Warn about a degenerate generator or a constant model, and exit with its status."""
     if published.job.warning is not None:
         screen.say(f"WARNING: {published.job.warning}")
         raise typer.Exit(DEGENERATE)
 
 
 def check_guarantee(epsilon: float, delta: float) -> None:
-    """Refuse what cannot be a guarantee, before anything is started.
-
-    Args:
-        epsilon: of the job.
-        delta: of the job.
-
-    Raises:
-        InputUnusable: if they are not.
-    """
+    """Refuse what cannot be a guarantee, before anything is started."""
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InputUnusable("--epsilon must be a positive number; 1 is a common choice")
     if not 0 < delta < 1:
@@ -271,15 +251,7 @@ def check_guarantee(epsilon: float, delta: float) -> None:
 
 
 def chosen_budget(epsilon: float | None, delta: float | None) -> tuple[float, float] | None:
-    """Pair the two halves of a cap.
-
-    Args:
-        epsilon: the cap's epsilon, or None.
-        delta: the cap's delta, or None.
-
-    Raises:
-        InputUnusable: if only one is given.
-    """
+    """Pair the two halves of a cap, which are both given or both left out."""
     if epsilon is None and delta is None:
         return None
     if epsilon is None or delta is None:
@@ -289,12 +261,7 @@ def chosen_budget(epsilon: float | None, delta: float | None) -> tuple[float, fl
 
 @contextmanager
 def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
-    """Yield a service: the named one, the one running on the data folder, or one started for the duration of the command.
-
-    Args:
-        service: the service options of the command line.
-        screen: receives progress messages.
-    """
+    """Yield a service: the named one, the one running on the data folder, or one started for the duration of the command."""
     folder = service.data_folder or default_data_folder()
     is_announced = service.url is None and announced_connection(folder) is not None
     with used_stack(folder) if is_announced else nullcontext():
@@ -318,12 +285,7 @@ def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
 
 
 def summary(published: Published, order: Order) -> list[str]:
-    """Summarise the files and what was spent.
-
-    Args:
-        published: what came of the order.
-        order: the order.
-    """
+    """Summarise the files and what was spent."""
     guarantee = published.certificate["privacy_parameters"]
     made = "a private classifier" if order.model else f"{published.rows} synthetic records"
     headline = (
@@ -345,11 +307,7 @@ def summary(published: Published, order: Order) -> list[str]:
 
 
 def accuracy_lines(certificate: Json) -> list[str]:
-    """State the accuracy of a private model, in a line; none where none was measured.
-
-    Args:
-        certificate: of the release.
-    """
+    """State the accuracy of a private model, in a line; none where none was measured."""
     accuracy = certificate.get("accuracy")
     if accuracy is None:
         return []
@@ -362,11 +320,7 @@ def accuracy_lines(certificate: Json) -> list[str]:
 
 
 def notes_of(files: Iterable[Path]) -> list[str]:
-    """Return the notes at the top of the bundle's README: what its counts contradict, and what their noise hides.
-
-    Args:
-        files: those that were written; one of them may be the bundle.
-    """
+    """Return the notes at the top of the bundle's README: what its counts contradict, and what their noise hides; none without a bundle."""
     bundle = next((file for file in files if file.name == BUNDLE), None)
     if bundle is None:
         return []
@@ -404,11 +358,7 @@ def what_is_free(order: Order) -> str:
 
 
 def paid(published: Published) -> str:
-    """State what the population has spent of its cap.
-
-    Args:
-        published: what came of the order.
-    """
+    """State what the population has spent of its cap."""
     spent, cap = published.statement.spent, published.statement.cap or {}
     return (
         f"Spent so far by this population: epsilon {_shown(spent, 'epsilon')}, delta {_shown(spent, 'delta')} "
@@ -422,11 +372,7 @@ def _shown(amounts: Json, key: str) -> str:
 
 
 def published_document(published: Published) -> Json:
-    """Return the summary as a JSON document.
-
-    Args:
-        published: what came of the order.
-    """
+    """Return the summary as a JSON document."""
     statement = published.statement
     return {
         "dataset_id": published.dataset.id,

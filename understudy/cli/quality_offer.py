@@ -26,13 +26,7 @@ UTILITY_REPORT: Final = "utility-report.json"
 def tell_owner(connection: Connection, published: Published, screen: TerminalScreen) -> None:
     """Wait for the owner report that the service makes by itself, and show its summary.
 
-    Says nothing where there is none: of models, or because an operator turned it off. Ctrl-C ends the waiting
-    alone.
-
-    Args:
-        connection: the service and the keys.
-        published: what was published.
-        screen: shows the summary.
+    Says nothing where there is none: of models, or because an operator turned it off. Ctrl-C ends the waiting alone.
     """
     release_id = published.release_id
     try:
@@ -73,13 +67,6 @@ def offer_utility_report(
     connection: Connection, published: Published, order: Order, screen: TerminalScreen, *, may_ask: bool
 ) -> Published:
     """Offer one utility report: make it if the order names its epsilon, ask at a terminal, else print the command.
-
-    Args:
-        connection: the service and the keys.
-        published: what was published.
-        order: the order; where it names no epsilon for the report, a tenth of its own is offered.
-        screen: shows the price, what is left, and the report.
-        may_ask: whether a question may be asked.
 
     Returns:
         What was published; with the file of the signed report and the ledger after it, if one was made.

@@ -40,11 +40,7 @@ def figures(
 
 
 def precision_lines(document: Json) -> list[str]:
-    """Format a precision as lines, one a column.
-
-    Args:
-        document: as the service gave it.
-    """
+    """Format a precision as lines, one a column."""
     size, counted, columns, hidden = take(document, "declared_size", "counted", "columns", "hidden")
     lines = [*(f"WARNING: {line}" for line in hidden), *expected_error_lines(document)]
     if counted is None:
@@ -98,11 +94,7 @@ def known(
 
 
 def known_lines(document: Json) -> list[str]:
-    """Format known counts as a few lines, the most precise release first.
-
-    Args:
-        document: as the service gave it.
-    """
+    """Format known counts as a few lines, the most precise release first."""
     (releases,) = take(document, "releases")
     if not releases:
         return ["no release of this dataset holds counts that you may read"]

@@ -108,18 +108,7 @@ def sample_online(
     *,
     spreadsheet_safe: bool,
 ) -> Path:
-    """Have the service draw. Returns the file written.
-
-    Args:
-        client: a client that may see the release.
-        release: its id.
-        out: the file to write, or None to call it after what the release generates.
-        rows: number of rows or images.
-        file_format: how they are written, or None for the usual way.
-        where: conditions by column.
-        screen: shows progress.
-        spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
-    """
+    """Have the service draw into a file, and return the file. It is called and written after what the release generates, unless named."""
     chosen = file_format or _usual_format(client, release)
     target = out or Path(f"synthetic.{chosen}")
     _note(declared_bin_notes(client, release, where) if where else [])
@@ -159,12 +148,7 @@ def _usual_format(client: Client, release: str) -> str:
 
 
 def title(rows: int, file_format: str) -> str:
-    """Say what a file of a format holds.
-
-    Args:
-        rows: how many.
-        file_format: the format.
-    """
+    """Say what a file of a format holds."""
     return f"{rows} synthetic {'images' if file_format in IMAGE_FORMATS else 'rows'}"
 
 
@@ -178,16 +162,7 @@ def sample_offline(
     *,
     spreadsheet_safe: bool,
 ) -> Path:
-    """Draw from a bundle file with the engine of the service. Returns the file written.
-
-    Args:
-        bundle: the bundle.
-        out: the file to write, or None to call it after what the bundle generates.
-        rows: number of rows or images.
-        file_format: how they are written, or None for the usual way.
-        where: conditions by column.
-        screen: shows progress.
-        spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
+    """Draw from a bundle file with the engine of the service; otherwise as `sample_online`.
 
     Raises:
         InputUnusable: if there is no such bundle, or what it generates is not written so.

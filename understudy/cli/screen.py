@@ -28,11 +28,6 @@ class TerminalScreen:
     """Shows the flow on a console; satisfies `understudy.publishing.order.Screen`."""
 
     def __init__(self, console: Console) -> None:
-        """Take the console.
-
-        Args:
-            console: where to write.
-        """
         self.console = console
 
     def say(self, line: str) -> None:

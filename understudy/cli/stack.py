@@ -86,12 +86,7 @@ def restore(
 
 
 def announcement(supervisor: Supervisor, *, with_keys: bool) -> str:
-    """Say where everything is, once the API answers.
-
-    Args:
-        supervisor: the running supervisor.
-        with_keys: show the API keys; a log is no place for them, nor for a link.
-    """
+    """Say where everything is, once the API answers. A log is no place for the API keys, nor for a link."""
     folder = supervisor.folder
     place = f"API keys (also in {folder.connection_file.name}, which the understudy command finds)"
     shown = "".join(f"\n  {role:<8} {key}" for role, key in folder.keys().items())

@@ -8,13 +8,7 @@ from understudy.sample_formats import IMAGE_FORMATS, formats_of
 
 
 def dummy_file(domain: Json, *, rows: int, file_format: str | None, where: Json) -> bytes:
-    """Draw a whole file of fake records.
-
-    Args:
-        domain: the domain document.
-        rows: how many rows or images.
-        file_format: how they are written; None for the usual way.
-        where: conditions by column.
+    """Draw a whole file of fake records; without a format in the usual one.
 
     Raises:
         DummyRefusal: they are not written so, are too many, or cannot be fixed so.

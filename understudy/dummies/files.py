@@ -92,13 +92,7 @@ WRITERS: Final[Mapping[str, Callable[[tuple[FakeColumn, ...], Rows], bytes]]] = 
 
 
 def fake_images(domain: Json, images: int, label: str | None) -> bytes:
-    """Draw images of noise and labels by chance, as arrays (NPZ).
-
-    Args:
-        domain: the domain document, of images.
-        images: how many.
-        label: the label of all of them, or None.
-    """
+    """Draw images of noise and labels by chance, or all with one label, as arrays (NPZ)."""
     words = [str(word) for word in domain["labels"]]
     shape = (images, int(domain["height"]), int(domain["width"]), int(domain["channels"]))
     codes = [

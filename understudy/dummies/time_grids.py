@@ -47,20 +47,12 @@ class TimeGrid:
 
 
 def seconds_of(column: Json) -> int:
-    """Return the seconds of a unit in which the distance of a date or time is counted.
-
-    Args:
-        column: a column of dates or times.
-    """
+    """Return the seconds of a unit in which the distance of a date or time is counted."""
     return _UNITS["day"] if column["kind"] == "date" else _UNITS[column.get("resolution", "second")]
 
 
 def time_grid(column: Json, ends: tuple[str, str]) -> TimeGrid:
-    """Return the moments of a column of dates or times.
-
-    Args:
-        column: the column.
-        ends: its bounds.
+    """Return the moments of a column of dates or times between two bounds.
 
     Raises:
         ValueError: the bounds are reversed or no times, or there is no such resolution.
@@ -93,9 +85,5 @@ def _begin(month: int) -> datetime:
 
 
 def moment_of(text: str) -> datetime:
-    """Return a moment without a zone, like those of the domain.
-
-    Args:
-        text: ISO 8601.
-    """
+    """Return the moment of a text in ISO 8601 without a zone, like those of the domain."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC).replace(tzinfo=None)

@@ -58,9 +58,6 @@ class FakeColumn:
 def fake_columns(domain: Json) -> tuple[FakeColumn, ...]:
     """Read the modelled columns of a table's domain.
 
-    Args:
-        domain: the domain document.
-
     Raises:
         InputUnusable: it cannot be read; the message names the column.
     """
@@ -240,12 +237,7 @@ _READERS: Final[Mapping[str, Callable[[Json], Read]]] = {
 
 
 def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | None:
-    """Return what is wrong with a condition, or None.
-
-    Args:
-        columns: the modelled columns.
-        where: values by name of column.
-    """
+    """Return what is wrong with a condition, or None."""
     known = {column.name: column for column in columns}
     for name, value in where.items():
         if name not in known:
@@ -269,12 +261,9 @@ def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | Non
 
 
 def fake_rows(columns: tuple[FakeColumn, ...], rows: int, where: Json) -> list[dict[str, Any]]:
-    """Draw fake rows; fixed columns have their value, and columns with a difference lie so far apart. Fewer where hardly a row meets a range.
+    """Draw fake rows under a condition; fewer where hardly a row meets a range.
 
-    Args:
-        columns: the modelled columns.
-        rows: how many.
-        where: conditions by column, see `understudy.sample_conditions`.
+    Fixed columns have their value, and columns with a difference lie so far apart.
     """
     ordered = _starts_first(columns)
     ranges = {name: value for name, value in where.items() if isinstance(value, dict)}

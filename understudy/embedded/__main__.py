@@ -15,15 +15,7 @@ from understudy.embedded.supervisor import Supervisor
 
 
 def main(data_folder: str, port: str) -> int:
-    """Supervise until a signal asks to stop.
-
-    Args:
-        data_folder: path of the data folder.
-        port: port of the API, 0 for a free one.
-
-    Returns:
-        The exit status.
-    """
+    """Supervise until a signal asks to stop, and return the exit status; port 0 is a free one."""
     try:
         supervisor = Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=tell)
         stop_on_signals(supervisor)
@@ -38,9 +30,6 @@ def stop_on_signals(supervisor: Supervisor) -> None:
     """Stop the stack cleanly on SIGINT, SIGHUP and SIGTERM.
 
     ``nohup`` ignores SIGHUP for its command, and it stays ignored.
-
-    Args:
-        supervisor: stopped by the signals.
     """
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -22,11 +22,7 @@ STOP_SECONDS = 60.0
 
 @contextmanager
 def used_stack(data_folder: Path) -> Iterator[None]:
-    """Keep the stack of a folder from stopping inside the block. If it is stopping already, wait until it has.
-
-    Args:
-        data_folder: where a stack is announced, started by whatever command.
-    """
+    """Keep the stack of a folder, whoever started it, from stopping inside the block. If it is stopping already, wait until it has."""
     with _users_lock(data_folder) as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
@@ -40,7 +36,6 @@ def background_stack(
 
     Args:
         data_folder: its data folder, made where missing.
-        port: port of the API, 0 for a free one.
         waiting: called if other commands use the stack at the end.
 
     Raises:

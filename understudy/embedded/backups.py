@@ -16,10 +16,6 @@ _UPGRADE_FIRST = 3
 def back_up(folder: DataFolder, target: Path) -> None:
     """Write database and objects into a folder that is new or empty; the stack may run.
 
-    Args:
-        folder: the data folder.
-        target: where the backup goes.
-
     Raises:
         ServerFailed: if it could not be made; the message says why.
     """
@@ -38,11 +34,6 @@ def back_up(folder: DataFolder, target: Path) -> None:
 
 def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
     """Restore a backup into a data folder whose stack is stopped. Return whether every ledger still holds all noted spends.
-
-    Args:
-        folder: the data folder, with its master key.
-        source: folder that ``back_up`` wrote.
-        notice: receives the lines that say what was found.
 
     Raises:
         FolderUnusable: the folder has no master key, so nothing that is restored could be opened.

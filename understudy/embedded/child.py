@@ -87,11 +87,7 @@ class Child:
         return True
 
     def stop(self) -> int:
-        """End the child cleanly, or by SIGKILL after its grace time, then kill what is left of its group.
-
-        Returns:
-            The exit status.
-        """
+        """End the child cleanly, or by SIGKILL after its grace time, then kill what is left of its group. Return the exit status."""
         self.signal(self.command.stop_signal)
         self.wait(self.command.grace_seconds)
         self.kill_group()
@@ -106,22 +102,13 @@ class Child:
 
 
 def rotate(log: Path) -> None:
-    """Rotate a log that has grown past the limit; one older log is kept.
-
-    Args:
-        log: the log file, which need not exist.
-    """
+    """Rotate a log that has grown past the limit; one older log is kept."""
     if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:
         log.replace(log.with_suffix(".log.1"))
 
 
 def log_tail(log: Path, lines: int = 8) -> str:
-    """Return the last lines of a log for a message to the person who started the stack.
-
-    Args:
-        log: the log file, which need not exist.
-        lines: how many lines at most.
-    """
+    """Return the last lines of a log, which need not exist, for a message to the person who started the stack."""
     if not log.exists():
         return "(no log)"
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) or "(the log is empty)"

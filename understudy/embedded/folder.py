@@ -97,11 +97,7 @@ class DataFolder:
         return self.path / "sign-in-link"
 
     def log(self, role: str) -> Path:
-        """Return the log file of a role.
-
-        Args:
-            role: name of the role.
-        """
+        """Return the log file of a role."""
         return self.path / "logs" / f"{role}.log"
 
     def master_key(self) -> str:
@@ -136,11 +132,7 @@ class DataFolder:
                 left.unlink(missing_ok=True)
 
     def announce(self, url: str) -> None:
-        """Tell clients of this user where the service is.
-
-        Args:
-            url: address of the API.
-        """
+        """Tell clients of this user the address of the API."""
         write_private(self.connection_file, json.dumps({"url": url, "keys": self.keys()}, indent=2) + "\n")
 
     def withdraw(self) -> None:
@@ -152,10 +144,7 @@ class FolderLock:
     """The exclusive right to supervise a data folder, held until closed or the process ends."""
 
     def __init__(self, file: Path) -> None:
-        """Take the lock without waiting.
-
-        Args:
-            file: the lock file; its content is the holder's process id, for people only.
+        """Take the lock without waiting. The file's content is the holder's process id, for people only.
 
         Raises:
             FolderInUse: if another process holds it.
@@ -180,12 +169,7 @@ class FolderLock:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file of mode 0600 atomically: to a temporary file in the same folder, then renamed.
-
-    Args:
-        file: the file.
-        text: its content.
-    """
+    """Write a file of mode 0600 atomically: to a temporary file in the same folder, then renamed."""
     partial = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as stream:

@@ -14,12 +14,7 @@ LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 def launcher_prefix(*, death_signal: int, identity: str) -> list[str]:
-    """Return the command prefix with which a process dies when this one does.
-
-    Args:
-        death_signal: signal the command receives when this process dies.
-        identity: one of the launcher's identities.
-    """
+    """Return the command prefix with which a process gets a signal when this one dies, under one of the launcher's identities."""
     return [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), str(int(death_signal)), identity]
 
 
@@ -34,12 +29,7 @@ def server_identity() -> str:
 
 
 def give_to(identity: str, folder: Path) -> None:
-    """Make a new empty folder belong to the user that an identity names.
-
-    Args:
-        identity: one of the launcher's identities.
-        folder: the folder, owned by the present user.
-    """
+    """Make a new empty folder belong to the user that an identity names."""
     if identity not in (AS_IS, NAMESPACE):
         uid, gid = identity.split(":")
         os.chown(folder, int(uid), int(gid))

@@ -60,12 +60,7 @@ def enter_user_namespace() -> None:
 
 
 def become(uid: int, gid: int) -> None:
-    """Drop from root to a user, keeping ``CAP_DAC_OVERRIDE`` alone, also over the coming exec.
-
-    Args:
-        uid: user to become.
-        gid: group to become.
-    """
+    """Drop from root to a user, keeping ``CAP_DAC_OVERRIDE`` alone, also over the coming exec."""
     with suppress(OSError):
         # Postgres asks `access` whether it may read its own programs, which clears the capabilities of a user other than root unless
         # this bit is set: an installation below a private folder, such as /root, would not be found. A container may forbid the bit.

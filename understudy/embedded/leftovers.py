@@ -45,13 +45,7 @@ def _pid_in(pid_file: Path) -> int | None:
 
 
 def runs(pid: int, *, program: str, under: Path) -> bool:
-    """Return whether a live process runs a program whose command line names a folder.
-
-    Args:
-        pid: process id.
-        program: file name of the program.
-        under: the folder, which must appear among the process's words.
-    """
+    """Return whether a live process runs a program whose command line names a folder."""
     process = Path("/proc") / str(pid)
     try:
         state = (process / "stat").read_text().rpartition(")")[2].split()[0]
@@ -65,9 +59,6 @@ def socket_folder(data_folder: Path) -> Path:
     """Return the folder for unix sockets: inside the data folder, or a private short one when that path is too long.
 
     The short one is derived from the data folder, so that a second start finds and reuses it.
-
-    Args:
-        data_folder: absolute path of the data folder.
 
     Raises:
         FolderUnusable: if another user already made a folder of the short name.

@@ -81,11 +81,7 @@ class PostgresServer:
         return (self.folder / "password").read_text().strip()
 
     def url(self, database: str = USER) -> str:
-        """Return the SQLAlchemy address of a database of this server.
-
-        Args:
-            database: name of the database.
-        """
+        """Return the SQLAlchemy address of a database of this server."""
         return f"postgresql+psycopg://{USER}:{self.password}@/{database}?host={quote(str(self.run_folder))}"
 
     def start(self) -> Child:

@@ -18,14 +18,7 @@ CELERY += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
 
 
 def role_environment(folder: DataFolder, *, database_url: str, broker_url: str, port: int) -> dict[str, str]:
-    """Return the environment of every role.
-
-    Args:
-        folder: the data folder.
-        database_url: SQLAlchemy address of the database.
-        broker_url: kombu address of the queue.
-        port: port of the API on the loopback interface.
-    """
+    """Return the environment of every role, with the SQLAlchemy address of the database and the kombu address of the queue."""
     here = str(Path(__file__).parents[2])
     path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
     return dict(os.environ) | {

@@ -192,12 +192,7 @@ class Supervisor:
 
 
 def require_starting(api: Child | None, log: Path, *, late: bool) -> None:
-    """Refuse to wait any longer for an API that ended, or that is late.
-
-    Args:
-        api: Its process; None where it ended and is not started again yet.
-        log: Of the API.
-        late: Whether it had `API_START_SECONDS` to answer.
+    """Refuse to wait any longer for an API that ended (None), or that had `API_START_SECONDS` to answer.
 
     Raises:
         ServerFailed: it ended, or is late; the message tells which.
@@ -214,10 +209,7 @@ def require_starting(api: Child | None, log: Path, *, late: bool) -> None:
 
 
 def free_port(port: int) -> int:
-    """Return a free port of the loopback interface.
-
-    Args:
-        port: the wanted port, or 0 for any of ``LASTING_PORTS``.
+    """Return a free port of the loopback interface: the wanted one, or any of ``LASTING_PORTS`` for 0.
 
     Raises:
         EmbeddedUnavailable: if the wanted port stays taken for `PORT_SECONDS`.
@@ -248,11 +240,7 @@ def is_free(port: int) -> bool:
 
 
 def answers(port: int) -> bool:
-    """Return whether the API answers that it is ready.
-
-    Args:
-        port: port of the API on the loopback interface.
-    """
+    """Return whether the API on a port of the loopback interface answers that it is ready."""
     connection = http.client.HTTPConnection(roles.HOST, port, timeout=5)
     try:
         connection.request("GET", "/readyz")

@@ -47,17 +47,10 @@ def run(
     *words: str,
     accepted: frozenset[int] | set[int] = frozenset({0}),
 ) -> int:
-    """Run a module and wait for its end. Return its exit status.
-
-    Args:
-        folder: the data folder, whose database server runs.
-        name: for messages and the log file.
-        module: what to run.
-        *words: its arguments.
-        accepted: exit statuses that are no failure.
+    """Run a module and return its exit status. The database server of the folder runs; the name is for messages and the log file.
 
     Raises:
-        ServerFailed: any other exit status; the message has the end of the log.
+        ServerFailed: the exit status is not accepted; the message has the end of the log.
     """
     command: Command = roles.once(folder, environment_of(folder), name, module, *words)
     child = Child(command)
@@ -72,9 +65,6 @@ def run(
 
 def new_link(folder: DataFolder) -> str:
     """Make a sign-in link valid, for one use within ten minutes, and return its address.
-
-    Args:
-        folder: the data folder of the stack.
 
     Raises:
         NoService: no stack runs on the folder.

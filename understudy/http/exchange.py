@@ -53,16 +53,7 @@ class Repetitions:
     def pause(
         self, call: Call[Result], failure: "httpx.HTTPError | httpx.Response", *, attempt: int
     ) -> float | None:
-        """Decide whether to send a call again.
-
-        Args:
-            call: the call; only an idempotent one is retried.
-            failure: the error, or the answer.
-            attempt: how many attempts were made.
-
-        Returns:
-            Seconds to wait, or None to accept the outcome.
-        """
+        """Return the seconds after which to send a call again, or None to accept the outcome; only an idempotent call is retried."""
         if attempt >= self.attempts or not call.repeatable:
             return None
         import httpx
@@ -80,10 +71,7 @@ class Repetitions:
 
 
 def address_of(url: str) -> str:
-    """Check the address of a service, and return it without a slash at its end.
-
-    Args:
-        url: the address, without ``/v1``.
+    """Check the address of a service, given without ``/v1``, and return it without a slash at its end.
 
     Raises:
         InputUnusable: if it is malformed, or holds a password. The message never shows it: it may be a secret put there by mistake.
@@ -109,13 +97,10 @@ def address_of(url: str) -> str:
 
 
 def headers_of(key: str) -> Mapping[str, str]:
-    """Return the headers that every request of a client carries.
-
-    Args:
-        key: the API key; empty for what needs none, such as the health check.
+    """Return the headers that every request of a client carries; the key is empty for what needs none, such as the health check.
 
     Raises:
-        InputUnusable: if it holds a character that no key has: httpx would show such a key in its error.
+        InputUnusable: if the key holds a character that no key has: httpx would show such a key in its error.
     """
     if not (key.isascii() and key.isprintable() and " " not in key):
         message = (
@@ -132,20 +117,12 @@ def headers_of(key: str) -> Mapping[str, str]:
 
 
 def trusts_environment(url: str) -> bool:
-    """Return whether to use the proxies of the environment; never for a service on this machine.
-
-    Args:
-        url: address of the service.
-    """
+    """Return whether to use the proxies of the environment; never for a service on this machine."""
     return urlsplit(url).hostname not in LOOPBACK
 
 
 def result_of(call: Call[Result], response: "httpx.Response") -> Result:
-    """Turn a complete answer into a result.
-
-    Args:
-        call: the call.
-        response: its answer, read to the end.
+    """Turn an answer that was read to the end into a result.
 
     Raises:
         Refused: if the service said no.
@@ -167,12 +144,7 @@ def result_of(call: Call[Result], response: "httpx.Response") -> Result:
 
 
 def not_a_file(call: Call[None], response: "httpx.Response") -> UnderstudyError:
-    """Describe an answer that is not the expected file, such as a redirect.
-
-    Args:
-        call: the call.
-        response: the answer, read to the end.
-    """
+    """Describe an answer, read to the end, that is not the expected file, such as a redirect."""
     if response.status_code >= FIRST_ERROR:
         return refused_by(response)
     status = f"HTTP status {response.status_code}"
@@ -182,22 +154,13 @@ def not_a_file(call: Call[None], response: "httpx.Response") -> UnderstudyError:
 
 
 def refused_by(response: "httpx.Response") -> UnderstudyError:
-    """Turn a refusal into an error.
-
-    Args:
-        response: the answer, read to the end.
-    """
+    """Turn a refusal, read to the end, into an error."""
     document = _json(response)
     return refusal(response.status_code, document if isinstance(document, Mapping) else {})
 
 
 def unreachable(url: str, error: "httpx.HTTPError") -> ServiceUnreachable:
-    """Describe a missing answer.
-
-    Args:
-        url: address of the service.
-        error: what httpx met.
-    """
+    """Describe a missing answer."""
     import httpx
 
     what = (

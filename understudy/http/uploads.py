@@ -77,12 +77,7 @@ class UploadNote:
 
     @classmethod
     def read(cls, rows: Path, *, url: str) -> Self | None:
-        """Return the note of a file if it names this service and matches the file's present size and modification time.
-
-        Args:
-            rows: the file.
-            url: address of the service.
-        """
+        """Return the note of a file if it names this service and matches the file's present size and modification time."""
         try:
             document = json.loads(note_of(rows).read_text())
             if document.pop("schema") != FORM:

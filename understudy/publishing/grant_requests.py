@@ -24,13 +24,7 @@ HOPELESS = frozenset({"budget-refused", "dataset-frozen", "ledger-broken"})
 
 
 def introduce(owner: Client, analyst: Client, dataset: Dataset) -> str:
-    """Make the analyst a member of a dataset, and return the analyst's principal.
-
-    Args:
-        owner: a client of the dataset's owner.
-        analyst: a client of the analyst.
-        dataset: the dataset.
-    """
+    """Make the analyst a member of a dataset, and return the analyst's principal."""
     principal_id = analyst.governance.who_am_i().principal_id
     owner.governance.add_member(dataset.id, principal_id)
     return principal_id
@@ -99,10 +93,6 @@ def obtain_grant(
 def require_admissible(quote: Quote, dataset: Dataset) -> None:
     """Refuse a job that no grant would help, with what it costs and what is left.
 
-    Args:
-        quote: of the job.
-        dataset: whose budget.
-
     Raises:
         JobDoesNotFit: if the cap refuses it, or the dataset is frozen or its ledger broken.
     """
@@ -121,11 +111,6 @@ def require_admissible(quote: Quote, dataset: Dataset) -> None:
 
 def approve(connection: Connection, request: BudgetRequest, say: Say) -> str:
     """Approve a request with the first key that may approve, and return the id of the grant.
-
-    Args:
-        connection: the service and the keys.
-        request: the open request.
-        say: receives progress messages.
 
     Raises:
         ApprovalPending: if none may.
@@ -149,11 +134,7 @@ def approve(connection: Connection, request: BudgetRequest, say: Say) -> str:
 
 
 def pending(request: BudgetRequest) -> str:
-    """Say what was filed and what to do next.
-
-    Args:
-        request: the open request.
-    """
+    """Say what was filed and what to do next."""
     return (
         f"budget request {request.id} (epsilon {request.epsilon:g}, delta {request.delta:g}, "
         f"{request.purpose!r}) waits for another person: you cannot approve your own request. "

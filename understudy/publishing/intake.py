@@ -14,13 +14,7 @@ SHOWN = 5
 
 
 def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> IntakeReport:
-    """Send the rows and report to the owner, by line, column and kind, which were refused.
-
-    Args:
-        owner: a client of the owner.
-        dataset: the declared dataset.
-        order: what to publish.
-        screen: receives progress messages; only the owner reads them.
+    """Send the rows and report to the owner, by line, column and kind, which were refused. Only the owner reads the screen.
 
     Raises:
         InputUnusable: if it refused more rows than the order allows; the screen shows why, and nothing is kept.
@@ -63,11 +57,7 @@ def _give_back(owner: Client, dataset: Dataset, report: IntakeReport, screen: Sc
 
 
 def refused_rows(report: object) -> Sequence[str]:
-    """Summarise why rows were refused and where the first ones are; empty if it is no report.
-
-    Args:
-        report: an intake report, as the service gives it.
-    """
+    """Summarise why rows were refused and where the first ones are; empty if it is no intake report."""
     if not isinstance(report, Mapping):
         return ()
     refusals, problems = report.get("refusals") or {}, report.get("problems") or ()

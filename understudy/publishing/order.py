@@ -150,14 +150,9 @@ def smallest_budget(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def report_part(order: Order, epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the epsilon and delta of the utility report that is offered after an order: a tenth of the order's epsilon.
+    """Return the epsilon and delta of the utility report that is offered after an order: a tenth of its epsilon, unless the order names another.
 
     Both are rounded down, so that they fit into what `budget_with_report` leaves.
-
-    Args:
-        order: what is published; its own `utility_report` wins.
-        epsilon: of the order.
-        delta: of the order.
     """
     own = order.utility_report
     part = REPORT_SHARE * Decimal(repr(epsilon)) if own is None else Decimal(repr(own))
@@ -167,11 +162,9 @@ def report_part(order: Order, epsilon: float, delta: float) -> tuple[float, floa
 
 
 def budget_with_report(order: Order, amounts: tuple[float, float]) -> tuple[float, float]:
-    """Return the smallest cap that admits an order and one utility report after it.
+    """Return the smallest cap that admits an order and one utility report after it, given the smallest that admits the order alone.
 
-    Args:
-        order: what is published; a model's order leaves nothing, for nothing is drawn from it.
-        amounts: the smallest cap that admits the order alone.
+    A model's order leaves nothing for a report, because no rows are drawn from a model.
     """
     if order.model:
         return amounts
@@ -194,12 +187,7 @@ def counts_several_records(order: Order) -> bool:
 
 
 def sample_files(order: Order, rows: int) -> dict[str, int]:
-    """Return the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too.
-
-    Args:
-        order: what to publish.
-        rows: how many rows or images.
-    """
+    """Return the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too."""
     if order.model:
         return {}
     domain = order.table.domain

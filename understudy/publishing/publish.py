@@ -45,10 +45,7 @@ CANCEL_LOOK_SECONDS = 0.3
 def publish(connection: Connection, order: Order, screen: Screen) -> Published:
     """Declare, set the budget, ask for a grant, upload, order, watch, download.
 
-    Args:
-        connection: the service and the keys of the owner and the analyst, and the admin's where there is one.
-        order: what to publish.
-        screen: receives progress messages.
+    The connection has the keys of the owner and the analyst, and the admin's where there is one.
 
     Raises:
         ApprovalPending: if a budget request waits for another person; a later run draws on its grant.
@@ -102,25 +99,14 @@ def results_folder(out: Path) -> Iterator[None]:
 
 
 def needed(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, float]:
-    """Return the epsilon and delta that the order needs of a cap and a grant; for a selection only a quote knows them.
-
-    Args:
-        analyst: a client of the analyst, a member of the dataset.
-        dataset: the dataset.
-        order: what to publish.
-    """
+    """Return the epsilon and delta that the order needs of a cap and a grant; for a selection only a quote knows them."""
     if order.selection is None:
         return smallest_budget(order.epsilon, order.delta)
     return quoted(analyst, dataset, order)
 
 
 def quoted(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, float]:
-    """Return the epsilon and delta that a quote of the order states, before any row is sent.
-
-    Args:
-        analyst: a client of the analyst, a member of the dataset.
-        dataset: the dataset.
-        order: what to publish.
+    """Return the epsilon and delta that a quote of the order states, before any row is sent. The analyst is a member of the dataset.
 
     Raises:
         InvalidInput: if no plan can be made of the order.
@@ -133,14 +119,6 @@ def settle_earlier(
     connection: Connection, owner: Client, analyst: Client, same: Dataset, order: Order, screen: Screen
 ) -> None:
     """Have a request of an earlier run approved, if it asked for as much as the order needs.
-
-    Args:
-        connection: the service and the keys.
-        owner: a client of the owner.
-        analyst: a client of the analyst.
-        same: the newest dataset of the same population.
-        order: what to publish.
-        screen: receives progress messages.
 
     Raises:
         ApprovalPending: if it still waits and no key here can approve it.
@@ -156,14 +134,9 @@ def settle_earlier(
 
 
 def require_room(analyst: Client, same: Dataset, order: Order) -> None:
-    """Refuse an order that the population's cap does not admit, before a new version is declared.
+    """Refuse an order that the cap of the population's newest dataset does not admit, before a new version is declared.
 
     An analyst who is not a member of the earlier version is not made one for this: then the new version's quote decides.
-
-    Args:
-        analyst: a client of the analyst.
-        same: the newest dataset of the same population.
-        order: what to publish.
 
     Raises:
         JobDoesNotFit: if it does not fit.
@@ -176,24 +149,12 @@ def require_room(analyst: Client, same: Dataset, order: Order) -> None:
 
 
 def same_population(owner: Client, order: Order) -> Dataset | None:
-    """Return the newest dataset of the same name, whose population the order's rows belong to.
-
-    Args:
-        owner: a client of the owner.
-        order: what to publish.
-    """
+    """Return the newest dataset of the same name, whose population the order's rows belong to."""
     return next((dataset for dataset in owner.list_datasets() if dataset.name == order.name), None)
 
 
 def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -> Dataset:
-    """Declare the dataset, as a new version where one of the same name exists: it then inherits what was spent.
-
-    Args:
-        owner: a client of the owner.
-        order: what to publish.
-        same: the one of the same name, if any.
-        screen: receives progress messages.
-    """
+    """Declare the dataset, as a new version where one of the same name exists: it then inherits what was spent."""
     begun = interrupted(owner, order)
     if begun is not None:
         screen.say(f"Dataset {begun.id} is declared; its interrupted upload goes on.")
@@ -215,23 +176,14 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
 
 
 def declared(domain: Json) -> str:
-    """Summarise what a domain declares.
-
-    Args:
-        domain: the domain document.
-    """
+    """Summarise what a domain declares."""
     if formats_of(domain) == IMAGE_FORMATS:
         return f"images of {domain['height']} x {domain['width']} pixels, {len(domain['labels'])} labels"
     return f"{len(domain.get('columns', ()))} columns"
 
 
 def interrupted(owner: Client, order: Order) -> Dataset | None:
-    """Return the dataset of an interrupted upload of the same file under the same declaration, if there is one.
-
-    Args:
-        owner: a client of the owner.
-        order: what to publish.
-    """
+    """Return the dataset of an interrupted upload of the same file under the same declaration, if there is one."""
     known = UploadNote.read(order.table.rows, url=owner.url)
     if known is None or known.declaration != order.declaration:
         return None
@@ -247,14 +199,8 @@ def set_budget(
 ) -> None:
     """Set the cap that was asked for, or the smallest that admits the job and a utility report if the population has none yet.
 
-    Without an admin's key the cap stays as it is; it is then up to the person who approves the budget request.
-
-    Args:
-        connection: the service and the keys.
-        dataset: the dataset.
-        order: what to publish.
-        amounts: the epsilon and delta of the smallest cap that admits the order alone.
-        screen: receives progress messages.
+    `amounts` is the smallest cap that admits the order alone. Without an admin's key the cap stays as it is; it is then up to the person who
+    approves the budget request.
 
     Raises:
         NoKey: if a cap was asked for and there is no admin's key.
@@ -277,14 +223,7 @@ def set_budget(
 
 
 def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen: Screen) -> Job:
-    """Order the job and watch it to its end; if watching is interrupted, cancel it.
-
-    Args:
-        analyst: a client of the analyst.
-        dataset: the dataset, its rows stored.
-        order: what to publish.
-        grant_id: the grant that pays, within the cap.
-        screen: receives progress messages.
+    """Order the job on the stored rows and watch it to its end; if watching is interrupted, cancel it.
 
     Raises:
         JobEnded: if it ended without a release.
@@ -313,11 +252,7 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
 
 
 def cancelling_line(quote: Quote) -> str:
-    """Say what cancelling the ordered job costs: what has begun is charged, and without steps that is everything.
-
-    Args:
-        quote: of the order.
-    """
+    """Say what cancelling the ordered job costs: what has begun is charged, and without steps that is everything."""
     charged = (
         "the whole order is charged."
         if quote.document.get("steps") == 0
@@ -327,12 +262,7 @@ def cancelling_line(quote: Quote) -> str:
 
 
 def unanswered(analyst: Client, dataset: Dataset) -> tuple[Job, ...]:
-    """Return the jobs that the service has on a dataset, after an order whose answer never came.
-
-    Args:
-        analyst: a client of who ordered.
-        dataset: the dataset; it was declared for this order, so every job on it comes from it.
-    """
+    """Return the jobs on a dataset after an order whose answer never came. It was declared for this order, so every job on it comes from it."""
     with suppress(Refused, ServiceUnreachable):
         return tuple(job for job in analyst.list_jobs() if job.dataset_id == dataset.id and not job.ended)
     return ()
@@ -340,11 +270,6 @@ def unanswered(analyst: Client, dataset: Dataset) -> tuple[Job, ...]:
 
 def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
     """Show a job until it ends.
-
-    Args:
-        analyst: a client that may read it.
-        ordered: the job.
-        screen: receives progress messages.
 
     Raises:
         JobEnded: if it ended without a release.
@@ -358,13 +283,7 @@ def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
 
 
 def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
-    """Cancel a job, give its worker a moment to settle the charge, and say what was charged.
-
-    Args:
-        analyst: a client of who ordered it.
-        ordered: the job.
-        screen: receives progress messages.
-    """
+    """Cancel a job, give its worker a moment to settle the charge, and say what was charged."""
     screen.say(f"Cancelling job {ordered.id} ...")
     where = f"`understudy ledger {ordered.dataset_id}`"
     try:
@@ -384,12 +303,7 @@ def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
 
 
 def charge_line(job: Job, statement: Statement) -> str:
-    """Say what an ended job was charged.
-
-    Args:
-        job: the job.
-        statement: the ledger that it charges.
-    """
+    """Say what an ended job was charged."""
     reserved, *later = [entry for entry in statement.entries if entry.get("job_id") == job.id]
     last = later[-1] if later else reserved
     epsilon, delta = float(last["epsilon"]), float(last["delta"])
@@ -405,15 +319,7 @@ def charge_line(job: Job, statement: Statement) -> str:
 
 
 def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Screen) -> Published:
-    """Download everything that is public about the release.
-
-    Args:
-        analyst: a client of the analyst.
-        dataset: the dataset.
-        job: the job, succeeded.
-        order: what to publish.
-        screen: receives progress messages.
-    """
+    """Download everything that is public about the release."""
     release_id = job.require_release()
     certificate = analyst.read_certificate(release_id)
     statement = analyst.read_ledger(dataset.id)
@@ -443,13 +349,7 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
 
 
 def rows_to_draw(analyst: Client, release_id: str, order: Order) -> int:
-    """Return how many rows to draw: what was asked for, else the declared size, or the count of records where several of a unit count.
-
-    Args:
-        analyst: a client of the analyst.
-        release_id: the release.
-        order: what to publish.
-    """
+    """Return how many rows to draw: what was asked for, else the declared size, or the count of records where several of a unit count."""
     if order.sample_rows is not None:
         return order.sample_rows
     if not counts_several_records(order):
@@ -460,10 +360,5 @@ def rows_to_draw(analyst: Client, release_id: str, order: Order) -> int:
 
 
 def write_json(file: Path, document: Json) -> None:
-    """Write a document for people and programs.
-
-    Args:
-        file: the file.
-        document: the JSON object.
-    """
+    """Write a document for people and programs."""
     file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

@@ -35,12 +35,7 @@ class Recomputed:
 
 @lru_cache(maxsize=64)
 def recompute(parts: tuple[Part, ...], delta: float) -> Recomputed:
-    """Recompute epsilon.
-
-    Args:
-        parts: the mechanisms that ran; not empty.
-        delta: between 0 and 1.
-    """
+    """Recompute epsilon at a delta, of at least one mechanism."""
     rdp = renyi.epsilon_bounds(parts, delta)
     return Recomputed(pld=computable(loss.epsilon_bounds(parts, delta, scale=scale_of(rdp))), rdp=rdp)
 

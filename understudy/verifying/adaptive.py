@@ -49,12 +49,7 @@ class Selecting:
 
 @lru_cache(maxsize=16)
 def recompute(selecting: Selecting, delta: float) -> Recomputed:
-    """Recompute epsilon.
-
-    Args:
-        selecting: the releases of the selection.
-        delta: between 0 and 1.
-    """
+    """Recompute epsilon at a delta of all releases of a selection."""
     rdp = _renyi_bounds(selecting, delta)
     return Recomputed(pld=computable(_loss_bounds(selecting, delta, scale=scale_of(rdp))), rdp=rdp)
 

@@ -68,10 +68,7 @@ class Opened:
 
 
 def open_bundle(path: Path) -> Opened:
-    """Read a bundle file.
-
-    Args:
-        path: the service's ZIP.
+    """Read a bundle file, the service's ZIP.
 
     Raises:
         NotABundle: the file is no bundle, or is damaged.

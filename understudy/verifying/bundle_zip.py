@@ -55,10 +55,7 @@ class Entry:
 
 
 def read_directory(stream: BinaryIO) -> tuple[list[Entry], int]:
-    """Read the directory.
-
-    Returns:
-        The entries in the directory's order, and the directory's offset.
+    """Read the directory: its entries in order, and its offset.
 
     Raises:
         NotABundle: the file does not end with a directory and its end record.
@@ -123,12 +120,7 @@ def _regular(system: int, attributes: int) -> bool:
 
 
 def check_layout(stream: BinaryIO, entries: Sequence[Entry], start: int) -> None:
-    """Check that the entries fill the file up to its directory, each after the local header that its directory record implies.
-
-    Args:
-        stream: the archive.
-        entries: entries of its directory.
-        start: offset of its directory.
+    """Check that the entries fill the file up to its directory at `start`, each after the local header that its directory record implies.
 
     Raises:
         NotABundle: they do not.

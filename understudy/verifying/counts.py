@@ -40,12 +40,7 @@ _COLUMN_POWER, _TABLE_POWER = 2.0 / 3.0, 0.5
 
 
 def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
-    """Report counts that differ from the plan's release.
-
-    Args:
-        opened: a bundle with counts.
-        plan: the plan of the training on all records.
-    """
+    """Report counts of a bundle that differ from the release in the plan of the training on all records."""
     assert opened.counts is not None, "a bundle with counts"
     try:
         head = read_object(opened.counts, COUNTS)

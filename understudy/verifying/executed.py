@@ -12,12 +12,7 @@ Json = Mapping[str, Any]
 
 
 def executed_problems(executed: Json, plan: Json) -> Iterator[str]:
-    """Report differences between the execution and the plan.
-
-    Args:
-        executed: the certificate's member, in the published form.
-        plan: the plan, already checked against its options.
-    """
+    """Report differences between the execution and the plan, which is already checked against its options."""
     steps, acts, releases = plan["steps"], plan["acts"], executed["releases"]
     refreshes = 0 if acts is None else -(-steps // acts["interval"])
     expected = {

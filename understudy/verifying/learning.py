@@ -84,12 +84,7 @@ def says_which_names_count(preprocessing: list[str], plan: Json) -> bool:
 
 
 def learning_problems(plan: Json, columns: int) -> Iterator[str]:
-    """Report learning that does not follow from the guarantee and the number of releases.
-
-    Args:
-        plan: a plan of the published form.
-        columns: number of columns.
-    """
+    """Report learning that does not follow from the guarantee and the number of releases."""
     learning = plan.get("learning")
     if learning is None:
         return

@@ -40,11 +40,7 @@ SEAL: Final = ("context", "algorithm", "key_id", "signature")
 
 
 def localised(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn a service's unsigned certificate into a local one, made without a service.
-
-    Args:
-        certificate: a certificate with every member except the signature's; `artefacts` may be missing.
-    """
+    """Turn a service's unsigned certificate into a local one, made without a service; `artefacts` may be missing."""
     local = deepcopy(dict(certificate))
     for place, said in _sentences(local):
         _put(local, place, said)
@@ -52,11 +48,7 @@ def localised(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of local certificates, derived from that of a service's certificates.
-
-    Args:
-        service: the schema of a service's certificates.
-    """
+    """Return the JSON Schema of local certificates, derived from that of a service's certificates."""
     schema = deepcopy(dict(service))
     members = schema["properties"]
     for name in SEAL:

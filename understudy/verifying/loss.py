@@ -53,12 +53,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Bounds | None:
-    """Bound the epsilon at `delta` of all parts; None if a single run's loss can exceed `LARGEST_LOSS`.
+    """Bound the epsilon at `delta` of all parts, one at least; None if a single run's loss can exceed `LARGEST_LOSS`.
 
-    Args:
-        parts: the mechanisms that ran; not empty.
-        delta: between 0 and 1.
-        scale: a rough epsilon, which sets the grid's spacing.
+    `scale` is a rough epsilon, which sets the grid's spacing.
     """
     others = [part for part in parts if not _plain(part)]
     if not others:
@@ -110,10 +107,7 @@ class LossLaw:
 def laws_of(parts: Sequence[Part], delta: float, *, scale: float) -> tuple[LossLaw, LossLaw] | None:
     """Bound the loss of all parts, with a unit removed and with a unit added; None if it can exceed `LARGEST_LOSS`.
 
-    Args:
-        parts: the mechanisms that ran; not empty.
-        delta: the delta for which the law is accurate.
-        scale: a rough epsilon, which sets the grid's spacing.
+    The law is accurate at `delta`. `scale` is a rough epsilon, which sets the grid's spacing.
     """
     grid = _grid_for(parts, delta, scale=scale)
     return None if grid is None else (_law(grid, delta, removed=True), _law(grid, delta, removed=False))
@@ -171,13 +165,7 @@ def _largest_loss(part: Part, reach: float) -> float:
 
 
 def _directed(grid: Grid, delta: float, *, removed: bool) -> Bounds:
-    """Bound epsilon in one direction.
-
-    Args:
-        grid: the mechanisms on their grid.
-        delta: between 0 and 1.
-        removed: whether the output comes from the table with the unit.
-    """
+    """Bound epsilon in one direction: the output comes from the table with the unit if it is `removed`."""
     law = _law(grid, delta, removed=removed)
     values, probabilities, error = law.values, law.probabilities, law.error
     return Bounds(
@@ -371,13 +359,9 @@ def _epsilon(values: Floats, probabilities: Floats, delta: float) -> float:
 
 
 def discounted(values: Floats, probabilities: Floats) -> Floats:
-    """Return the sum of p exp(v - value) over the values from each v on, by recursion from above.
+    """Return the sum of p exp(v - value) over the values from each v on, by recursion from above; values increase in equal steps.
 
     No exponential leaves float64's range, whatever the losses.
-
-    Args:
-        values: increasing, equally spaced.
-        probabilities: probability of each value.
     """
     decay = math.exp(float(values[0] - values[1])) if len(values) > 1 else 0.0
     return np.asarray(signal.lfilter([1.0], [1.0, -decay], probabilities[::-1])[::-1], dtype=np.float64)

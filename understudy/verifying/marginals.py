@@ -55,12 +55,7 @@ def fits_synthesizer(plan: Json) -> bool:
 
 
 def plan_problems(plan: Json, records: Described) -> Iterator[str]:
-    """Report a graphical model's plan that does not follow from its options, its guarantee and the declared columns.
-
-    Args:
-        plan: a plan of the published form, with the options and releases of a graphical model.
-        records: the manifest's description of the records.
-    """
+    """Report a graphical model's plan that does not follow from its options, its guarantee and the declared columns."""
     options, anchor, size = plan["options"], plan["anchor"], plan["declared_size"]
     if records.image_outputs is not None:
         yield "plan/synthesizer: makes tables only"
@@ -149,11 +144,7 @@ def _tree_edges(codes: Sequence[int]) -> int:
 
 
 def counted(anchor: Json, columns: int) -> tuple[set[tuple[int, ...]], float, list[float]]:
-    """Expected contents of a bundle's counts: the required tables, their noise, and the noise of the chosen marginals.
-
-    Args:
-        anchor: the releases.
-        columns: number of modelled columns.
+    """Expected contents of a bundle's counts, by the releases of the plan's anchor.
 
     Returns:
         The one-way tables; the standard deviation of their noise; those of a marginal chosen once, twice and so on.

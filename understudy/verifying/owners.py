@@ -18,10 +18,6 @@ def problems(certificate: Json, parts: tuple[Part, ...]) -> Iterator[str]:
     """Report ledgers that differ from the plan's owners, or that were not charged the cost of the training.
 
     Each charge is recomputed here; positions in the ledgers are only compared with each other.
-
-    Args:
-        certificate: a certificate of the published form.
-        parts: all releases of its plan.
     """
     plan, ledgers = certificate["plan"], certificate["ledgers"]
     named = plan.get("owners", [])

@@ -188,12 +188,7 @@ def noise_grid(plan: Json) -> dict[str, Any]:
 
 
 def plan_problems(plan: Json, records: Described) -> Iterator[str]:
-    """Report a plan that does not follow from its options, its guarantee and the declared columns.
-
-    Args:
-        plan: a plan of the published form.
-        records: the manifest's description of the records.
-    """
+    """Report a plan that does not follow from its options, its guarantee and the declared columns."""
     yield from reused_problems(plan)
     if not marginals.fits_synthesizer(plan):
         yield "plan/options: not those of the synthesizer"

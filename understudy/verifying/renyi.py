@@ -34,12 +34,7 @@ _NEIGHBOURS = 1e-3
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float) -> Bounds:
-    """Bound the epsilon at `delta` that can be stated by Renyi divergences.
-
-    Args:
-        parts: the mechanisms that ran; not empty.
-        delta: between 0 and 1.
-    """
+    """Bound the epsilon at `delta` that can be stated by Renyi divergences of all parts, one at least."""
     high = min(converted(divergence(parts, order), order, delta) for order in WHOLE_ORDERS)
     return enclosed(lambda order: converted(integrated(parts, order), order, delta), high)
 

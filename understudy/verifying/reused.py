@@ -15,11 +15,7 @@ Json = Mapping[str, Any]
 
 
 def reused_problems(plan: Json) -> Iterator[str]:
-    """Yield reused counts of a plan that it may not reuse.
-
-    Args:
-        plan: a plan of the published form.
-    """
+    """Yield reused counts of a plan that it may not reuse."""
     reused, anchor = plan.get("reused"), plan["anchor"]
     if reused is None:
         return

@@ -75,9 +75,7 @@ def _relative(options: Json, step: int) -> float:
 def histogram_groups(options: Json, *, image_outputs: int | None) -> int:
     """Number of groups of the critic's coordinates: one, one per layer, or blocks of rows; plus one for all biases.
 
-    Args:
-        options: options of the plan.
-        image_outputs: number of scores of a critic of images, whose layers double their channels; None for tables.
+    `image_outputs` is the number of scores of a critic of images, whose layers double their channels; None for tables.
     """
     if options["grouping"] == "flat":
         return 1

@@ -103,11 +103,7 @@ def _key_of_pem(pem: bytes, file: Path) -> bytes:
 
 
 def trusted_keys(texts: Sequence[str], file: Path | None) -> list[bytes]:
-    """Read a person's trusted keys, from hexadecimal texts and a file.
-
-    Args:
-        texts: keys, see `key_of_text`.
-        file: file of keys, see `keys_of_file`; None for no file.
+    """Read a person's trusted keys, from hexadecimal texts (`key_of_text`) and a file (`keys_of_file`).
 
     Raises:
         InputUnusable: a text is no key, or the file holds none.

@@ -11,11 +11,7 @@ _DEEPEST = 64
 
 
 def read_object(content: bytes, name: str) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Args:
-        content: the file.
-        name: name of the file, for errors.
+    """Read a JSON object; errors have the name of its file.
 
     Raises:
         NotABundle: the content is not UTF-8, not JSON, not an object, repeats a member, is nested deeper than 64, or contains NaN, an infinity

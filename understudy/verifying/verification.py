@@ -165,11 +165,11 @@ def verify_opened(
 
 
 def keep_if_verified(waiting: Path, target: Path, *, public_keys: Collection[bytes]) -> None:
-    """Move a downloaded bundle to its target if every check holds, and delete it otherwise.
+    """Move a downloaded bundle to its target if every check holds, and delete it otherwise; an existing target then stays.
 
     Args:
         waiting: the downloaded file.
-        target: the target; an existing file there stays if the new one fails.
+        target: where it goes.
         public_keys: 32-byte keys that the reader trusts.
 
     Raises:
@@ -201,13 +201,7 @@ def _decided(name: str, problems: Iterator[str], good: str | Callable[[], str]) 
 
 
 def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]], Check]) -> Iterator[Check]:
-    """Check a certificate of one training.
-
-    Args:
-        opened: the bundle.
-        kind: kind of certificate, see `form.problems`.
-        signature: checks the signature.
-    """
+    """Check a certificate of one training; for its kind see `form.problems`."""
     certificate = opened.certificate
     problems = form.problems(certificate, kind=kind)
     yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))

@@ -13,11 +13,7 @@ def budget_lines(budget: Budget) -> list[str]:
 
 
 def total_lines(found: Budget | Statement) -> list[str]:
-    """Format a cap, the spent and the reserved amounts as three lines, and a fourth if their sums exceed the cap that they compose to.
-
-    Args:
-        found: the budget, or the ledger.
-    """
+    """Format a cap, the spent and the reserved amounts as three lines, and a fourth if their sums exceed the cap that they compose to."""
     composes = found.cap is not None and any(
         float(found.spent[name]) + float(found.reserved[name]) > found.cap[name]
         for name in ("epsilon", "delta")
@@ -35,30 +31,17 @@ def total_lines(found: Budget | Statement) -> list[str]:
 
 
 def amounts(document: Json) -> str:
-    """Format epsilon and delta, stated as numbers or as exact decimals, in one form.
-
-    Args:
-        document: a document with both.
-    """
+    """Format the epsilon and delta of a document, stated as numbers or as exact decimals, in one form."""
     return "  ".join(f"{name} {number(document[name])}" for name in ("epsilon", "delta"))
 
 
 def number(amount: float | str) -> str:
-    """Format an amount with all its digits: 1.499999 and 2e-06.
-
-    Args:
-        amount: a number, or an exact decimal.
-    """
+    """Format an amount, a number or an exact decimal, with all its digits: 1.499999 and 2e-06."""
     return f"{float(amount):.15g}"
 
 
 def beyond_the_cap(epsilon: float, budget: Budget) -> list[str]:
-    """Say that a requested or granted epsilon exceeds the remaining cap, in one line or none.
-
-    Args:
-        epsilon: the requested or granted epsilon.
-        budget: budget of the dataset.
-    """
+    """Say that a requested or granted epsilon exceeds the remaining cap, in one line or none."""
     left = budget.document.get("remaining_epsilon")
     if left is None or NEARLY * epsilon <= left:
         return []
@@ -107,12 +90,7 @@ def what_if_lines(answer: WhatIf) -> list[str]:
 
 
 def bound_line(name: str, bound: Json) -> str:
-    """Format a cap or a grant with one more job as one line.
-
-    Args:
-        name: "cap" or "grant".
-        bound: its part of the answer.
-    """
+    """Format a cap or a grant with one more job as one line."""
     start = f"  {name:<6} epsilon {bound['epsilon']:g}  delta {bound['delta']:g}"
     if bound["fits"]:
         return (

@@ -46,11 +46,7 @@ def quote_lines(quote: Quote) -> list[str]:
 
 
 def training_lines(document: Json) -> list[str]:
-    """Format the training of a generator: its steps, measurements and cost, without the remaining budget.
-
-    Args:
-        document: document of the quote.
-    """
+    """Format the training of a generator: its steps, measurements and cost, without the remaining budget."""
     return [*_training(document), *_groups(document)]
 
 
@@ -155,11 +151,7 @@ def expected_error_lines(document: Json) -> list[str]:
 
 
 def noise_line(found: Mapping[str, Any] | None) -> str | None:
-    """Warn that counts of the rows would be so inaccurate that they are of little use; None if they would not.
-
-    Args:
-        found: the expected errors, as shares; None if unknown in advance.
-    """
+    """Warn that counts of the rows would be so inaccurate that they are of little use; None if they would not, or if their errors are unknown in advance."""
     if found is None:
         return None
     remedy = "order with a larger epsilon, or declare fewer columns and codes"
@@ -184,11 +176,7 @@ def _is_bounded(document: Json) -> bool:
 
 
 def errors_in_words(found: Mapping[str, Any]) -> str:
-    """Expected errors of columns, pairs and triples in percent.
-
-    Args:
-        found: Expected errors of a quote, as shares.
-    """
+    """Expected errors of columns, pairs and triples in percent, from shares."""
     kinds = {"one_way": "columns", "two_way": "pairs", "three_way": "triples"}
     return ", ".join(
         f"{kind} {_percent(found[name])}" for name, kind in kinds.items() if found[name] is not None
@@ -206,9 +194,7 @@ def _has_unit_column(document: Mapping[str, Any]) -> bool:
 def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[str]:
     """The parts of the domain that are learnt under noise; no line if all of it is declared.
 
-    Args:
-        learning: the quote's member.
-        by_column: whether a unit may have several records, and so several categories in a column.
+    `by_column` says that a unit may have several records, and so several categories in a column.
     """
     if learning is None:
         return []
@@ -290,11 +276,7 @@ def _report(document: Json) -> list[str]:
 
 
 def refused_by_cap(quote: Quote) -> str:
-    """The cost of an order and the remaining cap that refuses it, as a sentence without its full stop.
-
-    Args:
-        quote: a quote refused with `budget-refused`.
-    """
+    """The cost of an order and the remaining cap that refuses it, as a sentence without its full stop."""
     left, epsilon, guarantee = take(quote.document, "remaining_epsilon_after", "epsilon", "guarantee")
     basic = quote.document.get("filters", {}).get("basic")
     costs = f"It costs epsilon {epsilon['reported']:.4g}"

@@ -15,12 +15,7 @@ _KINDS: Final = {"columns": "errors of columns", "pairs": "errors of pairs", "sc
 
 
 def quote_lines(quote: Quote, *, requests_grant: bool = False) -> list[str]:
-    """Format the price and the precision of a report.
-
-    Args:
-        quote: the quote.
-        requests_grant: whether the caller requests a grant for the report; a missing grant is then no obstacle.
-    """
+    """Format the price and the precision of a report. If the caller requests a grant for it, a missing grant is no obstacle."""
     guarantee, epsilon, report, grant = take(quote.document, "guarantee", "epsilon", "report", "grant")
     lines = [
         (
