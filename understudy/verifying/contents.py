@@ -9,17 +9,14 @@ from understudy.verifying.learning import RECORDS, learns_records
 from understudy.verifying.planned import canonical_digest
 from understudy.verifying.records import IMAGES, described
 
-_SCHEMAS: Final[Mapping[str, frozenset[str]]] = {
-    "understudy.bundle/2": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
-    "understudy.wide-bundle/1": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
-    "understudy.image-bundle/1": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
-}  # fmt: skip
+_DIGESTED: Final = ("domain.json", "generator.onnx", "generator.safetensors")
 _MEMBERS: Final = frozenset({
     "schema", "latent_dimension", "cardinalities", "label_index", "label_probabilities", "sha256",
 })  # fmt: skip
 _IMAGE_MEMBERS: Final = frozenset({
     "schema", "latent_dimension", "height", "width", "channels", "label_probabilities", "sha256",
 })  # fmt: skip
+_TABLE: Final = "understudy.bundle/2"
 _WIDE: Final = "understudy.wide-bundle/1"
 """Schema of the manifest of a table whose network outputs logits of groups of codes."""
 _MOST_COLUMNS, _MOST_CODES, _MOST_LOGITS, _WIDEST = 2**16, 1_000_000, 32767, 2**16
@@ -43,12 +40,10 @@ def manifest_problems(opened: Opened) -> Iterator[str]:
     """Report an invalid manifest, or one that lists other files than the bundle."""
     manifest = opened.manifest
     schema = manifest.get("schema")
-    digested = _SCHEMAS.get(schema) if isinstance(schema, str) else None
-    if digested is None or not (_describes_images if schema == IMAGES else _describes)(manifest):
+    describes = _describes_images if schema == IMAGES else _describes
+    if schema not in (_TABLE, _WIDE, IMAGES) or not describes(manifest):
         yield f"{MANIFEST} does not describe a generator"
-        return
-    expected = {name: opened.files[name].sha256 for name in sorted(digested)}
-    if manifest["sha256"] != expected:
+    elif manifest["sha256"] != {name: opened.files[name].sha256 for name in _DIGESTED}:
         yield f"{MANIFEST} lists other files than are there"
 
 

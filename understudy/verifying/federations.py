@@ -38,9 +38,7 @@ def counts_problems(certificate: Json) -> Iterator[str]:
 
 def summed(plan: Json, anchor: Json) -> Json:
     """The anchor with the noise of the released counts: one noise per member if counts are summed over members."""
-    members = plan.get("federation", {}).get("members", [None])
-    return (
-        {**anchor, "noise_multiplier": math.sqrt(len(members)) * anchor["noise_multiplier"]}
-        if len(members) > 1
-        else anchor
-    )
+    if "federation" not in plan:
+        return anchor
+    members = len(plan["federation"]["members"])
+    return {**anchor, "noise_multiplier": math.sqrt(members) * anchor["noise_multiplier"]}

@@ -139,15 +139,15 @@ def same(stated: object, derived: object) -> bool:
 def mechanism_rows(plan: Json) -> list[dict[str, Any]]:
     """The table of a plan's mechanisms."""
     rows = [
-        _row(name, "gaussian", 1, 1.0, sensitivity, noise, noise * sensitivity)
+        row(name, "gaussian", 1, 1.0, sensitivity, noise, noise * sensitivity)
         for name, sensitivity, noise in learning_releases(plan)
     ]
     label, anchor, acts, rate = plan["label_histogram"], plan["anchor"], plan["acts"], plan["sampling_rate"]
     if label is not None:
         noise = label["noise_multiplier"]
-        rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, 1.0, noise, noise))
+        rows.append(row("label-histogram", "discrete-gaussian", 1, 1.0, 1.0, noise, noise))
     rows += [
-        _row(name, "gaussian", times, 1.0, sensitivity, noise, noise * sensitivity)
+        row(name, "gaussian", times, 1.0, sensitivity, noise, noise * sensitivity)
         for name, times, sensitivity, noise in anchor_releases(anchor)
     ]
     if plan["steps"]:
@@ -155,17 +155,18 @@ def mechanism_rows(plan: Json) -> list[dict[str, Any]]:
         constant = multipliers.pop() if len(multipliers) == 1 else None
         norm = plan["options"]["clipping_norm"]
         kind = "poisson-sampled-gaussian"
-        rows.append(_row("critic-steps", kind, plan["steps"], rate, norm, constant, None))
+        rows.append(row("critic-steps", kind, plan["steps"], rate, norm, constant, None))
     if acts is not None:
         noise, times = acts["noise_multiplier"], -(-plan["steps"] // acts["interval"])
         kind = "poisson-sampled-gaussian"
-        rows.append(_row("threshold-histograms", kind, times, rate, 1.0, noise, noise))
+        rows.append(row("threshold-histograms", kind, times, rate, 1.0, noise, noise))
     return rows
 
 
-def _row(
+def row(
     name: str, kind: str, times: int, rate: float, sensitivity: float, noise: float | None, std: float | None
 ) -> dict[str, Any]:
+    """A row of a table of mechanisms."""
     return {
         "name": name, "kind": kind, "times": times, "sampling_rate": float(rate), "sensitivity": float(sensitivity),
         "noise_multiplier": noise, "noise_std": std,

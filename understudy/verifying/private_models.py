@@ -10,7 +10,7 @@ from understudy.verifying.bounds import Law, Part
 from understudy.verifying.bundle_file import MANIFEST, Opened
 from understudy.verifying.calibrated import anchor_noise
 from understudy.verifying.closeness import close
-from understudy.verifying.planned import canonical_digest, same
+from understudy.verifying.planned import canonical_digest, row, same
 
 SCHEMA: Final = "understudy.model-certificate/1"
 FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
@@ -245,33 +245,14 @@ def _mechanism(plan: Json) -> dict[str, Any]:
 
 
 def _rows(plan: Json) -> list[dict[str, Any]]:
-    def once(name: str, noise: float) -> dict[str, Any]:
-        return {
-            "name": name,
-            "kind": "gaussian",
-            "times": 1,
-            "sampling_rate": 1.0,
-            "sensitivity": 1.0,
-            "noise_multiplier": noise,
-            "noise_std": noise,
-        }
-
-    noise, norm = plan["noise_multiplier"], plan["options"]["clipping_norm"]
-    steps = {
-        "name": "model-steps",
-        "kind": "poisson-sampled-gaussian",
-        "times": plan["steps"],
-        "sampling_rate": plan["sampling_rate"],
-        "sensitivity": norm,
-        "noise_multiplier": noise,
-        "noise_std": noise * norm,
-    }
+    noise, norm, rate = plan["noise_multiplier"], plan["options"]["clipping_norm"], plan["sampling_rate"]
     first, last = plan["pca_noise_multiplier"], plan["accuracy_noise_multiplier"]
-    return [
-        *([] if first is None else [once("principal-components", first)]),
-        steps,
-        *([] if last is None else [once("model-accuracy", last)]),
-    ]
+    rows = [row("model-steps", "poisson-sampled-gaussian", plan["steps"], rate, norm, noise, noise * norm)]
+    if first is not None:
+        rows.insert(0, row("principal-components", "gaussian", 1, 1.0, 1.0, first, first))
+    if last is not None:
+        rows.append(row("model-accuracy", "gaussian", 1, 1.0, 1.0, last, last))
+    return rows
 
 
 def _share(value: float) -> float:

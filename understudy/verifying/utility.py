@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from understudy.verifying import accounting, form, renyi, signatures
 from understudy.verifying.bounds import Law, Part
-from understudy.verifying.verification import Check, Outcome, Report
+from understudy.verifying.verification import Check, Report, outcome_of
 
 SCHEMA: Final = "understudy.charged-report/1"
 _DEVIATIONS: Final = 1.96
@@ -45,11 +45,7 @@ def verify_report(document: Json, *, public_keys: Iterable[bytes] = ()) -> Repor
             _check("charge", accounting.charge_problems(document, partial(renyi.divergence, (part,)))),
             _check("numbers", number_problems(document)),
         ]
-    if any(check.holds is False for check in checks):
-        outcome = Outcome.REFUSED
-    else:
-        outcome = Outcome.VERIFIED if all(check.holds for check in checks) else Outcome.SIGNER_UNKNOWN
-    return Report(outcome=outcome, checks=tuple(checks), certificate=document)
+    return Report(outcome=outcome_of(checks), checks=tuple(checks), certificate=document)
 
 
 def plan_problems(document: Json) -> Iterator[str]:

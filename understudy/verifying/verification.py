@@ -1,7 +1,7 @@
 """Verify a bundle: every check by name, in order, and its result."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -34,17 +34,18 @@ from understudy.verifying.executed import executed_problems
 SCHEMA: Final = "understudy.certificate/2"
 JOINT_SCHEMA: Final = "understudy.federated-certificate/1"
 MEMBER_SCHEMA: Final = "understudy.member-certificate/1"
-_MEMBER: Final = "member"
-"""Kind of the certificate of a generator trained by one member of a federation."""
-_JOINT: Final = "federated"
-"""Kind of the certificate of a generator over several owners' datasets."""
-_OF_OWNERS: Final = {
+_KINDS: Final = {JOINT_SCHEMA: "federated", MEMBER_SCHEMA: "member", local_form.SCHEMA: "local"}
+"""Kinds of certificates of generators, by schema: over several owners' datasets, of one member of a federation, made without a service."""
+_KINDS_OF_MODELS: Final = {
+    private_models.SCHEMA: "model",
     private_models.FEDERATED_SCHEMA: "federated-model",
     private_models.AVERAGED_SCHEMA: "averaged-model",
+    private_models.MEMBER_SCHEMA: "member-model",
+    private_models.LOCAL_SCHEMA: "local-model",
 }
-"""Kinds of certificates of models over several owners' datasets, by schema."""
-_OF_MEMBER: Final = "member-model"
-"""Kind of the certificate of one member of a federation."""
+"""Kinds of certificates of private models, by schema."""
+_Sign = Callable[[Mapping[str, Any]], "Check"]
+"""Checks the signature of a certificate."""
 
 
 class Outcome(IntEnum):
@@ -132,36 +133,20 @@ def verify_opened(
     opened: Opened, *, public_keys: Iterable[bytes] = (), allow_unsigned: bool = False
 ) -> Report:
     """Verify an opened bundle; see `verify_bundle`."""
-    checks: list[Check] = []
-    if opened.certificate.get("schema") == selections.SCHEMA:
-        checks += _selection_checks(opened, list(public_keys))
-    elif opened.certificate.get("schema") == private_models.SCHEMA:
-        keys = list(public_keys)
-        checks += _model_checks(opened, kind="model", signature=lambda stated: _signature(stated, keys))
-    elif (kind := _OF_OWNERS.get(str(opened.certificate.get("schema")))) is not None:
-        keys = list(public_keys)
-        checks += _model_checks(opened, kind=kind, signature=lambda stated: _signature(stated, keys))
-    elif opened.certificate.get("schema") == private_models.MEMBER_SCHEMA:
-        keys = list(public_keys)
-        checks += _model_checks(opened, kind=_OF_MEMBER, signature=lambda stated: _signature(stated, keys))
-    elif opened.certificate.get("schema") == private_models.LOCAL_SCHEMA:
-        checks += _model_checks(
-            opened, kind="local-model", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
-        )
-    elif opened.certificate.get("schema") == JOINT_SCHEMA:
-        keys = list(public_keys)
-        checks += _checks(opened, kind=_JOINT, signature=lambda stated: _signature(stated, keys))
-    elif opened.certificate.get("schema") == MEMBER_SCHEMA:
-        keys = list(public_keys)
-        checks += _checks(opened, kind=_MEMBER, signature=lambda stated: _signature(stated, keys))
-    elif opened.certificate.get("schema") == local_form.SCHEMA:
-        checks += _checks(
-            opened, kind="local", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
-        )
+    schema, keys = str(opened.certificate.get("schema")), list(public_keys)
+
+    def signature(certificate: Mapping[str, Any]) -> Check:
+        if schema in {local_form.SCHEMA, private_models.LOCAL_SCHEMA}:
+            return _unsigned(allow=allow_unsigned)
+        return _signature(certificate, keys)
+
+    if schema == selections.SCHEMA:
+        checks = [*_selection_checks(opened, signature)]
+    elif schema in _KINDS_OF_MODELS:
+        checks = [*_model_checks(opened, kind=_KINDS_OF_MODELS[schema], signature=signature)]
     else:
-        keys = list(public_keys)
-        checks += _checks(opened, kind="certificate", signature=lambda stated: _signature(stated, keys))
-    return Report(outcome=_outcome(checks), checks=tuple(checks), certificate=opened.certificate)
+        checks = [*_checks(opened, kind=_KINDS.get(schema, "certificate"), signature=signature)]
+    return Report(outcome=outcome_of(checks), checks=tuple(checks), certificate=opened.certificate)
 
 
 def keep_if_verified(waiting: Path, target: Path, *, public_keys: Collection[bytes]) -> None:
@@ -187,7 +172,8 @@ def keep_if_verified(waiting: Path, target: Path, *, public_keys: Collection[byt
         waiting.unlink(missing_ok=True)
 
 
-def _outcome(checks: list[Check]) -> Outcome:
+def outcome_of(checks: list[Check]) -> Outcome:
+    """The outcome of all checks together."""
     if any(check.holds is False for check in checks):
         return Outcome.REFUSED
     return Outcome.VERIFIED if all(check.holds for check in checks) else Outcome.SIGNER_UNKNOWN
@@ -200,34 +186,52 @@ def _decided(name: str, problems: Iterator[str], good: str | Callable[[], str]) 
     return Check(name=name, holds=True, detail=good if isinstance(good, str) else good())
 
 
-def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]], Check]) -> Iterator[Check]:
-    """Check a certificate of one training; for its kind see `form.problems`."""
+def _first_checks(
+    opened: Opened, *, kind: str, signature: _Sign, of_model: bool = False
+) -> Generator[Check, None, bool]:
+    """Check form, signature, files, manifest and domain; for the kind see `form.problems`. Return whether later checks can read on."""
     certificate = opened.certificate
     problems = form.problems(certificate, kind=kind)
     yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))
     if not whole.holds:
         # No later check can read a certificate of another form, so its signature does not matter.
-        return
+        return False
     yield signature(certificate)
     yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
-    yield (described := _decided("manifest", contents.manifest_problems(opened), "describes the generator"))
+    of_kind = private_models if of_model else contents
+    good = f"describes the {'model' if of_model else 'generator'}"
+    yield (described := _decided("manifest", of_kind.manifest_problems(opened), good))
     if not described.holds:
+        return False
+    yield _decided("domain", of_kind.domain_problems(opened), "the declared domain is the one stated")
+    return True
+
+
+def _checks(opened: Opened, *, kind: str, signature: _Sign) -> Iterator[Check]:
+    """Check a certificate of one training of a generator."""
+    if not (yield from _first_checks(opened, kind=kind, signature=signature)):
         return
-    yield _decided("domain", contents.domain_problems(opened), "the declared domain is the one stated")
     yield from _look(opened)
+    certificate = opened.certificate
     plan = certificate["plan"]
     problems = planned.plan_problems(plan, records.described(opened.manifest))
-    yield (planned_well := _decided("plan", problems, lambda: _planned(plan)))
+    yield (
+        planned_well := _decided(
+            "plan",
+            problems,
+            lambda: (
+                f"follows from its options and the declared columns; split of the budget: {planned.split_text(plan)}"
+            ),
+        )
+    )
     if not planned_well.holds:
         return
     yield _decided("statements", _statement_problems(certificate), "every member says what the plan says")
     yield _decided("steps", executed_problems(certificate["executed"], plan), _steps(plan))
-    yield _decided(
-        "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
-    )
-    if kind == _JOINT:
+    yield _ledger(certificate)
+    if kind == "federated":
         yield _owners(certificate, owners.joint_problems(certificate, tuple(planned.parts_of(plan))))
-    if kind == _MEMBER:
+    if kind == "member":
         federation = plan["federation"]
         good = (
             f"member {federation['member']} of {len(federation['members'])}; its own ledger was charged its own counts with the whole noise, "
@@ -249,19 +253,11 @@ def _owners(certificate: Mapping[str, Any], problems: Iterator[str]) -> Check:
     return _decided("owners", chain(places, problems), good)
 
 
-def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Check]:
-    certificate = opened.certificate
-    problems = form.problems(certificate, kind="selection")
-    yield (whole := _decided("form", problems, f"every member of {selections.SCHEMA}"))
-    if not whole.holds:
+def _selection_checks(opened: Opened, signature: _Sign) -> Iterator[Check]:
+    if not (yield from _first_checks(opened, kind="selection", signature=signature)):
         return
-    yield _signature(certificate, public_keys)
-    yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
-    yield (described := _decided("manifest", contents.manifest_problems(opened), "describes the generator"))
-    if not described.holds:
-        return
-    yield _decided("domain", contents.domain_problems(opened), "the declared domain is the one stated")
     yield from _look(opened)
+    certificate = opened.certificate
     good = "every candidate's follows from its options and the declared columns"
     yield (planned_well := _decided("plan", selections.plan_problems(opened), good))
     if not planned_well.holds:
@@ -279,34 +275,21 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
             f"{count} candidates and the winner ran as planned, once; split of the winner's budget: {planned.split_text(final)}"
         ),
     )
-    yield _decided(
-        "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
-    )
+    yield _ledger(certificate)
     yield from _counts(opened, final)
     yield _epsilon(certificate, selections.recompute(certificate))
     yield _decided("charge", selections.charge_problems(certificate), "what the selection costs, rounded up")
 
 
-def _model_checks(
-    opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]], Check]
-) -> Iterator[Check]:
-    """Check a certificate of a private model; for the arguments see `_checks`."""
+def _model_checks(opened: Opened, *, kind: str, signature: _Sign) -> Iterator[Check]:
+    """Check a certificate of a private model."""
+    if not (yield from _first_checks(opened, kind=kind, signature=signature, of_model=True)):
+        return
     certificate = opened.certificate
-    problems = form.problems(certificate, kind=kind)
-    yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))
-    if not whole.holds:
-        return
-    yield signature(certificate)
-    yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
-    yield (described := _decided("manifest", private_models.manifest_problems(opened), "describes the model"))
-    if not described.holds:
-        return
-    yield _decided("domain", private_models.domain_problems(opened), "the declared domain is the one stated")
     plan = certificate["plan"]
-    federated, averaged = kind in _OF_OWNERS.values(), kind == "averaged-model"
-    member = kind == _OF_MEMBER
+    federated, member = kind in {"federated-model", "averaged-model"}, kind == "member-model"
     problems = private_models.plan_problems(
-        plan, federated=federated, averaged=averaged or member, member=member
+        plan, federated=federated, averaged=member or kind == "averaged-model", member=member
     )
     yield (planned_well := _decided("plan", problems, "follows from its options and the declared size"))
     if not planned_well.holds:
@@ -318,9 +301,7 @@ def _model_checks(
     yield _decided("accuracy", private_models.accuracy_problems(certificate), good)
     if (check := certificate.get("model_check")) is not None:
         yield _decided("answers", private_models.check_problems(check), private_models.check_words(check))
-    yield _decided(
-        "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
-    )
+    yield _ledger(certificate)
     if federated:
         yield _owners(certificate, private_models.owners_problems(certificate))
     if member:
@@ -369,12 +350,6 @@ def _unsigned(*, allow: bool) -> Check:
     return Check(name="signature", holds=True if allow else None, detail=detail)
 
 
-def _planned(plan: Mapping[str, Any]) -> str:
-    return (
-        f"follows from its options and the declared columns; split of the budget: {planned.split_text(plan)}"
-    )
-
-
 def _steps(plan: Mapping[str, Any]) -> str:
     return f"{plan['steps']} steps and every measurement ran as planned, once"
 
@@ -406,6 +381,11 @@ def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
         yield "privacy_unit"
 
 
+def _ledger(certificate: Mapping[str, Any]) -> Check:
+    problems = _ledger_problems(certificate["ledger"])
+    return _decided("ledger", problems, "reserved, then spent; not recomputable here")
+
+
 def _ledger_problems(ledger: Mapping[str, Any]) -> Iterator[str]:
     if not ledger["reserved"]["sequence"] < ledger["spent"]["sequence"]:
         yield "ledger: spent before it was reserved"
@@ -426,19 +406,16 @@ def _figures(certificate: Mapping[str, Any]) -> Iterator[Check]:
 
 
 def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Check:
+    pld, guarantee = found.pld, certificate["privacy_parameters"]
+    enclosed = (
+        "not computed" if pld is None else f"between {pld.low:.6g} and {pld.high:.6g} by PRV composition"
+    )
     return _decided(
         "epsilon",
         accounting.epsilon_problems(certificate, found),
-        f"{_enclosed(found)} at delta {certificate['privacy_parameters']['delta']:g}; "
-        f"stated {certificate['epsilon']['reported']:.6g}, "
-        f"promised {certificate['privacy_parameters']['epsilon']:g}"
-        f"{reused.beside(certificate['plan'])}",
+        f"{enclosed} at delta {guarantee['delta']:g}; stated {certificate['epsilon']['reported']:.6g}, "
+        f"promised {guarantee['epsilon']:g}{reused.beside(certificate['plan'])}",
     )
-
-
-def _enclosed(found: accounting.Recomputed) -> str:
-    pld = found.pld
-    return "not computed" if pld is None else f"between {pld.low:.6g} and {pld.high:.6g} by PRV composition"
 
 
 def report_json(report: Report) -> str:
