@@ -137,8 +137,7 @@ class Answer:
 def in_short(name: str) -> str:
     """Return the name of a group for a table: of many values the first two and how many more there are.
 
-    Args:
-        name: values with commas between them, perhaps with "and 180 more" at the end; short names stay.
+    Values have commas between them, and perhaps "and 180 more" at the end; short names stay.
     """
     if len(name) <= _WIDEST:
         return name

@@ -27,10 +27,7 @@ class Connection:
     keys: Mapping[str, str] = field(repr=False)
 
     def client(self, role: str) -> Client:
-        """Return a client that acts in a role.
-
-        Args:
-            role: ``owner``, ``admin`` or ``analyst``.
+        """Return a client that acts as ``owner``, ``admin`` or ``analyst``.
 
         Raises:
             NoKey: if there is no key for it.
@@ -53,10 +50,6 @@ class Connection:
 
         A given key wins over the keys of the local stack, so that no command acts as another principal by mistake. A data folder
         given on the command line is used with its own keys; the environment is then ignored.
-
-        Args:
-            key: key from the command line.
-            data_folder: data folder from the command line.
         """
         given = given_keys(key, environment={} if data_folder else os.environ)
         return Connection(self.url, {**self.keys, **given})
@@ -71,11 +64,7 @@ class Connection:
 
 
 def default_data_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the data folder used when none is named.
-
-    Args:
-        environment: environment variables.
-    """
+    """Return the data folder used when none is named."""
     if named := environment.get("UNDERSTUDY_DATA_FOLDER"):
         return Path(named)
     base = environment.get("XDG_DATA_HOME") or "~/.local/share"
@@ -85,13 +74,7 @@ def default_data_folder(environment: Mapping[str, str] = os.environ) -> Path:
 def named_connection(
     *, url: str | None, key: str | None, environment: Mapping[str, str] = os.environ
 ) -> Connection | None:
-    """Return the connection that options or the environment name, or None where they name no address.
-
-    Args:
-        url: address from the command line.
-        key: key from the command line, used for every role.
-        environment: environment variables.
-    """
+    """Return the connection that options or the environment name, or None where they name no address. A given key stands for every role."""
     address = url or environment.get("UNDERSTUDY_URL")
     if not address:
         return None
@@ -99,12 +82,7 @@ def named_connection(
 
 
 def given_keys(key: str | None, *, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the key of each role that the command line or the environment gives.
-
-    Args:
-        key: key from the command line, used for every role.
-        environment: environment variables.
-    """
+    """Return the key of each role that the command line or the environment gives."""
     for_all = key or environment.get("UNDERSTUDY_KEY")
     for_each = {} if key else {role: environment.get(f"UNDERSTUDY_{role.upper()}_KEY") for role in ROLES}
     keys = {role: for_each.get(role) or for_all for role in ROLES}
@@ -147,13 +125,7 @@ def announced_connection(data_folder: Path) -> Connection | None:
 def existing_connection(
     *, url: str | None = None, key: str | None = None, data_folder: Path | None = None
 ) -> Connection | None:
-    """Return the connection that is named, else that of the running local stack, or None if there is neither.
-
-    Args:
-        url: address from the command line.
-        key: key from the command line.
-        data_folder: data folder from the command line.
-    """
+    """Return the connection that is named, else that of the running local stack, or None if there is neither."""
     named = None if data_folder and not url else named_connection(url=url, key=key)
     if named is not None:
         return named
@@ -165,11 +137,6 @@ def find_connection(
     *, url: str | None = None, key: str | None = None, data_folder: Path | None = None
 ) -> Connection:
     """Find the service to talk to; without arguments the one that the environment names or that runs on this machine.
-
-    Args:
-        url: address from the command line.
-        key: key from the command line.
-        data_folder: data folder from the command line.
 
     Raises:
         NoService: if nothing names one and none runs here.

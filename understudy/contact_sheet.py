@@ -43,13 +43,7 @@ class Sheet:
     lines: bytes
 
     def shade(self, top: int, left: int, side: int) -> Shade:
-        """Return the mean colour of a square of pixels, cut at the edges of the sheet.
-
-        Args:
-            top: its first row.
-            left: its first column.
-            side: its side.
-        """
+        """Return the mean colour of a square of pixels, cut at the edges of the sheet."""
         step = max(1, side // _SAMPLES)
         length = 1 + self.width * self.channels
         totals, count = [0] * self.channels, 0
@@ -65,9 +59,6 @@ class Sheet:
 
 def read_sheet(file: Path) -> Sheet:
     """Read a contact sheet.
-
-    Args:
-        file: the PNG file.
 
     Raises:
         InputUnusable: if it is not one that the service wrote.
@@ -105,9 +96,7 @@ def _sheet(content: bytes) -> Sheet:
 def half_blocks(sheet: Sheet, *, columns: int) -> Text:
     """Return the sheet as text: every character is an upper half block over a background, so it holds two pixels.
 
-    Args:
-        sheet: the sheet; made smaller by a whole factor where it is wider than the terminal, and cut at sixty lines.
-        columns: width of the terminal, in characters.
+    A sheet that is wider than the terminal is made smaller by a whole factor, and cut at sixty lines.
     """
     side = max(1, -(-sheet.width // columns))
     text = Text(no_wrap=True)

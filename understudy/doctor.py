@@ -18,11 +18,10 @@ from typing import Final, Literal
 from understudy.client import Client
 from understudy.connection import announced_connection, named_connection
 from understudy.documents import Json
-from understudy.embedded import roles
 from understudy.embedded.errors import EmbeddedError, FolderInUse
 from understudy.embedded.folder import DataFolder, FolderLock
-from understudy.embedded.postgres import PostgresServer, binaries
-from understudy.embedded.redis import RedisServer
+from understudy.embedded.postgres import binaries
+from understudy.embedded.tasks import environment_of
 from understudy.errors import (
     Forbidden,
     InputUnusable,
@@ -81,12 +80,7 @@ class Finding:
 
 
 def examine_service(*, url: str | None, key: str | None) -> list[Finding] | None:
-    """Ask the service that options or the environment name; None where they name none.
-
-    Args:
-        url: address from the command line.
-        key: key from the command line.
-    """
+    """Ask the service that options or the environment name; None where they name none."""
     connection = named_connection(url=url, key=key)
     return None if connection is None else _ask(connection.url, connection.keys.get(ADMIN))
 
@@ -130,9 +124,6 @@ def _ask(url: str, key: str | None) -> list[Finding]:
 
 def findings_of(report: Json) -> list[Finding]:
     """Read a report.
-
-    Args:
-        report: as the service sent it.
 
     Raises:
         UnexpectedAnswer: if it has not the documented form.
@@ -193,17 +184,10 @@ def _is_supervised(path: Path) -> bool:
 
 def _examine_from_here(folder: DataFolder) -> Sequence[Finding]:
     """Run the service's own examination as a process; empty where even that says nothing."""
-    postgres = PostgresServer(
-        folder.path / "postgres", run_folder=folder.run_folder, log=folder.log("postgres")
-    )
-    redis = RedisServer(folder.path / "redis", run_folder=folder.run_folder, log=folder.log("redis"))
     try:
-        environment = roles.role_environment(
-            folder, database_url=postgres.url(), broker_url=redis.broker_url, port=1
-        )
         finished = subprocess.run(
             [sys.executable, "-m", "service.diagnosis"],
-            env=environment, capture_output=True, text=True, timeout=EXAMINATION_SECONDS, check=False,
+            env=environment_of(folder), capture_output=True, text=True, timeout=EXAMINATION_SECONDS, check=False,
         )  # fmt: skip
         return findings_of(json.loads(finished.stdout))
     except (OSError, ValueError, subprocess.TimeoutExpired, UnexpectedAnswer):

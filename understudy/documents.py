@@ -13,10 +13,6 @@ Giver = TypeVar("Giver")
 def take(document: object, *names: str) -> tuple[Any, ...]:
     """Take fields out of a JSON object.
 
-    Args:
-        document: the parsed JSON.
-        names: the fields.
-
     Raises:
         UnexpectedAnswer: if it is not an object or lacks one of them.
     """
@@ -28,10 +24,7 @@ def take(document: object, *names: str) -> tuple[Any, ...]:
 
 
 def handled(client: Giver | None) -> Giver:
-    """Return the client of a result, such as a job or a release.
-
-    Args:
-        client: the client that gave it, if one did.
+    """Return the client that gave a result, such as a job or a release.
 
     Raises:
         InputUnusable: if it was read from a document and not returned by a client.
@@ -45,9 +38,5 @@ def handled(client: Giver | None) -> Giver:
 
 
 def facts(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any result
-    """Return what a result says, by field, without the client that gave it.
-
-    Args:
-        result: a frozen dataclass such as a job or a release.
-    """
+    """Return what a frozen dataclass such as a job or a release says, by field, without the client that gave it."""
     return {part.name: getattr(result, part.name) for part in fields(result) if part.name != "client"}

@@ -199,12 +199,7 @@ FIRST_SERVER_ERROR = 500
 
 
 def refusal(status: int, problem: Mapping[str, Any]) -> Refused:
-    """Choose the class of a refusal: by its code, else by its status.
-
-    Args:
-        status: HTTP status, 400 or more.
-        problem: the problem document; may be empty.
-    """
+    """Choose the class of a refusal: by the code of its problem document, which may be empty, else by its status."""
     fallback = ServiceFailed if status >= FIRST_SERVER_ERROR else Refused
     kind = BY_CODE.get(str(problem.get("code")), BY_STATUS.get(status, fallback))
     return kind(status, problem)

@@ -15,11 +15,7 @@ from urllib.request import url2pathname
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command that installs an extra from the known source, or words where no source is known.
-
-    Args:
-        extra: its name in ``pyproject.toml``.
-    """
+    """Return the command that installs an extra from the known source, or words where no source is known."""
     origin = _origin()
     if origin is None:
         return (
@@ -34,11 +30,7 @@ def how_to_install(extra: str) -> str:
 
 
 def direct_reference(extra: str) -> str | None:
-    """Return the requirement (PEP 508) of an extra at its source; None where no source is known.
-
-    Args:
-        extra: its name in ``pyproject.toml``.
-    """
+    """Return the requirement (PEP 508) of an extra at its source; None where no source is known."""
     origin = _origin()
     return None if origin is None else _reference(extra, origin)
 

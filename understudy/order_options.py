@@ -21,11 +21,7 @@ _NEXT_SETTING = re.compile(r",(?=[A-Za-z_]+=)")
 
 
 def parse_options(settings: Sequence[str], *, word: str = "--set") -> dict[str, Any]:
-    """Read ``KEY=VALUE`` settings; a value is JSON where it parses as such, else text.
-
-    Args:
-        settings: the words of the command line.
-        word: the option that they were given with.
+    """Read ``KEY=VALUE`` settings of an option, `word`; a value is JSON where it parses as such, else text.
 
     Raises:
         InputUnusable: if one has no ``=``, or a key comes twice.
@@ -47,11 +43,7 @@ def parse_options(settings: Sequence[str], *, word: str = "--set") -> dict[str, 
 
 
 def with_profile(options: dict[str, Any], profile: str | None) -> dict[str, Any]:
-    """Add the profile of the command line to the options of a synthesizer.
-
-    Args:
-        options: of `parse_options`.
-        profile: the value of ``--profile``; None if it was not given.
+    """Add the profile of the command line, if it was given, to the options of a synthesizer.
 
     Raises:
         InputUnusable: if ``--set`` gives a profile too.
@@ -131,10 +123,7 @@ def _candidate_of_file(file: Path) -> Json:
 
 
 def parse_federation(address: str) -> tuple[str, str]:
-    """Read the address of a federation: the origin of its board, and its id.
-
-    Args:
-        address: ``https://board.example.org/v1/federations/ID``.
+    """Read the address of a federation, ``https://board.example.org/v1/federations/ID``: the origin of its board, and its id.
 
     Raises:
         InputUnusable: if it is none.
@@ -147,16 +136,7 @@ def parse_federation(address: str) -> tuple[str, str]:
 
 
 def require_alone(*, model: bool, profile: str | None, selection: Json | None) -> None:
-    """Refuse to order a private model with parts of a generator's order.
-
-    Args:
-        model: whether a model is ordered.
-        profile: of a generator, if one is named.
-        selection: among generators, if there is one.
-
-    Raises:
-        InputUnusable: if it has some.
-    """
+    """Refuse to order a private model with the profile or the selection of a generator's order."""
     if model and profile is not None:
         raise InputUnusable("--model and --profile exclude each other: profiles are of generators")
     if model and selection is not None:
@@ -164,23 +144,13 @@ def require_alone(*, model: bool, profile: str | None, selection: Json | None) -
 
 
 def joined(url: str, token: str, membership: Json) -> dict[str, Any]:
-    """Return the member ``federation`` of an order in the member's own service.
-
-    Args:
-        url: origin of the board.
-        token: of the member.
-        membership: what the board states.
-    """
+    """Return the member ``federation`` of an order in the member's own service, from what the board at `url` states."""
     names = ("federation_id", "member", "members", "domain_sha256", "plan_sha256")
     return {"url": url, "token": token} | dict(zip(names, take(membership, *names), strict=True))
 
 
 def terms_of(membership: Json) -> tuple[Json | None, Json | None]:
-    """Return what a member has to order: options of a model, or those of a generator; the other is None.
-
-    Args:
-        membership: what the board states.
-    """
+    """Return what a member has to order: options of a model, or those of a generator; the other is None."""
     if membership.get("generator") is None:
         (model,) = take(membership, "model")
         return model, None

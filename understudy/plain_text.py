@@ -19,12 +19,7 @@ def one_line(text: str) -> str:
 
 
 def plain_number(value: float, digits: int) -> str:
-    """A number to some significant digits, without an exponent.
-
-    Args:
-        value: the number.
-        digits: how many.
-    """
+    """A number to some significant digits, without an exponent."""
     return f"{Decimal(f'{value:.{digits}g}'):f}"
 
 

@@ -25,10 +25,9 @@ _PERIOD: Final = re.compile(r"[0-9]{4}(-[0-9]{2})?")
 
 
 def parse_conditions(words: Sequence[str]) -> dict[str, Any]:
-    """Read conditions as the service takes them.
+    """Read conditions as the service takes them: `age=65`, `age>=65`, `seen in 2024-01..2024-03`, `ward in A,B`.
 
-    Args:
-        words: of the command line: `age=65`, `age>=65`, `seen in 2024-01..2024-03`, `ward in A,B`. Two ends of a range may come apart.
+    Two ends of a range may come apart.
 
     Raises:
         InputUnusable: if one is none of these, or a column is restricted twice.
@@ -81,25 +80,13 @@ def _value(text: str) -> Any:  # noqa: ANN401 - of any column
 
 
 def bin_note(name: str, value: object, bounds: str | None) -> str:
-    """Say that a value is drawn within its bin.
-
-    Args:
-        name: of the column.
-        value: as it was given.
-        bounds: of the bin; None where they are not known.
-    """
+    """Say that a value is drawn within its bin, with the bounds of the bin where they are known."""
     within = "" if bounds is None else f", {bounds}"
     return f"{name}={value} fixes its bin{within}: each row has a value drawn within it."
 
 
 def declared_bin_notes(client: Client, release: str, where: Json) -> list[str]:
-    """Say so of the columns of a release of the service, of which the release alone holds bins that were learnt.
-
-    Args:
-        client: a client that may see the release.
-        release: its id.
-        where: columns that are fixed, with their values.
-    """
+    """Say so of the columns of a release of the service, of which the release alone holds bins that were learnt."""
     columns: list[Json] = []
     with suppress(Refused):  # who may draw may not be allowed to read the declaration
         dataset = client.read_dataset(client.read_release(release).dataset_id)
@@ -118,13 +105,7 @@ def declared_bin_notes(client: Client, release: str, where: Json) -> list[str]:
 
 
 def hidden_lines(client: Client, release: str, where: Json) -> list[str]:
-    """Say that the noise of a release hides the rows that meet conditions, if it does.
-
-    Args:
-        client: a client that may see the release.
-        release: its id.
-        where: conditions by column.
-    """
+    """Say that the noise of a release hides the rows that meet conditions, if it does."""
     with suppress(Refused):  # the samples themselves are drawn all the same, or refused with the reason
         (hidden,) = take(client.read_precision(release, where=where), "hidden")
         return [f"WARNING: {line}" for line in hidden]

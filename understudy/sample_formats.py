@@ -17,19 +17,11 @@ _SHEET_GAP = 2
 
 
 def formats_of(domain: Json) -> tuple[str, ...]:
-    """Return the formats of what a declared domain describes, the usual one first.
-
-    Args:
-        domain: the domain document.
-    """
+    """Return the formats of what a declared domain describes, the usual one first."""
     return _BY_SCHEMA.get(str(domain.get("schema")), TABLE_FORMATS)
 
 
 def sheet_images(domain: Json) -> int:
-    """Return the number of images on a contact sheet that is easy to survey: eight per label.
-
-    Args:
-        domain: the domain document, of images.
-    """
+    """Return the number of images on a contact sheet that is easy to survey: eight per label."""
     pixels = (int(domain["height"]) + _SHEET_GAP) * (int(domain["width"]) + _SHEET_GAP)
     return min(_SHEET_COLUMNS * (len(domain["labels"]) or _SHEET_COLUMNS), _SHEET_PIXELS // pixels)

@@ -15,12 +15,7 @@ SHOWN = 4
 
 
 def sanity_lines(synthetic: Path, domain: Mapping[str, Any]) -> list[str]:
-    """Describe each column of a CSV file in one line.
-
-    Args:
-        synthetic: the synthetic rows.
-        domain: the declared domain.
-    """
+    """Describe each column of a CSV file of synthetic rows in one line."""
     with synthetic.open(newline="") as stream:
         rows = [row for row, _ in zip(csv.DictReader(stream), range(LOOKED_AT), strict=False)]
     lines = [f"A first look, from the first {len(rows)} synthetic rows alone:"]

@@ -31,23 +31,15 @@ DEFAULT_ROWS = 50_000
 DEFAULT_SEED = 20_200_101
 SEXES = ("female", "male")
 DEPARTMENTS = ("internal medicine", "surgery", "cardiology", "neurology", "geriatrics", "obstetrics")
-DIAGNOSES = (
-    "circulatory",
-    "respiratory",
-    "digestive",
-    "injury",
-    "cancer",
-    "nervous system",
-    "childbirth",
-    "other",
-)
+DIAGNOSES = ("circulatory", "respiratory", "digestive", "injury", "cancer", "nervous system", "childbirth", "other")  # fmt: skip
 SEVERITIES = ("minor", "moderate", "major", "extreme")
 INSURANCES = ("public", "private", "none")
+CREATININE_EDGES = (0.2, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 3.0, 5.0, 12.0)
+COST_EDGES = (0, 250, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 12000, 20000, 40000, 100_000.0)
 FIRST_DAY = dt.date(2020, 1, 1)
 DAYS = 366
 LONGEST_STAY = 60
-HIGHEST_COST = 100_000.0
-HIGHEST_CREATININE = 12.0
+HIGHEST_COST, HIGHEST_CREATININE = COST_EDGES[-1], CREATININE_EDGES[-1]
 
 # Positions in the tuples above, where the law singles one out.
 SURGERY, GERIATRICS, OBSTETRICS = 1, 4, 5
@@ -107,12 +99,7 @@ class Admissions:
 
 
 def simulate(rows: int = DEFAULT_ROWS, *, seed: int = DEFAULT_SEED) -> Admissions:
-    """Draw the table.
-
-    Args:
-        rows: number of admissions.
-        seed: the same seed gives the same table; its people are fictitious, so nothing needs protection.
-    """
+    """Draw the table. The same seed gives the same table; its people are fictitious, so nothing needs protection."""
     rng = np.random.default_rng(seed)
     sex = (rng.random(rows) < 0.48).astype(np.int64)
     department = rng.choice(len(DEPARTMENTS), size=rows, p=[0.27, 0.25, 0.15, 0.11, 0.12, 0.10])
@@ -206,11 +193,7 @@ def _sigmoid(log_odds: Floats) -> Floats:
 
 
 def domain_document(declared_size: int) -> dict[str, Any]:
-    """Return the declared domain of the table; ``declared_size`` is public and read by ``understudy publish``.
-
-    Args:
-        declared_size: the public number of admissions.
-    """
+    """Return the declared domain of the table; ``declared_size`` is public and read by ``understudy publish``."""
     last_day = FIRST_DAY + dt.timedelta(days=DAYS - 1)
     return {
         "schema": "understudy.domain/1",
@@ -245,23 +228,7 @@ def domain_document(declared_size: int) -> dict[str, Any]:
                 "type": "real",
                 "lower": 0.2,
                 "upper": HIGHEST_CREATININE,
-                "edges": [
-                    0.2,
-                    0.5,
-                    0.7,
-                    0.8,
-                    0.9,
-                    1.0,
-                    1.1,
-                    1.2,
-                    1.3,
-                    1.5,
-                    1.7,
-                    2.0,
-                    3.0,
-                    5.0,
-                    HIGHEST_CREATININE,
-                ],
+                "edges": list(CREATININE_EDGES),
                 "decimals": 2,
                 "null": "category",
             },
@@ -272,23 +239,7 @@ def domain_document(declared_size: int) -> dict[str, Any]:
                 "lower": 0,
                 "upper": HIGHEST_COST,
                 "specials": [0],
-                "edges": [
-                    0,
-                    250,
-                    500,
-                    750,
-                    1000,
-                    1500,
-                    2000,
-                    3000,
-                    4000,
-                    6000,
-                    8000,
-                    12000,
-                    20000,
-                    40000,
-                    HIGHEST_COST,
-                ],
+                "edges": list(COST_EDGES),
                 "decimals": 2,
             },
             {"name": "readmitted", "kind": "boolean", "true": "yes", "false": "no"},
@@ -305,16 +256,7 @@ def _labels(name: str, categories: Sequence[str]) -> dict[str, Any]:
 
 
 def write_table(folder: Path, *, rows: int = DEFAULT_ROWS, seed: int = DEFAULT_SEED) -> tuple[Path, Path]:
-    """Write ``rows.csv`` and ``domain.json``.
-
-    Args:
-        folder: where; made if missing.
-        rows: number of admissions.
-        seed: the same seed gives the same files.
-
-    Returns:
-        The two files.
-    """
+    """Write ``rows.csv`` and ``domain.json`` into a folder, which is made if missing, and return the two files."""
     folder.mkdir(parents=True, exist_ok=True)
     table = simulate(rows, seed=seed)
     days = [(FIRST_DAY + dt.timedelta(days=day)).isoformat() for day in range(DAYS)]
@@ -347,11 +289,7 @@ def _yes_no(flags: NDArray[np.bool_]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the table to a folder.
-
-    Args:
-        arguments: words of the command line.
-    """
+    """Write the table to a folder."""
     parser = argparse.ArgumentParser(description=NOTE)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=DEFAULT_ROWS)

@@ -40,11 +40,6 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
     The exact number of rows is private (adding one person changes it), and every formula uses the declared one. So
     it is never counted from the rows: it is given, or stands in the domain file under ``declared_size``.
 
-    Args:
-        rows: the private rows.
-        domain_file: the declared domain, JSON.
-        declared_size: the public size, or None to take it from the domain file.
-
     Raises:
         InputUnusable: if a file is missing or of unknown format, the domain is an unconfirmed draft, no size is declared, or
             its columns are not the declared ones.
@@ -152,11 +147,7 @@ def _lacking(rows: Path, declared: Sequence[str], found: Sequence[str], missing:
 
 
 def marked(document: object) -> bool:
-    """Return whether a document carries a mark of `understudy.drafts.tables` anywhere.
-
-    Args:
-        document: parsed JSON.
-    """
+    """Return whether a document carries a mark of `understudy.drafts.tables` anywhere."""
     if isinstance(document, dict):
         return MARK in document or any(marked(member) for member in document.values())
     return isinstance(document, list) and any(marked(member) for member in document)
@@ -180,12 +171,7 @@ def without_notes(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def place_in(document: dict[str, Any], pointer: str) -> str:
-    """Name the place of a JSON pointer in a domain document for a person: "column 'age', lower" or "rule 2 (at_most), columns".
-
-    Args:
-        document: the document.
-        pointer: such as ``/columns/2/lower``.
-    """
+    """Name the place of a JSON pointer in a domain document for a person: "column 'age', lower" or "rule 2 (at_most), columns"."""
     parts = pointer.strip("/").split("/")
     columns = document.get("columns")
     if parts[0] == "columns" and len(parts) > 1 and parts[1].isdecimal() and isinstance(columns, list):
@@ -203,12 +189,7 @@ def place_in(document: dict[str, Any], pointer: str) -> str:
 
 
 def line_in(text: str, pointer: str) -> int | None:
-    """Return the line of a domain file, from 1 on, on which the value of a JSON pointer begins; None if it is not found.
-
-    Args:
-        text: the file's text, which is valid JSON.
-        pointer: such as ``/columns/2/lower``.
-    """
+    """Return the line of a domain file, from 1 on, on which the value of a JSON pointer begins; None if it is not found."""
     place = 0
     for part in pointer.strip("/").split("/"):
         starts = _starts(text, place)
@@ -246,9 +227,6 @@ def _skip(text: str, place: int) -> int:
 def read_domain(file: Path) -> dict[str, Any]:
     """Read a domain document.
 
-    Args:
-        file: the JSON file.
-
     Raises:
         InputUnusable: if it cannot be read as a JSON object.
     """
@@ -275,12 +253,7 @@ def is_parquet(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path, encoding: str = UTF8) -> Iterator[Any]:
-    """The bytes of a file, plain or gzipped, in UTF-8.
-
-    Args:
-        path: the file.
-        encoding: of the file; UTF-8 is not checked.
-    """
+    """The bytes of a file, plain or gzipped, from its encoding in UTF-8, which is not checked if it is UTF-8 already."""
     with path.open("rb") as raw:
         zipped = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)

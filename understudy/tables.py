@@ -27,17 +27,12 @@ def drawn(content: bytes, *, form: str) -> Any:  # noqa: ANN401 - the libraries 
 
     Args:
         content: the file, of the form's format.
-        form: one of `FILE_FORMATS`.
+        form: one of `FILE_FORMATS`, for which `require_form` found the libraries.
 
     Returns:
         A DataFrame of pandas or polars; an Arrow table; or arrays by name: `images` uint8 (images, height, width, channels),
         `labels` and `label_names`.
-
-    Raises:
-        InputUnusable: the form is unknown.
-        NotInstalled: a library is not installed.
     """
-    require_form(form)
     if form == "numpy":
         import numpy as np
 
@@ -49,12 +44,7 @@ def drawn(content: bytes, *, form: str) -> Any:  # noqa: ANN401 - the libraries 
 
 
 def in_form(table: Any, *, form: str) -> Any:  # noqa: ANN401 - the libraries are not there when types are checked
-    """Return an Arrow table as a data frame, or as it is.
-
-    Args:
-        table: the Arrow table.
-        form: "pandas", "polars" or "arrow".
-    """
+    """Return an Arrow table as a data frame, or as it is."""
     if form == "polars":
         import polars as pl
 
@@ -64,9 +54,6 @@ def in_form(table: Any, *, form: str) -> Any:  # noqa: ANN401 - the libraries ar
 
 def require_form(form: str) -> str:
     """Check, before anything is drawn, that records can be given in this form; gives the format to ask for.
-
-    Args:
-        form: one of `FILE_FORMATS`.
 
     Raises:
         InputUnusable: the form is unknown.

@@ -27,14 +27,10 @@ def begins_as_utf16(head: bytes) -> bool:
 
 
 def as_utf8(file: IO[bytes], encoding: str) -> Any:  # noqa: ANN401 - any binary file
-    """A binary file of the same text in UTF-8; its reads raise UnicodeDecodeError where the file is in another encoding.
-
-    Args:
-        file: The file, at its beginning.
-        encoding: One of ``ENCODINGS``.
+    """A binary file, at its beginning, as one of the same text in UTF-8; its reads raise UnicodeDecodeError where the file is in another encoding.
 
     Raises:
-        LookupError: The encoding is none of them.
+        LookupError: The encoding is none of ``ENCODINGS``.
     """
     return file if encoding == UTF8 else io.BufferedReader(_Decoded(file, encoding))
 

@@ -16,9 +16,6 @@ MINUTE_SECONDS = 60
 def training_bar(console: Console | None = None) -> Iterator[Callable[[JobFacts], None]]:
     """Show a progress bar while the context lasts, in a terminal or a notebook; nothing in a pipe.
 
-    Args:
-        console: where; else where this process writes.
-
     Yields:
         A function to call with each new state of the job.
     """

@@ -14,12 +14,7 @@ from understudy.errors import InputUnusable
 def whole_file(target: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Write to a temporary file in the target's folder, then rename it; an interrupted write leaves the target as it was.
 
-    Args:
-        target: the file.
-        private: whether only this user may read it, from the first byte on.
-
-    Yields:
-        The file to write to.
+    A private file can be read by this user only, from the first byte on.
 
     Raises:
         InputUnusable: there is no folder to write it to.

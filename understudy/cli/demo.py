@@ -119,17 +119,9 @@ def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Pa
             screen.say(
                 "The light client has no engine: uv fetches the extra `all`, whose torch is large. UV_TORCH_BACKEND=cpu takes its smaller build."
             )
-            _again_with(uv, everything)
+            # The same command with everything installed, so that `uvx --from . understudy demo` needs no more words. The requirement has its
+            # source: a bare name would run another project's code.
+            os.execv(uv, [uv, "tool", "run", "--from", everything, "understudy", *sys.argv[1:]])  # noqa: S606 - no shell
         raise library_missing("the simulated table", error.name) from None
     screen.say(NOTE)
     return write_table(folder, rows=rows)
-
-
-def _again_with(uv: str, everything: str) -> None:
-    """Replace this process by the same command with everything installed, so that `uvx --from . understudy demo` needs no more words.
-
-    Args:
-        uv: the program that started this one; it names itself in the environment.
-        everything: the requirement with its source; a bare name would run another project's code.
-    """
-    os.execv(uv, [uv, "tool", "run", "--from", everything, "understudy", *sys.argv[1:]])  # noqa: S606 - no shell

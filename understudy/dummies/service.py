@@ -207,7 +207,9 @@ class DummyService:
 
     def order(self, body: Json) -> Json:
         """Accept an order; the job has succeeded at the third poll."""
-        _require_a_generator(body)
+        if body.get("report") is not None:
+            detail = "There are no real rows here to measure a release against."
+            raise DummyRefusal(422, "invalid-report", detail)
         _found(self._datasets, body["dataset_id"], "dataset")
         made = {
             "id": str(uuid.uuid4()), "dataset_id": body["dataset_id"], "ordered_by": ME, "state": "queued",
@@ -291,11 +293,6 @@ class DummyService:
     def _domain_of(self, release_id: str) -> dict[str, Any]:
         domain: dict[str, Any] = self._datasets[self.release(release_id)["dataset_id"]]["domain"]
         return domain
-
-
-def _require_a_generator(body: Json) -> None:
-    if body.get("report") is not None:
-        raise DummyRefusal(422, "invalid-report", "There are no real rows here to measure a release against.")
 
 
 def _found(kept: Kept, key: str, what: str) -> dict[str, Any]:

@@ -18,16 +18,19 @@ from understudy.near_names import suggestion
 
 _COINS: Final = secrets.SystemRandom()
 _RARE: Final = 0.1
-_NAMED: Final = 8
 """Share of missing values, and of special ones, where the column has them."""
+_NAMED: Final = 8
 _LEARNT_WORDS: Final = 5
 """Made-up categories of a column whose categories are learnt."""
 _ENDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"from": ge, "above": gt, "to": le, "below": lt}
 _TRIES_PER_ROW: Final = 1000
 _LEFT_OUT: Final = frozenset({"ignored", "unit"})
 
+_DAY: Final = len("2024-05-31")
+
 Draw = Callable[[], Any]
 Move = Callable[[Any], Any]
+Read = tuple[str, tuple[str, ...], Draw]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,13 @@ def fake_columns(domain: Json) -> tuple[FakeColumn, ...]:
     if not isinstance(columns, list):
         message = "the domain has no list of columns"
         raise InputUnusable(message)
-    modelled = {place: column for place, column in enumerate(columns, start=1) if not _is_left_out(column)}
+    modelled = {
+        place: column
+        for place, column in enumerate(columns, start=1)
+        if not isinstance(column, dict) or column.get("kind") not in _LEFT_OUT
+    }
     by_name = {column.get("name"): column for column in modelled.values() if isinstance(column, dict)}
     return tuple(_readable(column, place, by_name) for place, column in modelled.items())
-
-
-def _is_left_out(column: object) -> bool:
-    return isinstance(column, dict) and column.get("kind") in _LEFT_OUT
 
 
 def _readable(column: Json, place: int, by_name: Mapping[Any, Json]) -> FakeColumn:
@@ -153,9 +156,6 @@ def _mover(column: Json, unit: int) -> Callable[[Any, float], Any]:
     return shift
 
 
-Read = tuple[str, tuple[str, ...], Draw]
-
-
 def _ends(column: Json, *, otherwise: tuple[Any, Any]) -> tuple[Any, Any]:
     """The bounds of a column; where they are learnt and none are declared, bounds that cannot be mistaken for real ones."""
     if column.get("bounds") == "learn":
@@ -221,9 +221,6 @@ def _time(column: Json) -> Read:
         return moment.date() if is_date else moment
 
     return column["kind"], (), draw
-
-
-_DAY: Final = len("2024-05-31")
 
 
 _READERS: Final[Mapping[str, Callable[[Json], Read]]] = {

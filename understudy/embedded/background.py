@@ -29,10 +29,8 @@ def used_stack(data_folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def background_stack(
-    data_folder: Path, *, port: int = 0, waiting: Callable[[], None] = lambda: None
-) -> Iterator[str]:
-    """Start a stack, yield its address, and stop it at the end; not before other commands are done with it, unless interrupted.
+def background_stack(data_folder: Path, *, waiting: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """Start a stack on a free port, yield its address, and stop it at the end; not before other commands are done with it, unless interrupted.
 
     Args:
         data_folder: its data folder, made where missing.
@@ -41,7 +39,7 @@ def background_stack(
     Raises:
         ServerFailed: if it does not start; the message says why.
     """
-    words = [sys.executable, "-m", "understudy.embedded", str(data_folder), str(port)]
+    words = [sys.executable, "-m", "understudy.embedded", str(data_folder), "0"]
     process = subprocess.Popen(
         [*launcher_prefix(death_signal=signal.SIGTERM, identity=AS_IS), *words],
         stdin=subprocess.DEVNULL,

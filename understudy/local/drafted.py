@@ -65,7 +65,7 @@ class Draft:
         ]
 
     def accepted(self, changes: Changes, *, sized: bool = False) -> Json:
-        """The domain document of a draft accepted with changes; the draft itself stays unchanged.
+        """The domain document of a draft accepted with changes (`changes_of`); the draft itself stays unchanged.
 
         Args:
             changes: see `changes_of`.
@@ -119,10 +119,6 @@ def combined(earlier: Changes, later: Changes) -> Changes:
     """Earlier and later changes of the same draft, in order.
 
     Keys of a column add to earlier ones; any other change replaces the earlier one.
-
-    Args:
-        earlier: the earlier changes.
-        later: the later changes.
     """
     found = {name: wanted for name, wanted in earlier.items() if name not in later}
     for name, wanted in later.items():

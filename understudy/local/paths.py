@@ -22,11 +22,7 @@ def write_bundle(bundle: bytes, target: AnyPath) -> Path:
 
 
 def path_of(given: AnyPath, name: str) -> Path:
-    """Return a path given by a caller.
-
-    Args:
-        given: the caller's value.
-        name: name of the argument.
+    """Return a path given by a caller as an argument of this name.
 
     Raises:
         InputUnusable: the value is no path.

@@ -86,10 +86,7 @@ class Plots:
         return names.index(name)
 
     def marginals(self, names: Sequence[str] | None) -> Plot:
-        """Plot the share of each bin or word, with one panel per column.
-
-        Args:
-            names: the columns; None for the first `MOST_PANELS`.
+        """Plot the share of each bin or word, with one panel per column; without names of the first `MOST_PANELS`.
 
         Raises:
             InputUnusable: there is no such modelled column.
@@ -111,11 +108,7 @@ class Plots:
         return figure
 
     def pair(self, first: str, second: str) -> Plot:
-        """Plot the joint shares of two columns as a heat map.
-
-        Args:
-            first: the column of the horizontal axis.
-            second: the column of the vertical axis.
+        """Plot the joint shares of two columns as a heat map, the first on the horizontal axis.
 
         Raises:
             InputUnusable: there is no such modelled column.
@@ -145,8 +138,7 @@ class Plots:
     def associations(self, names: Sequence[str] | None = None) -> Plot:
         """Plot the association of every two columns: Cramér's V, from 0 (independent) to 1 (one determines the other).
 
-        Args:
-            names: the columns; None for the first `MAPPED`.
+        Without names of the first `MAPPED` columns.
 
         Raises:
             InputUnusable: there is no such modelled column, or fewer than two or more than `MAPPED` are named.
@@ -178,11 +170,7 @@ class Plots:
 
 
 def plots_of(bundle: bytes, real: object | None) -> Plots:
-    """Draw as many rows as an owner report does, with its fixed seed, and code the owner's rows.
-
-    Args:
-        bundle: the generator.
-        real: the owner's frame, or None.
+    """Draw as many rows as an owner report does, with its fixed seed, and code the owner's rows if there are any.
 
     Raises:
         InvalidInput: the generator makes images.

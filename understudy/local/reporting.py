@@ -33,10 +33,6 @@ _WHY_FREE: Final = "no part of it is released: it is a file that only your user 
 def owner_rows(frame: object, domain: TableDomain) -> tuple[Codes, NDArray[np.int64], MadeColumns]:
     """Code all of the owner's rows, including rows left out of the training by a unit's bound, for a comparison that only the owner sees.
 
-    Args:
-        frame: the rows; see `understudy.local.fit`.
-        domain: domain of the generator.
-
     Returns:
         (rows, columns) codes, (rows,) the unit of every row, and the values of columns coded as differences.
 
@@ -56,16 +52,7 @@ def write_report(
     labels: object | None = None,
     units: object | None = None,
 ) -> None:
-    """Compare a generator with rows or images, and write a report that only this user can read.
-
-    Args:
-        bundle: the generator.
-        frame: the rows or images; see `understudy.local.fit`.
-        file: the HTML file.
-        target: for tables, the column to predict from the others; None for the domain's target, else the last column among those with the fewest
-            declared values.
-        labels: the labels of images, if declared.
-        units: the privacy units of images, if declared.
+    """Compare a generator with rows or images, and write an HTML file that only this user can read; see `Generator.report`.
 
     Raises:
         InvalidInput: there is no such modelled column.

@@ -8,12 +8,7 @@ _OWN: Final = frozenset({"understudy", "core", "models"})
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the nearest line outside this package.
-
-    Args:
-        message: the text.
-        category: class of the warning.
-    """
+    """Warn at the nearest line outside this package."""
     frame, level = inspect.currentframe(), 1
     while (
         frame is not None

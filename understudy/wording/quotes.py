@@ -96,12 +96,13 @@ def _training(document: Json) -> list[str]:
     critic = f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks}"
     graphical = synthesizer in GRAPHICAL
     without = "  a graphical model: no steps" if graphical else "  no critic: its options have no effect"
+    unit = document.get("privacy_unit") or {}
     return [
         f"Quote: {_guarantee(document)}",
         critic if steps else without,
         f"  split of the budget: {shares}",
         *_bound(document),
-        *_learning(document.get("learning"), by_column=_has_unit_column(document)),
+        *_learning(document.get("learning"), by_column=unit.get("column") is not None),
         *expected_error_lines(document),
         *_reused(document.get("reused")),
     ]
@@ -185,10 +186,6 @@ def errors_in_words(found: Mapping[str, Any]) -> str:
 
 def _percent(share: float) -> str:
     return f"{float(f'{100 * share:.2g}'):g} %"
-
-
-def _has_unit_column(document: Mapping[str, Any]) -> bool:
-    return (document.get("privacy_unit") or {}).get("column") is not None
 
 
 def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[str]:

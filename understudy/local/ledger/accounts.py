@@ -98,21 +98,13 @@ class Payment:
     spent: Head
 
 
-def default_ledgers() -> Path:
-    """Default folder of ledgers: inside the data folder of the local stack, shared by all programs of a user."""
-    return default_data_folder() / "ledgers"
-
-
 def folder_of(ledgers: AnyPath | None) -> Path:
-    """Return a caller's folder of ledgers.
-
-    Args:
-        ledgers: the folder, or None for the default one.
+    """Return a caller's folder of ledgers; by default one inside the data folder of the local stack, shared by all programs of a user.
 
     Raises:
         InputUnusable: the value is no path.
     """
-    return default_ledgers() if ledgers is None else path_of(ledgers, "ledgers")
+    return default_data_folder() / "ledgers" if ledgers is None else path_of(ledgers, "ledgers")
 
 
 def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: AnyPath | None = None) -> Account:
@@ -153,14 +145,8 @@ def set_first_cap(
 ) -> None:
     """Set the cap of a dataset that has none, if the cap admits a plan. Do nothing if the same cap is set.
 
-    A cap can be set only once, so it is not set for an impossible training.
-
-    Args:
-        path: the ledger file.
-        dataset: name of the dataset.
-        cap: epsilon and delta.
-        plan: the plan to run.
-        charge_at: its charge at other guarantees, for the offer in a refusal.
+    A cap can be set only once, so it is not set for an impossible training. `charge_at` is the plan's charge at other guarantees, for the
+    offer in a refusal.
 
     Raises:
         BudgetRefused: the cap does not admit the plan; no cap was set.
@@ -187,11 +173,7 @@ def set_first_cap(
 
 
 def pair_of_numbers(pair: object, name: str) -> tuple[float, float]:
-    """Return epsilon and delta as floats.
-
-    Args:
-        pair: the caller's value.
-        name: name of the argument.
+    """Return epsilon and delta of a caller's argument as floats.
 
     Raises:
         InputUnusable: the value is no pair of numbers.
@@ -243,14 +225,6 @@ def pay(
 ) -> Payment:
     """Reserve and spend the cost of a plan. The charge is on disk on return, whatever happens to the training.
 
-    Args:
-        path: the ledger file.
-        dataset: name of the dataset.
-        plan: the plan to run.
-        job_id: id of the training.
-        clock: gives the time of the entries.
-        charge_at: charge of the plan at other guarantees, for the offer in a refusal.
-
     Raises:
         BudgetRefused: no filter admits the plan; nothing was written.
         Conflict: no cap is set.
@@ -260,8 +234,9 @@ def pay(
     with answered(), opened_ledger(path, dataset) as ledger:
         cap = ledger.state.cap
         if cap is None:
+            others = [other.stem for other in path.parent.glob("*.jsonl") if other.stem != dataset]
             raise BudgetNotSet(
-                f"No cap is set for {dataset!r}{_near(path, dataset) or '.'}",
+                f"No cap is set for {dataset!r}{suggestion(dataset, others) or '.'}",
                 remedy=f"Set it once: Synthesizer(..., cap=(epsilon, delta)), or understudy.local.set_cap({dataset!r}, epsilon=..., "
                 "delta=...). A cap of its epsilon and twice its delta is enough for one training.",
             )
@@ -285,14 +260,6 @@ def settle(
     path: Path, dataset: str, plan: Plan | ModelPlan, payment: Payment, *, job_id: UUID, clock: Clock
 ) -> None:
     """Record that a training finished. Its charge stays; an unsettled training costs the same.
-
-    Args:
-        path: the ledger file.
-        dataset: name of the dataset.
-        plan: the executed plan.
-        payment: the payment for it.
-        job_id: id of the training.
-        clock: gives the time of the entry.
 
     Raises:
         VerificationFailed: the ledger file was altered, or no longer holds the payment.
@@ -338,11 +305,6 @@ def already_set(dataset: str, cap: Cap) -> Conflict:
     )
 
 
-def _near(path: Path, dataset: str) -> str:
-    """A suggestion, if another ledger in the folder has nearly the same name."""
-    return suggestion(dataset, [other.stem for other in path.parent.glob("*.jsonl") if other.stem != dataset])
-
-
 def _moved(kind: EntryKind, job_id: UUID, charge: Charge) -> Movement:
     return Movement(kind=kind, job_id=job_id, charge=charge)
 
@@ -372,10 +334,7 @@ def _decimals(charge: Charge) -> dict[str, str]:
 
 
 def require_domain(document: Json) -> None:
-    """Refuse a domain document that the service would refuse.
-
-    Args:
-        document: document of a table or of images, without `declared_size`.
+    """Refuse a domain document, without `declared_size`, that the service would refuse.
 
     Raises:
         InvalidInput: the document breaks a rule; the fact `pointer` gives the place in the document.

@@ -36,10 +36,6 @@ _WRONG: Final = (KeyError, TypeError, ValueError, AttributeError, EngineError)
 def ledger_path(folder: Path, dataset: object) -> Path:
     """Return the file of a dataset's ledger.
 
-    Args:
-        folder: folder of the ledgers.
-        dataset: name of the dataset.
-
     Raises:
         InputUnusable: the name cannot be a file name.
     """
@@ -77,15 +73,9 @@ class OpenLedger:
         clock: Clock,
         mechanism: Mapping[str, Any] | None = None,
     ) -> list[Head]:
-        """Append entries, all of them in one write, and return when they are on the disk.
+        """Append entries, all of them in one write, and return the head after each of them when they are on the disk.
 
-        Args:
-            contents: the events, in order.
-            clock: gives the time of the entries.
-            mechanism: the reserved mechanism, noted with the reserving entry.
-
-        Returns:
-            The head after each entry.
+        The mechanism is noted with the entry that reserves it.
 
         Raises:
             VerificationFailed: the file was replaced.
@@ -123,10 +113,6 @@ class OpenLedger:
 @contextmanager
 def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
     """Open a dataset's ledger exclusively, waiting for other processes; create it if missing.
-
-    Args:
-        path: the file.
-        dataset: name of the dataset.
 
     Raises:
         VerificationFailed: the file was altered.

@@ -85,13 +85,9 @@ def refusal_text(cap: Cap, in_force: Charge, plan: Plan | ModelPlan, charge_at: 
 
 
 def spent_in_words(together: float | None, cap: Json, spent: Json, trainings: int) -> str:
-    """The composed cost of trainings at the cap's delta, by the ledger's rule. Sums of their own epsilons and deltas are no such cost.
+    """The composed cost of trainings at the cap's delta, by the ledger's rule: `together` is the smallest epsilon of a cap that admits them.
 
-    Args:
-        together: the smallest epsilon of a cap that admits them.
-        cap: epsilon and delta.
-        spent: the sums.
-        trainings: number of trainings.
+    Sums of their own epsilons and deltas, `spent`, are no such cost.
     """
     epsilon = math.ceil(round((together or 0.0) * 10**6) / 100) / 10**4
     said = f"epsilon {shown(epsilon)} of {cap['epsilon']:g}"

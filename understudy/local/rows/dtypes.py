@@ -46,12 +46,7 @@ class FrameDtypes:
 
     @classmethod
     def of(cls, frame: Any, columns: Collection[Json]) -> "FrameDtypes":  # noqa: ANN401 - a frame of any library
-        """Take the types of a frame.
-
-        Args:
-            frame: the fitted frame.
-            columns: the modelled columns, as the domain declares them.
-        """
+        """Take the types of a frame, for the modelled columns as the domain declares them."""
         found = cls._of_library(frame, [str(column["name"]) for column in columns])
         own, types = _of_declared(found.own, columns), []
         for column in columns:
@@ -101,11 +96,7 @@ class FrameDtypes:
         return cls(library="arrow" if isinstance(frame, pa.Table) else None, schema=schema)
 
     def given_back(self, table: pa.Table) -> pa.Table:
-        """Synthetic rows in the frame's types, for columns whose every possible value fits.
-
-        Args:
-            table: rows of a sample.
-        """
+        """Synthetic rows in the frame's types, for columns whose every possible value fits."""
         for place, name in enumerate(table.column_names):
             if name not in self.schema.names:
                 continue
@@ -115,11 +106,7 @@ class FrameDtypes:
         return table
 
     def in_own(self, rows: Any) -> Any:  # noqa: ANN401 - a frame of any library
-        """A sample in the types that only its library has, under the frame's own names.
-
-        Args:
-            rows: the sample in the frame's library.
-        """
+        """A sample, a frame of the library, in the types that only this library has, under the frame's own names."""
         for name, kind in self.own.items():
             if name not in rows.columns:
                 continue
@@ -135,11 +122,7 @@ class FrameDtypes:
         return rows
 
     def named(self, where: object) -> object:
-        """Conditions under the domain's names, which are text.
-
-        Args:
-            where: conditions by column.
-        """
+        """Conditions under the domain's names, which are text."""
         if not isinstance(where, Mapping):
             return where
         return {
@@ -150,11 +133,7 @@ class FrameDtypes:
         }
 
     def kind_of(self, name: str | None) -> pa.DataType | None:
-        """Return the type of a column's values; None if there is no such column.
-
-        Args:
-            name: name of the column.
-        """
+        """Return the type of a column's values; None if there is no such column."""
         if name not in self.schema.names:
             return None
         kind = self.schema.field(name).type
@@ -170,12 +149,7 @@ class FrameDtypes:
 
 
 def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, Any]:
-    """Types that only a library has, restricted to the declared levels: levels that the owner left out may be private.
-
-    Args:
-        own: types by column.
-        columns: as the domain declares them.
-    """
+    """Types that only a library has, restricted to the declared levels: levels that the owner left out may be private."""
     found = {}
     for column in columns:
         if (kind := own.get(str(column["name"]))) is None:
@@ -192,15 +166,10 @@ def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, A
 
 
 def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa.DataType | None:
-    """The declared pandas type where one value could change the inferred type; else None.
+    """The declared pandas type where one value could change the inferred type; else None. `own` changes with it.
 
     A missing value turns numpy's integers into floats and booleans into objects, a fraction turns integers into floats, a number of 2^63 turns
     integers into unsigned ones, and Arrow reads objects as decimals with the longest number of digits.
-
-    Args:
-        kind: the column's type in Arrow.
-        own: types that only pandas has, by column; changed.
-        column: the column's declaration.
     """
     name, has_missing = str(column["name"]), column.get("null") == "category"
     is_object = str(own.get(name)) == "object"
@@ -214,13 +183,10 @@ def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa
     if kind in {pa.int64(), pa.uint64(), pa.float64()} and (is_object or name not in own):
         words = [*column.get("categories", ()), *column.get("levels", ())]
         words += [column[key] for key in ("true", "false") if key in column]
-        is_whole = all(map(_is_whole, words)) if words else column.get("type") == "integer"
+        are_whole = all(str(word).removeprefix("-").isdecimal() for word in words)
+        is_whole = are_whole if words else column.get("type") == "integer"
         return pa.int64() if is_whole and not has_missing else pa.float64()
     return kind
-
-
-def _is_whole(word: object) -> bool:
-    return str(word).removeprefix("-").isdecimal()
 
 
 def _is_own(dtype: Any) -> bool:  # noqa: ANN401 - pandas may be absent
@@ -276,15 +242,11 @@ def _in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
             values.cast(pa.timestamp(kind.unit)), kind.tz, ambiguous="earliest", nonexistent="latest"
         )
     if pa.types.is_time(kind) and pa.types.is_integer(values.type):
-        return _times_of_minutes(values, kind)
+        # From minutes since midnight.
+        return pc.multiply(values, 60).cast(pa.int32()).cast(pa.time32("s")).cast(kind)
     if pa.types.is_decimal(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
         return values.cast(kind)
     return values
-
-
-def _times_of_minutes(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Times of day from minutes since midnight."""
-    return pc.multiply(values, 60).cast(pa.int32()).cast(pa.time32("s")).cast(kind)
 
 
 def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -309,12 +271,7 @@ def _words_in_kind(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArra
 
 
 def words_as_numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Return words as numbers of a type; None if a word is no number.
-
-    Args:
-        words: texts.
-        kind: the type.
-    """
+    """Return words as numbers of a type; None if a word is no number."""
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return None
     try:
@@ -327,12 +284,7 @@ def words_as_numbers(words: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def where_of_clocks(where: object, zones: Mapping[str, str]) -> object:
-    """Conditions on times with a zone, as local times without the zone, like their declaration.
-
-    Args:
-        where: conditions by column.
-        zones: the zone of each column of times that has one.
-    """
+    """Conditions on times with a zone, as local times without the zone, like their declaration."""
     if not isinstance(where, Mapping) or zones.keys().isdisjoint(where):
         return where
     return {

@@ -42,17 +42,11 @@ _READ_ALIKE: Final = frozenset({"text", "truth", "number", "time of the day"})
 
 
 def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
-    """Clean a frame by the declared rules.
+    """Clean a frame by the declared rules. The report on the refused rows is for the owner alone.
 
-    A frame is cleaned like a CSV file: declared texts for "missing" and the stripping of blanks apply to its text, and numbers or times with such
-    a text are missing too. Times with a zone are read as local times.
-
-    Args:
-        frame: a pandas DataFrame, an Arrow table or batch, or anything with ``__arrow_c_stream__``.
-        domain: the declared domain.
-
-    Returns:
-        The accepted rows, and a report on the other rows, which is for the owner alone.
+    A frame is a pandas DataFrame, an Arrow table or batch, or anything with ``__arrow_c_stream__``. It is cleaned like a CSV file: declared texts for
+    "missing" and the stripping of blanks apply to its text, and numbers or times with such a text are missing too. Times with a zone are read as
+    local times.
 
     Raises:
         InputUnusable: the input is no frame, a column holds values of several kinds, or a pandas index has a name.
@@ -70,9 +64,7 @@ def clean_features(
 ) -> tuple[pa.RecordBatch, Mapping[str, Mapping[Refusal, Mask]]]:
     """Clean the columns that predict the target, as `clean_frame` does, and keep every row.
 
-    Args:
-        frame: see `clean_frame`; only the modelled columns without the target are read, others may be absent.
-        domain: the declared domain.
+    Only the modelled columns without the target are read; others may be absent.
 
     Returns:
         The columns, and by their names and the kinds of refusals which rows hold a value that the domain refuses; there the column is
@@ -123,11 +115,7 @@ def _readable() -> Iterator[None]:
 
 
 def dense(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when types are checked
-    """A pandas frame with sparse columns filled in, because Arrow cannot read them; other frames unchanged.
-
-    Args:
-        frame: a pandas frame.
-    """
+    """A pandas frame with sparse columns filled in, because Arrow cannot read them."""
     sparse = [place for place, dtype in enumerate(frame.dtypes) if str(dtype).startswith("Sparse")]
     if not sparse:
         return frame
@@ -141,7 +129,9 @@ def _columned(frame: Any) -> Any:  # noqa: ANN401 - pandas is not there when typ
     """Return a pandas frame unchanged, other frames as an Arrow table."""
     if _is_pandas(frame) or isinstance(frame, pa.Table):
         return frame
-    return pa.table(_streamed(frame))
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise TypeError
+    return pa.table(frame)
 
 
 def _require_no_named_index(frame: Any) -> None:  # noqa: ANN401 - pandas is not there when types are checked
@@ -171,25 +161,15 @@ def _arrays(
     names: Sequence[str],
     present: Sequence[str],
 ) -> tuple[dict[str, pa.Array], int]:
-    """Return some columns of a frame as arrays, with its number of rows.
-
-    Args:
-        frame: see `clean_frame`.
-        domain: the declared domain.
-        names: declared names of the requested columns.
-        present: the declared name of each column of the frame.
-    """
+    """Return some declared columns of a frame as arrays, with its number of rows; `present` has the declared name of each column of the frame."""
     places = [present.index(name) for name in names]
-    chosen = (
-        _of_pandas(frame, domain, names, places) if _is_pandas(frame) else _of_arrow(frame, names, places)
-    )
-    table = chosen.combine_chunks()
+    if _is_pandas(frame):
+        table = _of_pandas(frame, domain, names, places)
+    else:
+        table = frame.select(places).rename_columns(list(names))
+    table = table.combine_chunks()
     table.validate(full=True)  # invalid UTF-8, indices outside a dictionary
     return {name: wall_times(plain_times(_one(table.column(name)))) for name in names}, table.num_rows
-
-
-def _of_arrow(table: pa.Table, names: Sequence[str], places: Sequence[int]) -> pa.Table:
-    return table.select(places).rename_columns(list(names))
 
 
 def _of_pandas(
@@ -231,12 +211,6 @@ def _kind(value: object) -> str | None:
     return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)
 
 
-def _streamed(frame: object) -> Any:  # noqa: ANN401 - whatever can show itself as an Arrow stream
-    if not hasattr(frame, "__arrow_c_stream__"):
-        raise TypeError
-    return frame
-
-
 def _one(column: pa.ChunkedArray) -> pa.Array:
     """One array of a column, without text views (from polars, hardly supported by Arrow) and with numbers as wide as those of a file."""
     kind = column.type
@@ -258,9 +232,6 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 def arrow_of(frame: Any) -> pa.Table:  # noqa: ANN401 - whatever a user calls a frame
     """A frame to draft, as an Arrow table.
-
-    Args:
-        frame: a DataFrame of pandas or polars, or an Arrow table.
 
     Raises:
         InputUnusable: the input is no frame, two columns have the same name, a column holds values of several kinds, or a pandas index has a name.

@@ -112,10 +112,7 @@ class Intake:
         ]
 
     def require_few_refused(self, max_refused: float) -> None:
-        """Refuse to train if too many records were refused.
-
-        Args:
-            max_refused: the largest share of refused records, from 0 to 1.
+        """Refuse to train if a larger share of the records was refused than `max_refused`.
 
         Raises:
             InputUnusable: the share is larger.

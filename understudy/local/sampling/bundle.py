@@ -22,10 +22,6 @@ from understudy.sample_conditions import FIX, bin_note
 def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
     """Open a bundle for sampling.
 
-    Args:
-        bundle: the service's ZIP.
-        threads: number of CPU threads for drawing.
-
     Raises:
         InputUnusable: this version cannot read the file as a bundle.
     """
@@ -36,20 +32,12 @@ def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
 
 
 def usual_format(samples: Samples) -> str:
-    """Return the default format of a bundle's output.
-
-    Args:
-        samples: the opened bundle.
-    """
+    """Return the default format of a bundle's output."""
     return next(iter(samples.MEDIA_TYPES))
 
 
 def bin_notes(samples: Samples, where: Json) -> list[str]:
     """Describe the bins that a condition fixes if it names one number or time of several.
-
-    Args:
-        samples: the opened bundle.
-        where: conditions by column.
 
     Raises:
         InputUnusable: no row can satisfy the condition.
@@ -70,12 +58,7 @@ def _unusable(error: EngineError) -> InputUnusable:
 
 
 def hidden_in_bundle(bundle: Path, where: Json) -> str | None:
-    """Describe how the noise of a bundle's counts hides the rows that satisfy a condition; None if it does not, or without counts.
-
-    Args:
-        bundle: the service's ZIP.
-        where: conditions by column, as accepted by the sampler.
-    """
+    """Describe how the noise of a bundle's counts hides the rows that satisfy a condition; None if it does not, or without counts."""
     try:
         with bundle.open("rb") as file:
             return hidden_where(OpenedCounts.open(file), where)
@@ -93,16 +76,7 @@ def sample_to_file(
     spreadsheet_safe: bool = False,
     seen: Seen,
 ) -> None:
-    """Write synthetic rows or images to a file, completely or not at all.
-
-    Args:
-        samples: the opened bundle.
-        target: the file.
-        rows: number of rows or images.
-        file_format: one of `understudy.sample_formats.FORMATS`.
-        where: conditions by column; empty for none.
-        spreadsheet_safe: whether CSV text that a spreadsheet would run as a formula gets an apostrophe.
-        seen: called with the number of bytes of each piece.
+    """Write synthetic rows or images to a file, completely or not at all; `seen` is called with the number of bytes of each piece.
 
     Raises:
         InputUnusable: the bundle's output cannot be written in this format, in this amount, or under this condition.

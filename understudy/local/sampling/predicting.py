@@ -145,11 +145,6 @@ def _sources(domain: TableDomain, place: int) -> tuple[str, ...]:
 
 
 def predictor_from(bundle: AnyPath | bytes, *, kind: pa.DataType | None = None) -> Predictor:
-    """Read the predictor of a bundle; see `understudy.offline.predictor`.
-
-    Args:
-        bundle: the file, or its content.
-        kind: see `Predictor`.
-    """
+    """Read the predictor of a bundle; see `understudy.offline.predictor`."""
     with opened_counts(bundle) as counts:
         return Predictor(counts.domain, counts.predictor, kind=kind)

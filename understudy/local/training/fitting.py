@@ -204,11 +204,6 @@ def fit(
     return fitted
 
 
-def _learnt_words(plan: Plan) -> tuple[int, ...]:
-    """Indices of the columns whose words the training learns."""
-    return () if plan.learning is None else plan.learning.words_of
-
-
 class LocalHost:
     """A `models.synthesizer.TrainingHost` in one process: without checkpoints, so an interrupted training is lost.
 
@@ -290,11 +285,9 @@ def _certified(
             generator_check=found,
         )
     )
-    readme = render_readme(
-        opened.manifest,
-        certificate=stated,
-        counts=opened.counts,
-        notes=release_notes(opened, learnt=_learnt_words(plan)),
-    )
+    # The columns whose words the training learns.
+    learnt = () if plan.learning is None else plan.learning.words_of
+    notes = release_notes(opened, learnt=learnt)
+    readme = render_readme(opened.manifest, certificate=stated, counts=opened.counts, notes=notes)
     certificate = stated | {"artefacts": artefacts_of(files_of(opened, readme=readme))}
     return pack(replace(opened, certificate=certificate), readme=readme), certificate
