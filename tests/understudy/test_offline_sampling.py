@@ -42,6 +42,14 @@ def test_a_bundle_is_sampled_offline(
         assert {row["ward"] for row in rows} == {"A", 'B, or "C"', "Ü"}
 
 
+def test_a_missing_folder_is_named_without_a_temporary_file(
+    bundle_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "nowhere" / "rows.csv"
+    assert run(monkeypatch, "sample", "--bundle", bundle_file, "--rows", 5, "--out", target) == 1
+    assert f"there is no folder {target.parent}; make it first" in capsys.readouterr().err
+
+
 def test_csv_is_drawn_for_a_spreadsheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = [dict(column) for column in DOMAIN["columns"]]  # type: ignore[attr-defined]
     columns[0] |= {"categories": ["=A", "-B", "-1"]}

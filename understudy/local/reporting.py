@@ -1,6 +1,5 @@
 """Owner reports of trainings on this machine, as the service makes them, from the owner's rows or images."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -26,6 +25,7 @@ from understudy.local.ledger.accounts import answered
 from understudy.local.rows.frames import clean_frame
 from understudy.local.rows.images import clean_images
 from understudy.local.rows.intake import taken_in
+from understudy.whole_files import whole_file
 
 _WHY_FREE: Final = "no part of it is released: it is a file that only your user can read, and it is not protected once you share it"
 
@@ -68,13 +68,8 @@ def write_report(
         raise InputUnusable("labels and units are arguments for images only; a table has them in its columns")
     else:
         html = _of_rows(opened, frame, domain, target)
-    partial = file.with_name(f"{file.name}.part")
-    # An existing file or link would keep its owner and permissions.
-    partial.unlink(missing_ok=True)
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        out.write(html)
-    partial.replace(file)
+    with whole_file(file, private=True) as out:
+        out.write(html.encode())
 
 
 def _of_images(opened: Bundle, blocks: Iterable[CleanBlock], domain: ImageDomain) -> str:

@@ -78,10 +78,10 @@ def fitted(ledgers: Path) -> Fitted:
 
 
 def test_the_owner_of_the_rows_has_an_owner_report(fitted: Fitted, tmp_path: Path) -> None:
-    left = tmp_path / "report.html.part"
-    left.write_text("left by a crash, for everybody to read")
-    left.chmod(0o644)
-    file = fitted.report(frame(), tmp_path / "report.html", target="ward")
+    earlier = tmp_path / "report.html"
+    earlier.write_text("for everybody to read")
+    earlier.chmod(0o644)
+    file = fitted.report(frame(), earlier, target="ward")
     html = file.read_text()
     assert "do not share" in html
     assert "Privacy attacks" in html

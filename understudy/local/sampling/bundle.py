@@ -17,6 +17,7 @@ from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.http.exchange import Seen
 from understudy.sample_conditions import FIX, bin_note
+from understudy.whole_files import whole_file
 
 
 def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
@@ -85,12 +86,7 @@ def sample_to_file(
         pieces = samples.write(rows, file_format, where, spreadsheet_safe=spreadsheet_safe)
     except EngineError as error:
         raise _unusable(error) from error
-    partial = target.with_name(f"{target.name}.part")
-    try:
-        with closing(pieces), partial.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-                seen(len(piece))
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with closing(pieces), whole_file(target) as file:
+        for piece in pieces:
+            file.write(piece)
+            seen(len(piece))
