@@ -12,12 +12,7 @@ class AsyncPeople(AsyncSession):
     """The client's methods for people, enrolments and API keys."""
 
     async def create_key(
-        self,
-        *,
-        name: str,
-        roles: Sequence[str],
-        scopes: Sequence[str] = (),
-        expires_at: str | None = None,
+        self, *, name: str, roles: Sequence[str], scopes: Sequence[str] = (), expires_at: str | None = None
     ) -> NewKey:
         """Make another API key for oneself; the answer is the only one that shows it.
 

@@ -68,12 +68,7 @@ class AsyncUtilityReports(AsyncReleases):
         release = await self.read_release(release_id)
         measured = None if columns is None else list(columns)
         report = given({"release_id": release_id, "target": target, "columns": measured})
-        order = {
-            "dataset_id": release.dataset_id,
-            "epsilon": epsilon,
-            "delta": delta,
-            "grant_id": grant_id,
-        }
+        order = {"dataset_id": release.dataset_id, "epsilon": epsilon, "delta": delta, "grant_id": grant_id}
         return given(order) | {"report": report}
 
     async def list_charged_reports(self, release_id: str) -> tuple[ReportEntry, ...]:

@@ -92,11 +92,7 @@ def export(
 
 
 @app.command("verify")
-def verify(
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def verify(as_json: AsJson = False, *, service: Service) -> None:
     """Recompute the hash chain and compare it with the heads noted outside the database."""
     with service.client("admin") as client:
         found = client.auditing.verify_log()

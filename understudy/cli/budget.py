@@ -121,14 +121,10 @@ def approve(
             help="Grant less than requested.",
         ),
     ] = None,
-    delta: Annotated[
-        float | None,
-        delta_option("Grant less than requested."),
-    ] = None,
+    delta: Annotated[float | None, delta_option("Grant less than requested.")] = None,
     note: Annotated[str | None, typer.Option("--note", help="Note to the analyst.")] = None,
     until: Annotated[
-        str | None,
-        typer.Option("--until", help="When the grant expires, such as 2027-01-31T00:00:00Z."),
+        str | None, typer.Option("--until", help="When the grant expires, such as 2027-01-31T00:00:00Z.")
     ] = None,
     as_json: AsJson = False,
     *,
@@ -159,12 +155,7 @@ def deny(
 
 
 @app.command("withdraw")
-def withdraw(
-    request_id: RequestId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def withdraw(request_id: RequestId, as_json: AsJson = False, *, service: Service) -> None:
     """Withdraw your budget request (analyst)."""
     with service.client("analyst") as client:
         found = client.governance.withdraw_request(request_id)
@@ -211,26 +202,14 @@ def revoke(
 
 
 @app.command("freeze")
-def freeze(
-    dataset: DatasetId,
-    reason: Reason,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def freeze(dataset: DatasetId, reason: Reason, as_json: AsJson = False, *, service: Service) -> None:
     """Stop orders and starts of jobs on a dataset's population (admin or owner)."""
     with service.governing_client() as client:
         tell_budget(client.governance.freeze(dataset, reason=reason), as_json=as_json)
 
 
 @app.command("unfreeze")
-def unfreeze(
-    dataset: DatasetId,
-    reason: Reason,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def unfreeze(dataset: DatasetId, reason: Reason, as_json: AsJson = False, *, service: Service) -> None:
     """Accept orders on a frozen population again (admin)."""
     with service.client("admin") as client:
         tell_budget(client.governance.unfreeze(dataset, reason=reason), as_json=as_json)

@@ -40,8 +40,7 @@ def ask(
 
 
 def check_rules(
-    bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
-    as_json: AsJson = False,
+    bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")], as_json: AsJson = False
 ) -> None:
     """Check offline which declared rules the noisy counts in a bundle contradict. It costs nothing.
 
@@ -58,8 +57,7 @@ def verify(
     allow_unsigned: Annotated[
         bool,
         typer.Option(
-            "--allow-unsigned",
-            help="Accept an unsigned certificate, from training without a service.",
+            "--allow-unsigned", help="Accept an unsigned certificate, from training without a service."
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,

@@ -55,10 +55,7 @@ def demo(
             help="Epsilon of the guarantee.",
         ),
     ] = 1.0,
-    delta: Annotated[
-        float,
-        delta_option("Delta of the guarantee."),
-    ] = 1e-6,
+    delta: Annotated[float, delta_option("Delta of the guarantee.")] = 1e-6,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:

@@ -97,12 +97,7 @@ def status(
     tell(documents if job is None else documents[0], lines, as_json=as_json)
 
 
-def ledger(
-    dataset: DatasetId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def ledger(dataset: DatasetId, as_json: AsJson = False, *, service: Service) -> None:
     """Show the ledger of a dataset's population, entry by entry."""
     with service.any_client() as client:
         statement = client.read_ledger(dataset)

@@ -18,17 +18,13 @@ KeyId = Annotated[str, typer.Argument(help="Id of the key; `understudy keys list
 @app.command("create")
 def create(
     name: Annotated[str, typer.Argument(help="Label of the key.")],
-    role: Annotated[
-        list[str],
-        typer.Option("--role", help="owner, analyst, admin or auditor. Repeatable."),
-    ],
+    role: Annotated[list[str], typer.Option("--role", help="owner, analyst, admin or auditor. Repeatable.")],
     scope: Annotated[
         list[str] | None,
         typer.Option("--scope", help="Restrict the key to a scope, such as datasets:write. Repeatable."),
     ] = None,
     expires: Annotated[
-        str | None,
-        typer.Option("--expires", help='Expiry, such as 2027-01-31T12:00:00Z, or "never".'),
+        str | None, typer.Option("--expires", help='Expiry, such as 2027-01-31T12:00:00Z, or "never".')
     ] = None,
     as_json: AsJson = False,
     *,
@@ -63,12 +59,7 @@ def list_keys(as_json: AsJson = False, *, service: Service) -> None:
 
 
 @app.command("rotate")
-def rotate(
-    key_id: KeyId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def rotate(key_id: KeyId, as_json: AsJson = False, *, service: Service) -> None:
     """Replace the key in use and print the new one. The old key keeps working for a while."""
     with service.governing_client() as client:
         made = client.rotate_key(key_id)
@@ -77,12 +68,7 @@ def rotate(
 
 
 @app.command("revoke")
-def revoke(
-    key_id: KeyId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def revoke(key_id: KeyId, as_json: AsJson = False, *, service: Service) -> None:
     """Revoke one of your keys and its sessions; an admin may revoke anybody's."""
     with service.governing_client() as client:
         found = client.revoke_key(key_id)

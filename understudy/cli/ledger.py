@@ -33,12 +33,7 @@ app.command("show")(ledger)
 
 
 @app.command("head")
-def head(
-    dataset: DatasetId,
-    _as_json: AlreadyJson = False,
-    *,
-    service: Service,
-) -> None:
+def head(dataset: DatasetId, _as_json: AlreadyJson = False, *, service: Service) -> None:
     """Print the signed head of the ledger as JSON. Keep it elsewhere, for `ledger verify --witness`."""
     with service.any_client() as client:
         tell(client.auditing.read_ledger_head(dataset), (), as_json=True)

@@ -50,12 +50,7 @@ def member(
         federation = joined(url, token, membership)
         if dry_run:
             quote = client.ask_quote(
-                dataset,
-                epsilon=epsilon,
-                delta=delta,
-                model=model,
-                options=options,
-                federation=federation,
+                dataset, epsilon=epsilon, delta=delta, model=model, options=options, federation=federation
             )
             tell(quote.document, quote_lines(quote), as_json=as_json)
             return

@@ -17,38 +17,21 @@ PrincipalId = Annotated[
 
 
 @app.command("add")
-def add(
-    dataset: DatasetId,
-    principal: PrincipalId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def add(dataset: DatasetId, principal: PrincipalId, as_json: AsJson = False, *, service: Service) -> None:
     """Let an analyst see a dataset and request budget."""
     with service.governing_client() as client:
         tell_members(client.governance.add_member(dataset, principal), as_json=as_json)
 
 
 @app.command("remove")
-def remove(
-    dataset: DatasetId,
-    principal: PrincipalId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def remove(dataset: DatasetId, principal: PrincipalId, as_json: AsJson = False, *, service: Service) -> None:
     """Hide a dataset from an analyst. Jobs already ordered go on."""
     with service.governing_client() as client:
         tell_members(client.governance.remove_member(dataset, principal), as_json=as_json)
 
 
 @app.command("list")
-def list_members(
-    dataset: DatasetId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def list_members(dataset: DatasetId, as_json: AsJson = False, *, service: Service) -> None:
     """List the analysts who may see a dataset."""
     with service.governing_client() as client:
         tell_members(client.governance.list_members(dataset), as_json=as_json)

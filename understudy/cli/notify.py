@@ -46,12 +46,7 @@ def add(
 
 
 @app.command("list")
-def list_endpoints(
-    as_json: AsJson = False,
-    role: As = "owner",
-    *,
-    service: Service,
-) -> None:
+def list_endpoints(as_json: AsJson = False, role: As = "owner", *, service: Service) -> None:
     """List your endpoints."""
     with service.client(role) as client:
         found = client.notifications.list_endpoints()
@@ -74,13 +69,7 @@ def log(
 
 
 @app.command("test")
-def send_test(
-    endpoint: EndpointId,
-    as_json: AsJson = False,
-    role: As = "owner",
-    *,
-    service: Service,
-) -> None:
+def send_test(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner", *, service: Service) -> None:
     """Send a test message; `understudy notify log` shows the outcome."""
     with service.client(role) as client:
         client.notifications.send_test(endpoint)
@@ -103,13 +92,7 @@ def confirm(
 
 
 @app.command("rotate")
-def rotate(
-    endpoint: EndpointId,
-    as_json: AsJson = False,
-    role: As = "owner",
-    *,
-    service: Service,
-) -> None:
+def rotate(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner", *, service: Service) -> None:
     """Replace the secret of a webhook and print the new one; for a while messages are signed with both."""
     with service.client(role) as client:
         found = client.notifications.rotate(endpoint)
@@ -117,13 +100,7 @@ def rotate(
 
 
 @app.command("resume")
-def resume(
-    endpoint: EndpointId,
-    as_json: AsJson = False,
-    role: As = "owner",
-    *,
-    service: Service,
-) -> None:
+def resume(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner", *, service: Service) -> None:
     """Resume a paused endpoint. Events that it missed are not delivered."""
     with service.client(role) as client:
         found = client.notifications.resume(endpoint)
@@ -131,13 +108,7 @@ def resume(
 
 
 @app.command("remove")
-def remove(
-    endpoint: EndpointId,
-    as_json: AsJson = False,
-    role: As = "owner",
-    *,
-    service: Service,
-) -> None:
+def remove(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner", *, service: Service) -> None:
     """Delete an endpoint, its address and its secret."""
     with service.client(role) as client:
         client.notifications.remove(endpoint)

@@ -58,8 +58,7 @@ def delta_option(meaning: str) -> Any:  # noqa: ANN401 - typer types its options
 
 
 Delta = Annotated[
-    float,
-    delta_option("Delta of the job's guarantee: far below one in the number of people, such as 1e-6."),
+    float, delta_option("Delta of the job's guarantee: far below one in the number of people, such as 1e-6.")
 ]
 DefaultDelta = Annotated[
     float | None,
@@ -139,8 +138,7 @@ ChoiceEpsilon = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the whole answer as JSON.")]
 AlreadyJson = Annotated[bool, typer.Option("--json", help="No effect: the output is always JSON.")]
 TrustedKeys = Annotated[
-    list[str] | None,
-    typer.Option("--key", help="Trusted public signing key, hexadecimal. Repeatable."),
+    list[str] | None, typer.Option("--key", help="Trusted public signing key, hexadecimal. Repeatable.")
 ]
 KeysFile = Annotated[
     Path | None,

@@ -23,10 +23,7 @@ PrincipalId = Annotated[
 @app.command("create")
 def create(
     name: Annotated[str, typer.Argument(help="Display name of the person.")],
-    role: Annotated[
-        list[str],
-        typer.Option("--role", help="owner, analyst, admin or auditor. Repeatable."),
-    ],
+    role: Annotated[list[str], typer.Option("--role", help="owner, analyst, admin or auditor. Repeatable.")],
     as_json: AsJson = False,
     *,
     service: Service,
@@ -46,12 +43,7 @@ def list_people(as_json: AsJson = False, *, service: Service) -> None:
 
 
 @app.command("enrol")
-def enrol(
-    principal: PrincipalId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def enrol(principal: PrincipalId, as_json: AsJson = False, *, service: Service) -> None:
     """Create an enrolment and print its token. For a person who has had keys it is a recovery; the person is notified."""
     with service.client("admin") as client:
         made = client.create_enrolment(principal)
@@ -83,8 +75,7 @@ def cancel(
 def accept(
     name: Annotated[str | None, typer.Option("--name", help="Label of the key.")] = None,
     expires: Annotated[
-        str | None,
-        typer.Option("--expires", help='Expiry, such as 2027-01-31T12:00:00Z, or "never".'),
+        str | None, typer.Option("--expires", help='Expiry, such as 2027-01-31T12:00:00Z, or "never".')
     ] = None,
     as_json: AsJson = False,
     url: Url = None,

@@ -35,12 +35,7 @@ from understudy.cli.options import (
 from understudy.cli.quality_offer import can_be_asked, offer_utility_report, tell_owner
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
-from understudy.connection import (
-    Connection,
-    announced_connection,
-    default_data_folder,
-    existing_connection,
-)
+from understudy.connection import Connection, announced_connection, default_data_folder, existing_connection
 from understudy.documents import Json
 from understudy.embedded.background import background_stack, used_stack
 from understudy.errors import InputUnusable, InvalidInput, NoService

@@ -92,12 +92,7 @@ def order(
 
 
 @app.command("list")
-def list_reports(
-    release: ReleaseId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def list_reports(release: ReleaseId, as_json: AsJson = False, *, service: Service) -> None:
     """List the reports about a release."""
     with service.any_client() as client:
         found = client.list_charged_reports(release)

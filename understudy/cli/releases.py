@@ -78,12 +78,7 @@ def report(
     tell(document, [f"owner report: {file.resolve()}", REPORT_WARNING], as_json=as_json)
 
 
-def known(
-    dataset: DatasetId,
-    as_json: AsJson = False,
-    *,
-    service: Service,
-) -> None:
+def known(dataset: DatasetId, as_json: AsJson = False, *, service: Service) -> None:
     """Show the released counts of a dataset and their precision.
 
     They cost nothing to query, and a new job starts from them, so look here before you request budget.

@@ -175,12 +175,7 @@ def _as_text(where: Json) -> str:
 
 
 def _samples(
-    release_id: str,
-    rows: int,
-    file_format: str | None,
-    where: Json | None,
-    *,
-    spreadsheet_safe: bool = False,
+    release_id: str, rows: int, file_format: str | None, where: Json | None, *, spreadsheet_safe: bool = False
 ) -> Call[None]:
     """Build the request for a stream of synthetic records; see `Releases.download_samples`.
 

@@ -10,14 +10,7 @@ from math import floor
 from typing import Any, Final
 
 from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, TOLERATED_SIGN, TOLERATED_TAIL, Cost
-from understudy.drafts.bounds import (
-    Bounds,
-    choose_bounds,
-    few_values,
-    limits,
-    outermost,
-    special_values,
-)
+from understudy.drafts.bounds import Bounds, choose_bounds, few_values, limits, outermost, special_values
 from understudy.drafts.facts import MOST_DECIMALS, Facts
 from understudy.drafts.words import (
     code_book,

@@ -32,11 +32,7 @@ Column = dict[str, Any]
 
 
 def propose_sums(
-    columns: Sequence[Column],
-    sample: RowSample,
-    *,
-    fixed: Collection[str | None],
-    tied: Collection[str] = (),
+    columns: Sequence[Column], sample: RowSample, *, fixed: Collection[str | None], tied: Collection[str] = ()
 ) -> list[Column]:
     """Draft rules for totals of two columns, and note them.
 

@@ -16,12 +16,7 @@ from typing import Any
 
 from understudy.drafts.calendar_copies import leave_parts_of_dates_out
 from understudy.drafts.categories import NOTE, words
-from understudy.drafts.chosen_unit import (
-    UNITS,
-    facts_of_units,
-    take_unit,
-    wanted_unit,
-)
+from understudy.drafts.chosen_unit import UNITS, facts_of_units, take_unit, wanted_unit
 from understudy.drafts.dependencies import (
     ELSE,
     RULES,
@@ -41,12 +36,7 @@ from understudy.drafts.hints import (
     say_what_is_missing,
 )
 from understudy.drafts.missing_together import propose_missing_together
-from understudy.drafts.numbers import (
-    LARGEST,
-    MOST_INTEGER_CODES,
-    are_codes,
-    numbers,
-)
+from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, are_codes, numbers
 from understudy.drafts.orders import propose_orders
 from understudy.drafts.seen_rows import Format, Seen, see_file
 from understudy.drafts.signs import propose_signs
@@ -59,17 +49,8 @@ from understudy.drafts.times import (
     on_many_unread,
     times,
 )
-from understudy.drafts.units import (
-    FEWEST_IDS,
-    identifying,
-    may_be_key,
-    propose_unit,
-    repeats_like_keys,
-)
-from understudy.drafts.words import (
-    names_a_key,
-    names_amount,
-)
+from understudy.drafts.units import FEWEST_IDS, identifying, may_be_key, propose_unit, repeats_like_keys
+from understudy.drafts.words import names_a_key, names_amount
 from understudy.drafts.words_among_numbers import (
     has_words_like_numbers,
     may_be_measured,

@@ -79,10 +79,7 @@ class RedisServer:
         configuration.write_text(self._configuration(pid_file))
         self.child = Child(
             Command(
-                name="redis",
-                arguments=[str(binary()), str(configuration)],
-                log=self.log,
-                folder=self.folder,
+                name="redis", arguments=[str(binary()), str(configuration)], log=self.log, folder=self.folder
             )
         )
         self._await_ready(self.child)

@@ -184,8 +184,7 @@ def plots_of(bundle: bytes, real: object | None) -> Plots:
         tables = {} if real is None else {"real": owner_rows(real, domain)[0]}
     rng = np.random.default_rng(SEED)
     return Plots(
-        columns=columns_of(domain),
-        tables=tables | {"synthetic": Sampler(opened).codes(SYNTHETIC_ROWS, rng)},
+        columns=columns_of(domain), tables=tables | {"synthetic": Sampler(opened).codes(SYNTHETIC_ROWS, rng)}
     )
 
 

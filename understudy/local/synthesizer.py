@@ -266,10 +266,7 @@ class Synthesizer:
         self._kinds = FrameDtypes.of(frame, _modelled(self.fitted_.domain))
         # The remaining budget is stated for a training like this one: at its delta, for its domain.
         self.account_: Account = read_account(
-            self.dataset,
-            ledgers=self.ledgers,
-            delta=self.delta,
-            charge_at=charge_at,
+            self.dataset, ledgers=self.ledgers, delta=self.delta, charge_at=charge_at
         )
         return self
 
@@ -450,10 +447,7 @@ class Synthesizer:
 
     def _order(self, domain: Json | AnyPath) -> Order:
         return Order.read(
-            domain,
-            declared_size=self.declared_size,
-            synthesizer=self.synthesizer,
-            options=self.options,
+            domain, declared_size=self.declared_size, synthesizer=self.synthesizer, options=self.options
         )
 
     def _domain(self, frame: object) -> Json | AnyPath:

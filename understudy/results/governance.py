@@ -127,9 +127,7 @@ class BudgetRequest:
         values = dict(zip(known, take(document, *known), strict=True))
         grant = take(document, "grant")[0]
         return cls(
-            **values,
-            grant=Grant.from_json(grant) if isinstance(grant, Mapping) else None,
-            document=document,
+            **values, grant=Grant.from_json(grant) if isinstance(grant, Mapping) else None, document=document
         )
 
 

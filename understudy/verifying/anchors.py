@@ -118,8 +118,7 @@ def anchor_problems(
             "column_sensitivity": not has_rounds(anchor)
             or close(anchor["column_sensitivity"], most_records * weight * math.sqrt(columns)),
             "table_sensitivity": close(
-                _table_sensitivity(anchor),
-                math.sqrt(of_pairs - of_screening) if has_rounds(anchor) else 0.0,
+                _table_sensitivity(anchor), math.sqrt(of_pairs - of_screening) if has_rounds(anchor) else 0.0
             ),
             "screening_sensitivity": close(screening_sensitivity(anchor), math.sqrt(of_screening)),
             "combinations": not (counts_combinations(anchor) and of_screening),

@@ -10,12 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.errors import NotABundle
-from understudy.verifying.anchors import (
-    counts_combinations,
-    has_rounds,
-    is_of_images,
-    screening_sensitivity,
-)
+from understudy.verifying.anchors import counts_combinations, has_rounds, is_of_images, screening_sensitivity
 from understudy.verifying.bundle_file import COUNTS, Opened
 from understudy.verifying.closeness import close
 from understudy.verifying.federations import summed

@@ -100,10 +100,7 @@ def _of_value(
 
 
 def _of_members(
-    value: Mapping[str, object],
-    rule: Mapping[str, Any],
-    place: str,
-    forms: Mapping[str, Mapping[str, Any]],
+    value: Mapping[str, object], rule: Mapping[str, Any], place: str, forms: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     known = rule["properties"]
     for name in sorted(set(rule["required"]) - value.keys()):

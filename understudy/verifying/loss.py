@@ -263,10 +263,7 @@ def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Roun
         cells, mean, first = cells[::-1].copy(), -mean, -last
     index = np.arange(first, first + len(cells))
     return Rounded(
-        lowest=first,
-        probabilities=cells,
-        shift=mean - float(index @ cells) * spacing,
-        count=part.count,
+        lowest=first, probabilities=cells, shift=mean - float(index @ cells) * spacing, count=part.count
     )
 
 
@@ -282,10 +279,7 @@ def _rounded_discrete(part: Part, *, reach: float, spacing: float) -> Rounded:
     cells = np.bincount(index - index[0], weights=weights).astype(np.float64)
     rounded = float((np.arange(len(cells)) + index[0]) @ cells) * spacing
     return Rounded(
-        lowest=int(index[0]),
-        probabilities=cells,
-        shift=float(losses @ weights) - rounded,
-        count=part.count,
+        lowest=int(index[0]), probabilities=cells, shift=float(losses @ weights) - rounded, count=part.count
     )
 
 

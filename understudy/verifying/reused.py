@@ -65,11 +65,7 @@ def combined(plan: Json) -> dict[str, Any]:
         return {**anchor, "noise_multiplier": std / anchor["sensitivity"]}
     tables = [one["tables"]["noise_multiplier"] for one in reused if one["tables"]]
     std = _together(std / size, tables) * size
-    return {
-        **anchor,
-        "noise_multiplier": std / anchor["sensitivity"],
-        "column_sensitivity": std / columns,
-    }
+    return {**anchor, "noise_multiplier": std / anchor["sensitivity"], "column_sensitivity": std / columns}
 
 
 def keeps_groups_by_class(plan: Json) -> bool | None:

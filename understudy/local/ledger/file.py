@@ -68,10 +68,7 @@ class OpenLedger:
         return self.entries[-1].head if self.entries else EMPTY
 
     def append(
-        self,
-        *contents: Movement | Decision,
-        clock: Clock,
-        mechanism: Mapping[str, Any] | None = None,
+        self, *contents: Movement | Decision, clock: Clock, mechanism: Mapping[str, Any] | None = None
     ) -> list[Head]:
         """Append entries, all of them in one write, and return the head after each of them when they are on the disk.
 

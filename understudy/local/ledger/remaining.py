@@ -37,12 +37,7 @@ def left_for(
 
 
 def require_room(
-    cap: Cap,
-    in_force: Charge,
-    plan: Plan | ModelPlan,
-    *,
-    remedy: str,
-    charge_at: ChargeAt | None,
+    cap: Cap, in_force: Charge, plan: Plan | ModelPlan, *, remedy: str, charge_at: ChargeAt | None
 ) -> None:
     """Admit a plan on top of the charges in force.
 

@@ -43,14 +43,7 @@ from models.software import software_of
 from understudy.documents import Json
 from understudy.errors import DegenerateGenerator, HiddenByNoise, InputUnusable
 from understudy.local.fitted import Fitted
-from understudy.local.ledger.accounts import (
-    Payment,
-    answered,
-    folder_of,
-    pay,
-    set_first_cap,
-    settle,
-)
+from understudy.local.ledger.accounts import Payment, answered, folder_of, pay, set_first_cap, settle
 from understudy.local.ledger.file import ledger_path
 from understudy.local.paths import AnyPath
 from understudy.local.rows.frames import clean_frame

@@ -37,12 +37,7 @@ class Order:
 
     @classmethod
     def read(
-        cls,
-        domain: Json | AnyPath,
-        *,
-        declared_size: int | None,
-        synthesizer: str,
-        options: Json | None,
+        cls, domain: Json | AnyPath, *, declared_size: int | None, synthesizer: str, options: Json | None
     ) -> Self:
         """Read an order from the arguments of `fit`.
 
