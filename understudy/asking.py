@@ -58,8 +58,6 @@ class Answer:
         counted: what a count counts.
         drawn_rows: synthetic rows below which their sampling error alone exceeds that of the largest group; None if it
             is not known.
-        notes: caveats.
-        document: the whole answer.
     """
 
     measure: str

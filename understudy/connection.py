@@ -16,12 +16,7 @@ GOVERNING = ("admin", "owner", "analyst")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A service and the keys for it.
-
-    Attributes:
-        url: address of the service.
-        keys: API key by role; one key may stand for several roles.
-    """
+    """A service, and the API key for it by role; one key may stand for several roles."""
 
     url: str
     keys: Mapping[str, str] = field(repr=False)

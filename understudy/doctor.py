@@ -65,8 +65,6 @@ class Finding:
     Attributes:
         code: stable.
         grade: problem, warning or note.
-        detail: what is wrong.
-        remedy: what to do.
     """
 
     code: str

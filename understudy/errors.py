@@ -124,10 +124,8 @@ class Refused(UnderstudyError):
     """The service refused the request.
 
     Attributes:
-        status: HTTP status.
         code: stable name of the reason.
         title: the kind of refusal.
-        detail: what is wrong.
         remedy: what to do; may be empty.
         facts: public values, such as the remaining budget.
         request_id: what to tell the operator; may be empty.

@@ -89,11 +89,9 @@ def parse_selection(
 
 
 def parse_candidate(word: str) -> Json:
-    """Read one candidate.
+    """Read one candidate: `BY_RULES`, the name of a file with the JSON object ``{"options": {...}}`` of an order, or ``KEY=VALUE,...``.
 
-    Args:
-        word: ``KEY=VALUE,...`` (``synthesizer=NAME`` among them where it is another one), `BY_RULES`, or the name of a
-            file with the JSON object ``{"options": {...}}`` of an order.
+    ``synthesizer=NAME`` may be among them.
 
     Raises:
         InputUnusable: if it is none of these.

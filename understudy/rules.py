@@ -23,7 +23,6 @@ class Contradiction:
         estimate: records whose values of the two columns the rule forbids; others may break it unseen.
         low: lower end of the 95 % interval.
         high: upper end of it.
-        standard_error: of the estimate.
     """
 
     columns: tuple[str, str]
@@ -39,7 +38,6 @@ class CheckedRule:
 
     Attributes:
         pointer: JSON pointer to the rule in the domain document.
-        kind: of the rule.
         columns: names of all columns that it ties together.
         finding: "contradicted", "not-contradicted", or "not-checked": the counts do not cover it.
         contradictions: one for each two columns that contradict the rule.
@@ -60,7 +58,6 @@ class RulesCheck:
         rules: in the order of the domain document; empty where none is declared.
         counted: what a count counts.
         remedy: what to do; None where no rule is contradicted.
-        document: the whole answer.
     """
 
     rules: tuple[CheckedRule, ...]

@@ -24,7 +24,6 @@ class TableFiles:
     """What to publish.
 
     Attributes:
-        rows: the private rows.
         domain: the domain document as the service takes it.
         declared_size: the public number of privacy units.
     """

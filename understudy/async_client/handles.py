@@ -61,11 +61,7 @@ class AsyncGiver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncJob(JobFacts):
-    """One ordered publication, which can be waited for.
-
-    Attributes:
-        client: the client that returned it; None if it was read from a document.
-    """
+    """One ordered publication, which can be waited for; without a client if it was read from a document."""
 
     client: AsyncGiver | None = field(default=None, repr=False, compare=False)
 
@@ -87,11 +83,7 @@ class AsyncJob(JobFacts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncReportJob(ReportJobFacts):
-    """An ordered utility report: a job that publishes no release.
-
-    Attributes:
-        client: the client that returned it; None if it was read from a document.
-    """
+    """An ordered utility report: a job that publishes no release; without a client if it was read from a document."""
 
     client: AsyncGiver | None = field(default=None, repr=False, compare=False)
 
@@ -120,11 +112,7 @@ class AsyncReportJob(ReportJobFacts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncRelease(ReleaseFacts):
-    """A published generator.
-
-    Attributes:
-        client: the client that returned it; None if it was read from a document.
-    """
+    """A published generator; without a client if it was read from a document."""
 
     client: AsyncGiver | None = field(default=None, repr=False, compare=False)
 
@@ -137,7 +125,6 @@ class AsyncRelease(ReleaseFacts):
         """Draw synthetic rows or images into memory. It costs nothing, however many.
 
         Args:
-            rows: how many.
             form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
             where: columns that are fixed, with their values; see the client's `download_samples`.
 
@@ -155,11 +142,7 @@ class AsyncRelease(ReleaseFacts):
         return await handled(self.client).check_rules(self.id)
 
     async def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:
-        """Write the generator bundle to a file, whole or not at all.
-
-        Args:
-            target: the file.
-            public_keys: signing keys that you trust; the bundle is then verified first.
+        """Write the generator bundle to a file, whole or not at all. With signing keys that you trust it is verified first.
 
         Raises:
             VerificationFailed: if keys are given and the bundle does not hold.

@@ -34,11 +34,8 @@ class AsyncJobs(AsyncSession):
         """Ask what a job would do and cost (analyst); nothing is spent.
 
         Args:
-            dataset_id: the dataset.
-            epsilon: of the job.
             delta: of the job; by default the service's.
             synthesizer: how the generator is made.
-            options: of the synthesizer.
             selection: ``candidates``, the ``epsilon`` of each on its part of the units, and the ``choice_epsilon``; the
                 candidates then bring the options.
             model: options of a classifier to train instead of a generator; empty for the public rules.
@@ -117,12 +114,7 @@ class AsyncJobs(AsyncSession):
         return await self.run(Call("POST", f"/v1/jobs/{job_id}/cancel", AsyncJob.from_json, headers=headers))
 
     async def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[AsyncJob]:
-        """Yield the job again and again until it has ended. It goes on through a restart of the service.
-
-        Args:
-            job_id: the job.
-            poll_seconds: pause between two requests.
-        """
+        """Yield the job again and again, after pauses, until it has ended. It goes on through a restart of the service."""
         call = Call("GET", f"/v1/jobs/{job_id}", AsyncJob.from_json)
         while True:
             job = await self.run(call, repetitions=self.patient)

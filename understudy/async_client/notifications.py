@@ -26,12 +26,7 @@ class AsyncNotifications:
         return await self._create("webhook", url, kinds)
 
     async def add_email(self, address: str, *, kinds: Sequence[str] = ()) -> Json:
-        """Register an e-mail address; nothing is delivered before it is confirmed.
-
-        Args:
-            address: the address.
-            kinds: events to deliver; empty for all.
-        """
+        """Register an e-mail address for some kinds of events, or all; nothing is delivered before it is confirmed."""
         return await self._create("email", address, kinds)
 
     async def _create(self, channel: str, target: str, kinds: Sequence[str]) -> Json:

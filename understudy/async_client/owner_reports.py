@@ -20,7 +20,6 @@ class AsyncOwnerReports:
         """Have a release compared with the real rows (owner). It costs no budget, because only the owner reads it.
 
         Args:
-            release_id: the release.
             target: the column to predict from the others; by default the domain's target, else the last of those with the fewest declared values.
         """
         call = Call(
@@ -88,8 +87,6 @@ class AsyncOwnerReports:
         """Order a report, wait for it and write it to a file (owner).
 
         Args:
-            release_id: the release.
-            target_file: the HTML file.
             target: the column to predict; see `order`.
             poll_seconds: pause between two requests for its state.
 

@@ -44,11 +44,9 @@ class AsyncPeople(AsyncSession):
         return await self.run(Call("PUT", f"/v1/principals/{principal_id}", _read_named, body={"name": name}))
 
     async def create_person(self, *, name: str, roles: Sequence[str]) -> Json:
-        """Create a person (admin). ``enrolment`` holds the token to hand over; it is shown once.
+        """Create a person (admin) whose keys may have these roles: owner, analyst, admin, auditor.
 
-        Args:
-            name: display name.
-            roles: roles that the person's keys may have: owner, analyst, admin, auditor.
+        ``enrolment`` holds the token to hand over; it is shown once.
         """
         body = {"name": name, "roles": list(roles)}
         return await self.run(Call("POST", "/v1/people", _read_person, body=body))

@@ -56,7 +56,6 @@ class AsyncSession:
             transport: httpx transport to use instead of the network, for tests.
             repetitions: how often idempotent requests are retried.
             timeout: seconds without a byte after which a request has failed; uploads wait longer.
-            sleep: waits, in seconds.
 
         Raises:
             InputUnusable: if the address or the key is malformed; the message shows neither.
@@ -91,11 +90,7 @@ class AsyncSession:
         await self._http.aclose()
 
     async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
-        """Send a request and return its result; retry it if it is idempotent and the failure may pass.
-
-        Args:
-            call: the request.
-            repetitions: how often it is retried; by default as often as the client does.
+        """Send a request and return its result; retry it if it is idempotent and the failure may pass, by default as often as the client does.
 
         Raises:
             ServiceUnreachable: if no answer came.
@@ -133,13 +128,7 @@ class AsyncSession:
     async def pages(
         self, path: str, read: Read[Result], *, query: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Result]:
-        """Yield the items of a list, asking for the next page only when it is needed.
-
-        Args:
-            path: of the list.
-            read: reads one item.
-            query: filters.
-        """
+        """Yield the items of a list, asking for the next page only when it is needed."""
         wanted: dict[str, str | int] = {"limit": PAGE_ITEMS, **(query or {})}
         while True:
             found, before = await self.run(Call("GET", path, page(read), query=wanted))
@@ -156,12 +145,7 @@ class AsyncSession:
         return tuple([item async for item in self.pages(path, read, query=query)])
 
     async def send_file(self, call: Call[Result], file: Path, *, seen: Seen) -> Result:
-        """Send a request whose body is a file; it is never retried.
-
-        Args:
-            call: the request.
-            file: the file.
-            seen: called with the number of bytes of each piece sent.
+        """Send a request whose body is a file; it is never retried. `seen` is called with the number of bytes of each piece sent.
 
         Raises:
             ServiceUnreachable: if no answer came.
@@ -189,7 +173,6 @@ class AsyncSession:
         """Stream an answer into a file: it is written to a temporary file in the target's folder and renamed when complete.
 
         Args:
-            call: the request.
             target: the file; only a complete answer replaces it.
             seen: called with the number of bytes of each piece received.
             private: whether only this user may read the file.

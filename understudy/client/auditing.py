@@ -18,11 +18,7 @@ class Auditing:
         self._session = session
 
     def list_events(self, filters: Mapping[str, str] | None = None) -> Iterator[Json]:
-        """Yield the events of the audit log, newest first (auditor, admin).
-
-        Args:
-            filters: actor, action, object, outcome, from, to.
-        """
+        """Yield the events of the audit log, newest first (auditor, admin); filters are actor, action, object, outcome, from and to."""
         return self._session.pages("/v1/audit", read_anything, query=filters)
 
     def list_dataset_events(self, dataset_id: str) -> Iterator[Json]:

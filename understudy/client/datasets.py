@@ -74,7 +74,6 @@ class Datasets(Session):
         call on the same file resumes. A note in the file's folder names its upload.
 
         Args:
-            dataset_id: the dataset.
             rows: a file whose name ends as one of `understudy.http.uploads.CONTENT_TYPES`.
             seen: called with the number of bytes of each piece sent, or found to be there.
             resumable_from: files of at least so many bytes go in parts; smaller ones at once, and are never retried.

@@ -40,11 +40,7 @@ class Governance:
         return self._session.run(Call("POST", path, BudgetRequest.from_json, body=body))
 
     def list_requests(self, *, state: str | None = None) -> tuple[BudgetRequest, ...]:
-        """Return all budget requests that the key may see, newest first.
-
-        Args:
-            state: only those in this state, such as ``open``.
-        """
+        """Return all budget requests that the key may see, or those in a state such as ``open``, newest first."""
         query = {"state": state} if state else {}
         return self._session.all_pages("/v1/budget-requests", BudgetRequest.from_json, query=query)
 

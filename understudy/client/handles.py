@@ -59,11 +59,7 @@ class Giver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(JobFacts):
-    """One ordered publication, which can be waited for.
-
-    Attributes:
-        client: the client that returned it; None if it was read from a document.
-    """
+    """One ordered publication, which can be waited for; without a client if it was read from a document."""
 
     client: Giver | None = field(default=None, repr=False, compare=False)
 
@@ -83,11 +79,7 @@ class Job(JobFacts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportJob(ReportJobFacts):
-    """An ordered utility report: a job that publishes no release.
-
-    Attributes:
-        client: the client that returned it; None if it was read from a document.
-    """
+    """An ordered utility report: a job that publishes no release; without a client if it was read from a document."""
 
     client: Giver | None = field(default=None, repr=False, compare=False)
 
@@ -116,11 +108,7 @@ class ReportJob(ReportJobFacts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(ReleaseFacts):
-    """A published generator.
-
-    Attributes:
-        client: the client that returned it; None if it was read from a document.
-    """
+    """A published generator; without a client if it was read from a document."""
 
     client: Giver | None = field(default=None, repr=False, compare=False)
 
@@ -133,7 +121,6 @@ class Release(ReleaseFacts):
         """Draw synthetic rows or images into memory. It costs nothing, however many.
 
         Args:
-            rows: how many.
             form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
             where: columns that are fixed, with their values; see the client's `download_samples`.
 
@@ -151,11 +138,7 @@ class Release(ReleaseFacts):
         return handled(self.client).check_rules(self.id)
 
     def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:
-        """Write the generator bundle to a file, whole or not at all.
-
-        Args:
-            target: the file.
-            public_keys: signing keys that you trust; the bundle is then verified first.
+        """Write the generator bundle to a file, whole or not at all. With signing keys that you trust it is verified first.
 
         Raises:
             VerificationFailed: if keys are given and the bundle does not hold.

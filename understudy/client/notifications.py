@@ -26,12 +26,7 @@ class Notifications:
         return self._create("webhook", url, kinds)
 
     def add_email(self, address: str, *, kinds: Sequence[str] = ()) -> Json:
-        """Register an e-mail address; nothing is delivered before it is confirmed.
-
-        Args:
-            address: the address.
-            kinds: events to deliver; empty for all.
-        """
+        """Register an e-mail address for some kinds of events, or all; nothing is delivered before it is confirmed."""
         return self._create("email", address, kinds)
 
     def _create(self, channel: str, target: str, kinds: Sequence[str]) -> Json:

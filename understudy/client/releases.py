@@ -37,7 +37,6 @@ class Releases(Jobs):
         """Wait for a job's release.
 
         Args:
-            job_id: the job.
             poll_seconds: pause between two requests for its state.
             progress: whether to show a progress bar, in a terminal or a notebook.
 
@@ -56,7 +55,6 @@ class Releases(Jobs):
         """Answer a question from a release's noisy counts, with 95 % intervals. It costs nothing.
 
         Args:
-            release_id: the release.
             question: such as "age by sex where region = north"; see docs/asking.md.
 
         Raises:
@@ -74,7 +72,6 @@ class Releases(Jobs):
         """Return a release's expected error, the standard errors of its noisy counts, and what their noise hides. It costs nothing.
 
         Args:
-            release_id: the release.
             where: conditions, see `download_samples`; `hidden` then says whether the noise hides the rows that meet them.
         """
         path, query = f"/v1/releases/{release_id}/precision", {} if not where else {"where": _as_text(where)}
@@ -103,8 +100,6 @@ class Releases(Jobs):
         """Write the generator bundle to a file, whole or not at all.
 
         Args:
-            release_id: the release.
-            target: the file.
             seen: called with the number of bytes of each piece received.
             public_keys: signing keys that you trust; the bundle is then verified, with the extra `audit`, and written
                 only if everything holds.
@@ -157,8 +152,6 @@ class Releases(Jobs):
         """Draw synthetic rows or images into memory. It costs nothing, however many.
 
         Args:
-            release_id: the release.
-            rows: how many.
             form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
             where: conditions by column; see `download_samples`.
 

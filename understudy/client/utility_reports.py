@@ -27,8 +27,6 @@ class UtilityReports(Releases):
         """Ask what a report about a release would cost and how precise it would be (analyst); nothing is spent.
 
         Args:
-            release_id: the release.
-            epsilon: of the report.
             delta: of the report; by default the service's.
             target: the column that a classifier predicts; by default the domain's target.
             columns: columns to measure; by default all. Fewer are measured more precisely.

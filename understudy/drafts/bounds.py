@@ -238,7 +238,6 @@ def choose_bounds(
     """Choose bounds and bins.
 
     Args:
-        spread: Counts of the values.
         unit: Step between possible values, such as 0.01; None for continuous ones.
         of_units: Ends of each privacy unit's values without `beyond`; None if each row is a unit.
         exact: Counts of unrounded numbers: frequent ones may become special values, and extreme ones may lie outside the bounds. None for
@@ -358,7 +357,6 @@ def _ratio_edges(
     Args:
         ordinary: Counts of the values without special ones.
         low: Lower end of all values before rounding. If it is 0, as with many zeros, one bin from the lower bound precedes the others.
-        ends: The rounded bounds.
         of_units: The ends of each privacy unit's values.
         unit: Distance between possible values; None for continuous ones.
     """

@@ -44,7 +44,6 @@ def facts_of_units(
     """The number of rows and of each column's values, as a draft keeps them for a change of the privacy unit.
 
     Args:
-        facts: What the columns hold.
         candidates: Names of those that may say whose row it is.
         drafted_for: The column whose values are the units by which bounds were chosen; None for rows.
     """
@@ -208,9 +207,7 @@ def candidates(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 def require_decided(document: Mapping[str, Any], *, answer: str) -> None:
     """Refuse to take each row as a unit unseen where columns may say whose row it is.
 
-    Args:
-        document: A draft.
-        answer: How a person decides, with `{}` for the name of a column.
+    `answer` says how a person decides, with `{}` for the name of a column.
 
     Raises:
         InputUnusable: Nobody has decided yet.

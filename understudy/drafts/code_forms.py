@@ -18,7 +18,6 @@ class PublicBook:
 
     Attributes:
         label: Name of the codes, in the plural.
-        words: All of them.
         padded: The same book with leading zeros, if this is the book of codes read as numbers.
     """
 

@@ -60,12 +60,7 @@ class Dates:
 
 @dataclass(slots=True)
 class DateForms:
-    """The forms that read at least half of a column's values as dates or times.
-
-    Attributes:
-        seen: Number of values seen.
-        found: Results by form: "date" and "datetime" of ISO 8601, or a format of strptime.
-    """
+    """The forms that read at least half of the values seen as dates or times: "date" and "datetime" of ISO 8601, or a format of strptime."""
 
     seen: int = 0
     found: dict[str, Dates] = field(

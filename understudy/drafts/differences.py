@@ -46,7 +46,6 @@ class _Close:
     """Two close columns.
 
     Attributes:
-        start: The start column.
         end: The end column, drafted as a difference.
         apart: (rows,) differences, in their unit.
         share_in_order: Share of the rows in which the second value is at least the first.

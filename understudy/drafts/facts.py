@@ -246,7 +246,6 @@ class Facts:
     """Facts about the rows of one column; nothing else is kept.
 
     Attributes:
-        rows: Number of rows.
         present: Number of rows with a value.
         blanks: Whether some text has outer blanks.
         readable: Whether intake reads values of the column's type.
@@ -255,8 +254,6 @@ class Facts:
         thinned: How often `values` was halved.
         numbers: Number of rows with a number.
         odd: Counts of words that are no numbers; None if there are too many for a numeric column.
-        lower: Smallest number.
-        upper: Largest number.
         decimals: Largest number of decimals, without floating-point noise: 6.699999999999999 has one.
         whole: Whether all numbers are whole.
         zero_led: Whether a number has a needless leading zero, as codes do.

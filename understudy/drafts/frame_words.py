@@ -10,7 +10,6 @@ class FrameWords:
     """A library's expressions for a draft's advice.
 
     Attributes:
-        library: Name of the library.
         column: Expression for a column; `{name}` is its quoted name.
         assign: Line that replaces a column, with `{name}` and `{expression}`.
         add: Line that adds a column, with the same placeholders.

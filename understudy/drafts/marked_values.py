@@ -24,7 +24,6 @@ class Mark:
 
     Attributes:
         holder: The object that holds the value.
-        key: Key of the value.
         column: Name of the column; None outside columns.
     """
 

@@ -26,10 +26,7 @@ class Seen:
     """Facts about the rows, collected batch by batch.
 
     Attributes:
-        facts: Facts of each column.
-        search: Search for redundant columns.
         sample: A sample of the rows.
-        rows: Number of rows.
         ragged: Numbers of the rows with more or fewer fields than columns.
     """
 
@@ -54,9 +51,7 @@ class Format:
 
     Attributes:
         header: Whether the first line has the column names.
-        delimiter: The character between fields.
         decimal_mark: The point or comma before decimals.
-        encoding: The encoding.
     """
 
     header: bool | None = None

@@ -141,7 +141,6 @@ def draft_frame(
     """Draft the domain document of an Arrow table; see `draft_domain`.
 
     Args:
-        table: The rows.
         words: Advice in the words of the reader's library.
         privacy_unit: See `draft_domain`.
 

@@ -104,11 +104,7 @@ class Writing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ambiguous:
-    """Numbers such as 1,234 that are whole with groups of thousands to one reader, and fractions to another.
-
-    Attributes:
-        mark: The comma or point.
-    """
+    """Numbers such as 1,234 that are whole with groups of thousands to one reader, and fractions to another."""
 
     mark: str
 

@@ -7,9 +7,7 @@ class DummyRefusal(Exception):
     """A refusal; the client raises the same class as for a refusal of the service.
 
     Args:
-        status: HTTP status.
         code: stable name of the reason.
-        detail: what is wrong.
         **facts: public values.
     """
 

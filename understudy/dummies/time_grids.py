@@ -27,7 +27,6 @@ class TimeGrid:
     Attributes:
         first: the lower bound.
         width: the time between two moments, where all are equally far apart.
-        count: how many there are.
         starts: all moments, where they are not.
     """
 

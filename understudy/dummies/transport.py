@@ -17,11 +17,7 @@ _NO_CONTENT: Final = 204
 
 
 class DummyTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Answers requests of either client.
-
-    Args:
-        service: what answers.
-    """
+    """Answers requests of either client."""
 
     def __init__(self, service: DummyService) -> None:
         self._service = service

@@ -38,7 +38,6 @@ class FakeColumn:
     """A modelled column.
 
     Attributes:
-        name: its name.
         kind: "integer", "real", "text", "boolean", "date" or "datetime": what its values are.
         words: all values of a column of text.
         draw: draws one value; None is a missing one.

@@ -32,11 +32,7 @@ LEDGERS_OF_THE_LIBRARY = "ledgers"
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """Paths and secrets of one embedded stack.
-
-    Attributes:
-        path: absolute path of the folder.
-    """
+    """Paths and secrets of one embedded stack; the path is absolute."""
 
     path: Path
 

@@ -32,11 +32,7 @@ PARENT_GONE = 70
 
 
 def main(arguments: list[str]) -> None:
-    """Set identity and death signal, then exec.
-
-    Args:
-        arguments: parent process id, signal number, identity, then the command.
-    """
+    """Set identity and death signal, then exec; the arguments are parent process id, signal number, identity, and the command."""
     parent, death_signal, identity, *command = arguments
     if identity == "namespace":
         enter_user_namespace()

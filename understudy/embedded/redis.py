@@ -42,7 +42,6 @@ class RedisServer:
         Args:
             folder: holds the append-only file, the configuration and the pid file.
             run_folder: holds the socket.
-            log: its log file.
         """
         self.folder = folder
         self.run_folder = run_folder

@@ -40,7 +40,6 @@ class Watched:
     """One long-running role.
 
     Attributes:
-        name: for messages.
         start: starts it and gives its child.
         child: the running child, if any.
         delay_seconds: pause before the next restart; doubles with each quick death.
@@ -59,7 +58,6 @@ class Supervisor:
     """Runs one embedded stack over one data folder.
 
     Attributes:
-        folder: the data folder.
         port: port of the API; 0 chooses a free one.
         notice: receives progress messages.
         parent: process id of the parent whose death stops the stack, or None.
@@ -84,8 +82,7 @@ class Supervisor:
     def run(self, *, announce: Callable[["Supervisor"], None]) -> None:
         """Start everything, stay until ``stopping`` is set (by a signal handler) or the parent dies, stop everything.
 
-        Args:
-            announce: called once, when the API answers.
+        `announce` is called once, when the API answers.
 
         Raises:
             EmbeddedError: if the stack cannot start; what had started is stopped first.

@@ -21,10 +21,8 @@ class Call(Generic[Result]):
     """One request.
 
     Attributes:
-        method: HTTP method.
         path: path below the address of the service.
         read: turns the parsed answer into a result.
-        query: query parameters.
         body: JSON body, or None.
         headers: headers in addition to the client's own.
         content: raw body, or None.

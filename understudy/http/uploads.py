@@ -60,9 +60,7 @@ class UploadNote:
     """The upload that a file belongs to; stored in the file's folder, so that another process can resume it.
 
     Attributes:
-        url: address of the service.
         dataset_id: the dataset of the rows.
-        upload_id: the upload.
         size: bytes of the file.
         modified_ns: modification time of the file.
         declaration: digest of what the dataset was declared as; empty if the caller gave none.

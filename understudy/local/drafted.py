@@ -35,8 +35,7 @@ Changes = Mapping[tuple[str, bool], object]
 class Draft:
     """A draft of a frame's domain. It quotes values of the rows, so it is for the owner alone until accepted.
 
-    Attributes:
-        document: the domain document with its marks; it may be edited before acceptance.
+    `document` is the domain document with its marks; it may be edited before acceptance.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:

@@ -245,9 +245,6 @@ class Generator:
     def save(self, target: AnyPath) -> Path:
         """Write the bundle to a file, for `understudy sample --bundle` and `understudy verify`.
 
-        Args:
-            target: the file.
-
         Raises:
             InputUnusable: the target folder does not exist.
         """

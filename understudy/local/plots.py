@@ -63,9 +63,7 @@ class Plot(Figure):
 class Plots:
     """Rows to plot, with one method for each plot.
 
-    Attributes:
-        columns: the modelled columns.
-        tables: (rows, columns) codes by name: "synthetic", and "real" if the owner gave rows.
+    `tables` are (rows, columns) codes by name: "synthetic", and "real" if the owner gave rows.
     """
 
     columns: tuple[ReportColumn, ...]
@@ -193,7 +191,6 @@ class _Groups:
     """The codes of one column, in few enough groups to be readable.
 
     Attributes:
-        labels: labels of the groups.
         group: (codes,) the group of each code.
         ticks: groups with a label on the axis.
         upright: whether the groups are bins of a scale.

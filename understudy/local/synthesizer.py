@@ -72,8 +72,6 @@ class Synthesizer:
         progress: whether a terminal or a notebook shows a progress bar.
 
     Attributes:
-        draft_: the draft, after `draft`.
-        domain_: the accepted domain document.
         fitted_: the trained generator (`understudy.local.Fitted`).
         account_: the state of the dataset's ledger after the training, and what remains for another one like it.
 
@@ -286,7 +284,6 @@ class Synthesizer:
         """Draw synthetic rows; it costs nothing.
 
         Args:
-            rows: number of rows.
             form: "pandas", "polars" or "arrow"; None for the library of the fitted frame.
             where: conditions by column: a value, a set of values, or a pair (low, high), with None for an open end.
 
@@ -353,7 +350,6 @@ class Synthesizer:
 
         Args:
             frame: the fitted rows or images.
-            target_file: the HTML file.
             target: for tables, the column to predict from the others.
             labels: for images, those passed to `fit`, which are not stored.
             units: for images, those passed to `fit`, which are not stored.

@@ -38,9 +38,7 @@ def settle_pending(
     Args:
         connection: the service and the keys.
         analyst: a client of the analyst.
-        population_id: whose budget.
         amounts: epsilon and delta that are needed; a smaller request does not count.
-        say: receives progress messages.
 
     Raises:
         ApprovalPending: if it still waits and no key here can approve it.
@@ -68,11 +66,9 @@ def obtain_grant(
     Args:
         connection: the service and the keys.
         analyst: a client of the analyst, a member of the dataset.
-        dataset: the dataset.
         ask: asks for a quote of the job, drawing on a grant.
         amounts: epsilon and delta to ask for where no grant admits the job.
         purpose: for the person who decides.
-        say: receives progress messages.
 
     Raises:
         JobDoesNotFit: if no grant would help.

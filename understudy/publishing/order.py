@@ -47,11 +47,7 @@ class Order:
     """What to publish and under which guarantee.
 
     Attributes:
-        table: the table.
         name: name of the dataset; the same name is the same population and shares one budget.
-        epsilon: of the job.
-        delta: of the job.
-        synthesizer: name of the synthesizer.
         options: its options; public rules decide the others.
         selection: candidates to choose among instead of synthesizer and options, in the form of an order; `epsilon` is
             then the winner's training alone.
@@ -59,7 +55,6 @@ class Order:
         reuse: whether counts of earlier releases of the dataset are taken over.
         device: kind of device to train on: auto, cpu or gpu.
         sample_rows: number of synthetic rows to draw; None for as many as the release describes.
-        out: folder for the results.
         budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
             admits this job where there is none.
         budget_reason: why a cap that exists is raised.
@@ -117,10 +112,7 @@ class Published:
     """The result of an order.
 
     Attributes:
-        dataset: the dataset.
         job: the job, succeeded.
-        release_id: the release.
-        certificate: its certificate.
         statement: the ledger after it.
         rows: how many synthetic rows or images were drawn; 0 of a model.
         files: the files written, in the order of their importance.

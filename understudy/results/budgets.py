@@ -14,7 +14,6 @@ class Budget:
         cap: epsilon and delta, or None before an admin has set them.
         spent: epsilon and delta spent, as exact decimals.
         reserved: epsilon and delta reserved, as exact decimals.
-        document: the whole answer.
     """
 
     cap: Json | None
@@ -39,7 +38,6 @@ class Statement:
         cap: epsilon and delta of the cap, or None before one is set.
         carried_by: the filter that carries the dataset.
         entries: all entries, oldest first.
-        document: the whole answer.
     """
 
     spent: Json

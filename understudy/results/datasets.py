@@ -12,12 +12,10 @@ class Dataset:
     """A declared private table. Everything here is public.
 
     Attributes:
-        id: its id.
         population_id: whose ledger it draws on.
         name: what people call it.
         state: ``declared`` or ``ready``.
         declared_size: the public number of privacy units.
-        document: the whole answer.
     """
 
     id: str
@@ -38,11 +36,7 @@ class Dataset:
 class IntakeReport:
     """What happened to the uploaded rows. For the owner only: not differentially private.
 
-    Attributes:
-        rows_accepted: rows kept.
-        rows_refused: rows left out.
-        waiting: whether the rows wait for the owner to accept or discard them, or to send others.
-        document: the whole report.
+    Rows that are `waiting` wait for the owner to accept or discard them, or to send others.
     """
 
     rows_accepted: int
@@ -67,13 +61,11 @@ class Upload:
     """A file that is sent in parts.
 
     Attributes:
-        id: its id.
         dataset_id: where its rows go.
         state: ``open``, ``completing``, ``completed``, ``refused``, ``aborted`` or ``expired``.
         part_bytes: size of every part but the last.
         parts_total: how many parts it has.
         parts: SHA-256 in hexadecimal of each part that has arrived, by number.
-        document: the whole answer.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Members, budget requests and grants as frozen values."""
+"""Members, budget requests and grants as frozen values; ``document`` is the whole answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ class Identity:
     Attributes:
         principal_id: what an owner adds as a member.
         roles: what the key is for.
-        document: the whole answer.
     """
 
     principal_id: str
@@ -30,13 +29,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """An analyst who may see a dataset.
-
-    Attributes:
-        principal_id: who.
-        added_at: since when.
-        document: the whole answer.
-    """
+    """An analyst who may see a dataset."""
 
     principal_id: str
     added_at: str
@@ -54,14 +47,12 @@ class Grant:
     """A part of the cap, for one analyst.
 
     Attributes:
-        id: its id.
         population_id: whose cap it is a part of.
         holder_id: who may draw on it.
         epsilon: of everything drawn on it.
         delta: of everything drawn on it.
         state: ``open``, ``expired`` or ``revoked``.
         expires_at: when it ends by itself.
-        document: the whole answer.
     """
 
     id: str
@@ -85,17 +76,11 @@ class BudgetRequest:
     """A part of a dataset's budget that an analyst asks for, and what became of it.
 
     Attributes:
-        id: its id.
-        dataset_id: the dataset.
         population_id: whose cap a grant would be a part of.
         requested_by: who asks, and would hold the grant.
-        epsilon: asked for.
-        delta: asked for.
-        purpose: why.
         state: ``open``, ``approved``, ``denied``, ``withdrawn`` or ``expired``.
         note: note of the person who decided.
         grant: what was granted, once it is approved.
-        document: the whole answer.
     """
 
     id: str
@@ -140,7 +125,6 @@ class WhatIf:
         refusal: the code it would be refused with, or None.
         cap: under the cap: ``fits``, ``carried_by``, ``remaining_epsilon_after`` and others; None before it is set.
         grant: the same under the analyst's grant; None where none is drawn on.
-        document: the whole answer.
     """
 
     fits: bool

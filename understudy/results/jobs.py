@@ -15,11 +15,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """What a job would do and cost, computed without the private rows.
-
-    Attributes:
-        document: the whole answer.
-    """
+    """What a job would do and cost, computed without the private rows."""
 
     document: Json
 
@@ -57,7 +53,6 @@ class Progress:
     """Progress of a job, computed without private rows.
 
     Attributes:
-        stage: what it is doing.
         step: steps done of this stage.
         total: steps of this stage.
         percent: of the whole job, 0 to 100.
@@ -89,13 +84,9 @@ class JobFacts:
     """One ordered publication.
 
     Attributes:
-        id: its id.
-        dataset_id: its dataset.
         state: ``queued``, ``running``, ``succeeded``, ``failed`` or ``cancelled``.
-        progress: its progress.
         release_id: the release, once it succeeded.
         failure: stable code of a failure.
-        document: the whole answer.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""API keys as frozen values."""
+"""API keys as frozen values; ``document`` is the whole answer."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -11,18 +11,14 @@ class ApiKey:
     """A key, with its secret only right after it was made.
 
     Attributes:
-        id: its id.
-        principal_id: its principal.
         principal_name: display name of that principal, or None.
         name: its label.
-        roles: its roles.
         scopes: what it is narrowed to; empty for all that its roles may do.
         prefix: the first digits of the key.
         expires_at: when it expires, or None.
         last_used_at: when it was last used, to the minute, or None.
         revoked_at: when it was revoked, or None.
         key: the secret, in the answer that made it.
-        document: the whole answer.
     """
 
     id: str
@@ -56,12 +52,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
-    """A new API key, shown once and never in the `repr` of this object.
-
-    Attributes:
-        key: the key in plain text.
-        document: the whole answer.
-    """
+    """A new API key in plain text, shown once and never in the `repr` of this object."""
 
     key: str = field(repr=False)
     document: Json = field(repr=False)

@@ -1,4 +1,4 @@
-"""Owner reports, which the API calls sealed reports, as frozen values."""
+"""Owner reports, which the API calls sealed reports, as frozen values; ``document`` is the whole answer."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,8 @@ class OwnerReport:
     """A report that compares a release with the real rows. For the owner only: NOT differentially private.
 
     Attributes:
-        id: its id.
-        release_id: the release.
         target: the column that is predicted from the others.
         state: ``queued``, ``running``, ``made`` or ``failed``.
-        document: the whole answer.
     """
 
     id: str
@@ -61,7 +58,6 @@ class OwnerReportSummary:
     Attributes:
         sentences: how far columns and pairs are from the real rows, and what can be learnt.
         look_at: what stands out; empty if nothing does.
-        document: the whole answer.
     """
 
     sentences: tuple[str, ...]
@@ -77,9 +73,6 @@ class OwnerReportSummary:
 
 def kept_private(file: Path) -> Path:
     """Make a file readable by this user only, and check that it holds a report.
-
-    Args:
-        file: a downloaded report.
 
     Raises:
         ReportNotMade: if it holds the account of a failure instead, which is for the owner alone, too.

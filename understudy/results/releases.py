@@ -17,10 +17,8 @@ class ReleaseFacts:
     """A published generator.
 
     Attributes:
-        id: its id.
         job_id: the job that made it.
         dataset_id: the dataset it is an understudy of.
-        document: the whole answer.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Utility reports, which the API calls charged reports, as frozen values."""
+"""Utility reports, which the API calls charged reports, as frozen values; ``document`` is the whole answer."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -12,11 +12,9 @@ class Measured:
 
     Attributes:
         names: the column, the two columns of a pair, or the predicted column; empty for a mean.
-        estimate: the best estimate.
         low: lower end of the 95 % confidence interval, which covers the noise alone.
         high: upper end of it.
         by_chance: the error that a perfect release would show on average; None for a score.
-        document: the whole entry.
     """
 
     names: tuple[str, ...]
@@ -47,7 +45,6 @@ class UtilityReport:
     """How far a release is from its dataset: differentially private, for everybody who may see the release.
 
     Attributes:
-        id: its id.
         release_id: the release it is about.
         job_id: the job that measured it.
         epsilon: of its guarantee.
@@ -102,12 +99,10 @@ class ReportEntry:
     """A utility report in a list.
 
     Attributes:
-        id: its id.
         release_id: the release it is about.
         epsilon: of its guarantee.
         delta: of its guarantee.
         target: the column that was predicted, or None.
-        document: the whole entry.
     """
 
     id: str

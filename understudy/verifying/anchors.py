@@ -86,8 +86,6 @@ def anchor_problems(
     """Report an anchor that does not follow from options, guarantee, the records' shape and the bound on a unit's records.
 
     Args:
-        anchor: anchor of the plan.
-        options: options of the plan.
         guarantee: the guarantee, with the delta left by thresholds.
         records: the manifest's description of the records.
         most_records: number of a unit's records that count fully.

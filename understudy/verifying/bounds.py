@@ -16,10 +16,8 @@ class Part:
     """One elementary mechanism and its number of runs.
 
     Attributes:
-        law: law of the noise.
         noise_multiplier: the noise's standard deviation (for discrete noise its parameter) over the sensitivity.
         sampling_rate: rate of the Poisson sample; 1 without sampling.
-        count: number of runs.
     """
 
     law: Law
@@ -30,12 +28,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """An interval that contains the true number.
-
-    Attributes:
-        low: a valid lower bound.
-        high: a valid upper bound.
-    """
+    """An interval that contains the true number."""
 
     low: float
     high: float

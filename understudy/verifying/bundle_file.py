@@ -54,9 +54,6 @@ class Opened:
 
     Attributes:
         files: every file by name, the certificate included.
-        certificate: the certificate's JSON.
-        manifest: the manifest's JSON.
-        domain: the domain's JSON.
         counts: the first line of the counts, which describes them; None without counts.
     """
 

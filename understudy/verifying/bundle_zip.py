@@ -34,13 +34,11 @@ class Entry:
     """One file of the archive, as the directory lists it.
 
     Attributes:
-        name: name of the file.
         offset: offset of the local header.
         header: the required local header, with the name.
         method: stored or deflated.
         packed: size in the archive, in bytes.
         length: size of the file, in bytes.
-        crc: CRC of the file.
         problem: the reason for not reading it; empty if it is readable.
     """
 

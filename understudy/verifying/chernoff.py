@@ -23,7 +23,6 @@ class Rounded:
         lowest: index of the first probability.
         probabilities: probabilities of the losses within reach; they sum to one.
         shift: change of the mean by rounding.
-        count: number of runs.
         log_moment: if tilted, the logarithm of E[exp(order * index)], by which the probabilities were divided.
     """
 

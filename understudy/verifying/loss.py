@@ -73,7 +73,6 @@ class Grid:
     """The mechanisms, with their plain Gaussians merged into one, and the grid for rounding their losses.
 
     Attributes:
-        parts: the mechanisms.
         reach: standard deviations of noise covered by the grid.
         spread: the ratio of t to h.
         spacing: h.

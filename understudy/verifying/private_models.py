@@ -76,7 +76,6 @@ def plan_problems(
     """Report numbers of a plan that do not follow from its options, and a mechanism that does not follow from its numbers.
 
     Args:
-        plan: Plan of the certificate.
         federated: Whether the certificate names several ledgers.
         averaged: Whether the certificate states that the owners' weights were averaged.
         member: Whether it is the certificate of one member of a federation.

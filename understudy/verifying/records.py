@@ -15,7 +15,6 @@ class Described:
 
     Attributes:
         cardinalities: number of codes of every modelled column; for images, of every number of an image and of its label.
-        labelled: whether labels are modelled.
         image_outputs: for images, the number of the critic's scores: one per label, or one; None for tables.
         target_index: index of a table's target among its columns; None for images and without a target.
     """

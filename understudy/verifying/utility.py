@@ -25,9 +25,7 @@ Json = Mapping[str, Any]
 def verify_report(document: Json, *, public_keys: Iterable[bytes] = ()) -> Report:
     """Verify a utility report; numpy, scipy and cryptography (the extra `audit`) must be installed.
 
-    Args:
-        document: the service's report.
-        public_keys: 32-byte keys that the reader trusts, from another source.
+    The public keys, of 32 bytes, are those that the reader trusts, from another source.
     """
     checks = [_check("form", form.problems(document, kind="charged"))]
     if checks[0].holds:

@@ -77,7 +77,6 @@ class Check:
     Attributes:
         name: name of the check; stable.
         holds: whether it holds; None if undecided.
-        detail: the finding.
     """
 
     name: str
@@ -91,7 +90,6 @@ class Report:
 
     Attributes:
         outcome: result of all checks together.
-        checks: the checks, in order.
         certificate: the certificate of the bundle.
     """
 
@@ -119,7 +117,6 @@ def verify_bundle(path: Path, *, public_keys: Iterable[bytes] = (), allow_unsign
     """Verify a bundle file offline; numpy, scipy and cryptography (the extra `audit`) must be installed.
 
     Args:
-        path: the bundle.
         public_keys: 32-byte keys that the reader trusts, from another source.
         allow_unsigned: accept an unsigned local certificate if every computable check holds.
 
@@ -151,11 +148,6 @@ def verify_opened(
 
 def keep_if_verified(waiting: Path, target: Path, *, public_keys: Collection[bytes]) -> None:
     """Move a downloaded bundle to its target if every check holds, and delete it otherwise; an existing target then stays.
-
-    Args:
-        waiting: the downloaded file.
-        target: where it goes.
-        public_keys: 32-byte keys that the reader trusts.
 
     Raises:
         VerificationFailed: a check fails, or none of the keys signed the certificate.

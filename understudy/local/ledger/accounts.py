@@ -41,7 +41,6 @@ class Account:
     """The state of a dataset's ledger.
 
     Attributes:
-        path: the file.
         cap: epsilon and delta that bound everything ever released; None before the cap is set.
         spent: sums of the trainings' own epsilons and deltas, as exact decimals. They are not the composed cost: each sum may exceed the
             cap.
@@ -114,8 +113,6 @@ def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: AnyPath | No
 
     Args:
         dataset: name of the dataset; the same people must always have the same name.
-        epsilon: epsilon of the cap.
-        delta: delta of the cap.
         ledgers: folder of the ledgers, text or a path; default: one folder for all programs of this user.
 
     Raises:
@@ -201,7 +198,6 @@ def read_account(
     """Verify a dataset's ledger from its first line and return its state.
 
     Args:
-        dataset: name of the dataset.
         ledgers: folder of the ledgers, text or a path; default: one folder for all programs of this user.
         delta: delta of the next training, for the remaining budget; default: a sixteenth of the cap's delta.
         charge_at: charge of that training at a guarantee; default: a typical one.

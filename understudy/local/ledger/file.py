@@ -50,10 +50,8 @@ class OpenLedger:
     """A ledger while its lock is held: its state, and the file for new entries.
 
     Attributes:
-        path: the file.
         population_id: population of the chain; opaque.
         state: the fold of all entries.
-        entries: all entries.
     """
 
     path: Path

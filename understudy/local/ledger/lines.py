@@ -26,7 +26,6 @@ class Header:
     """The first line.
 
     Args:
-        dataset: name of the dataset.
         population_id: population of the chain; opaque.
         rule: the filters that guard it.
     """

@@ -21,7 +21,6 @@ def left_for(
     """Return epsilon and delta of the largest training that a cap still admits; epsilon 0 if none.
 
     Args:
-        cap: the cap.
         in_force: everything spent and reserved.
         delta: delta of the training; default: a sixteenth of the cap's. A smaller one is taken if nothing is left at it.
         charge_at: charge of that training; default: a typical one.
@@ -42,9 +41,7 @@ def require_room(
     """Admit a plan on top of the charges in force.
 
     Args:
-        cap: the cap.
         in_force: everything spent and reserved.
-        plan: the plan to run.
         remedy: remedy of the refusal, after the admitted alternative.
         charge_at: charge of the plan at other guarantees; None for no alternative.
 

@@ -32,7 +32,6 @@ class FrameDtypes:
 
     Attributes:
         library: "pandas", "polars" or "arrow"; None for other frames.
-        schema: its Arrow types.
         own: types that only the library has, by column.
         labels: names that are no text, such as 0, by their text.
         minutes: columns of times of day, modelled as minutes.

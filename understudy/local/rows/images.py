@@ -28,7 +28,6 @@ def clean_images(images: object, labels: object, units: object, domain: ImageDom
         labels: (images,) declared words, or numbers: a number is the word itself if all declared words are numbers, else its index in the
             declared list, from 0. None if no labels are declared.
         units: (images,) the privacy unit of each image, as text or whole numbers; None if none is declared.
-        domain: the declared domain.
 
     Returns:
         The clean blocks, made one after another.

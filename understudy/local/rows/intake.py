@@ -41,7 +41,6 @@ class Intake:
 
     Attributes:
         batches: the clean records; private.
-        domain: the declared domain.
         rows_accepted: number of accepted records. For the owner alone.
         rows_refused: number of refused records. For the owner alone.
         refusals: number of refusals, by column and kind. For the owner alone.
@@ -127,12 +126,7 @@ class Intake:
 
 
 def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int | None) -> Intake:
-    """Code the accepted records.
-
-    Args:
-        blocks: clean blocks of records.
-        domain: the declared domain.
-        declared_size: the public number of units, at most twice of which are accepted; None without a training.
+    """Code the accepted records: of at most twice as many units as declared, or without a training of any number.
 
     Raises:
         InputUnusable: no record is acceptable.

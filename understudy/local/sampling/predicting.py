@@ -30,7 +30,6 @@ class Predictor:
     """Probabilities of the classes of a table's target, from released counts; with the method names of scikit-learn's classifiers.
 
     Args:
-        domain: domain of the release.
         linear: the predictor of its codes.
         kind: the target's type in the fitted frame; None if unknown.
     """
@@ -76,11 +75,8 @@ class Predictor:
 def classes_of(domain: Domain, kind: pa.DataType | None = None) -> npt.NDArray[Any]:
     """Return the classes of a target, or of image labels, in the target's type: one type, None for missing values.
 
-    Classes are booleans, words, or numbers if each class is one number; else names of ranges.
-
-    Args:
-        domain: declares the target.
-        kind: the target's type in a frame, for words that are numbers, such as "0" and "1".
+    Classes are booleans, words, or numbers if each class is one number; else names of ranges. Words that are numbers, such as "0" and "1", get the
+    type of the target in a frame, if it is known.
     """
     values = class_values(domain)
     words = [value for value in values if value is not None]

@@ -193,7 +193,6 @@ class FittedClassifier:
 
     Attributes:
         bundle: the model with its certificate; the only part to share.
-        domain: the declared domain.
         rows_refused: rows refused by the declared rules. For the owner only: not differentially private.
         refusals: the reasons, with counts. For the owner only.
         kind: the target's type in the frame; None for images.
@@ -282,9 +281,6 @@ class FittedClassifier:
 
     def save(self, target: AnyPath) -> Path:
         """Write the bundle to a file, for `predict.py` in it and for `understudy verify`.
-
-        Args:
-            target: the file.
 
         Raises:
             InputUnusable: the target folder does not exist.

@@ -198,11 +198,7 @@ def fit(
 
 
 class LocalHost:
-    """A `models.synthesizer.TrainingHost` in one process: without checkpoints, so an interrupted training is lost.
-
-    Args:
-        watch: called with stage, step and number of steps.
-    """
+    """A `models.synthesizer.TrainingHost` in one process: without checkpoints, so an interrupted training is lost."""
 
     def __init__(self, watch: Watch | None) -> None:
         self._watch = watch

@@ -23,13 +23,7 @@ from understudy.table_files import DECLARED_SIZE, MARK, marked, place_in, read_d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A requested training without its guarantee: declared facts and options, no rows.
-
-    Attributes:
-        domain: the declared domain.
-        declared_size: the public number of privacy units.
-        spec: synthesizer and options.
-    """
+    """A requested training without its guarantee: declared facts and options, no rows."""
 
     domain: Domain
     declared_size: int

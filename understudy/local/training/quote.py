@@ -75,11 +75,8 @@ def quote_of(
     """Plan an order as `fit` does, and compare its charge with the dataset's ledger. No ledger is created.
 
     Args:
-        order: the training.
-        guarantee: guarantee of the training.
         dataset: name of the ledger's dataset; None for no ledger.
         cap: the cap that `fit` would set if there is none.
-        ledgers: folder of the ledgers.
 
     Warns:
         LargeExpectedError: the expected error is so large that counts of the rows would be of little use.
