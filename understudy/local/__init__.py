@@ -65,24 +65,17 @@ __all__ = [
     "set_cap",
 ]
 
-_HOMES = {
-    "BoundsTooWide": "rows.intake",
-    "ConstantModel": "training.classifying",
-    "DoubtfulOptions": "training.classifying",
-    "FeaturesRefused": "training.classifying",
-    "Fitted": "fitted",
-    "FittedClassifier": "training.classifying",
-    "Generator": "generator",
-    "LargeExpectedError": "training.quote",
-    "RowsRefused": "rows.intake",
-    "Synthesizer": "synthesizer",
-    "TrainingQuote": "training.quote",
-    "ValuesClamped": "rows.intake",
-    "fit": "training.fitting",
-    "fit_classifier": "training.classifying",
-    "read_account": "ledger.accounts",
-    "set_cap": "ledger.accounts",
-}
+_NAMES = {
+    "fitted": ("Fitted",),
+    "generator": ("Generator",),
+    "ledger.accounts": ("read_account", "set_cap"),
+    "rows.intake": ("RowsRefused", "ValuesClamped"),
+    "synthesizer": ("Synthesizer",),
+    "training.classifying": ("ConstantModel", "DoubtfulOptions", "FeaturesRefused", "FittedClassifier", "fit_classifier"),
+    "training.fitting": ("fit",),
+    "training.quote": ("LargeExpectedError", "TrainingQuote"),
+}  # fmt: skip
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
