@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named
 from understudy.plain_text import one_line
 
 _HEADS = ("estimate", "low", "high", "standard error")
@@ -72,19 +72,11 @@ class Answer:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer's document."""
-        measure, columns, rows, counted, drawn_rows, notes = take(
-            document, "measure", "columns", "rows", "counted", "drawn_rows", "notes"
-        )
-        return cls(
-            measure=measure,
-            basis=document.get("basis", "counted"),  # services of earlier versions answer from counts alone
-            columns=tuple(columns),
-            rows=tuple(_row(row) for row in rows),
-            counted=counted,
-            drawn_rows=drawn_rows,
-            notes=tuple(notes),
-            document=document,
-        )
+        stated = named(document, "measure", "columns", "rows", "counted", "drawn_rows", "notes")
+        stated |= {"columns": tuple(stated["columns"]), "notes": tuple(stated["notes"])}
+        stated["rows"] = tuple(map(_row, stated["rows"]))
+        # Services of earlier versions answer from counts alone.
+        return cls(**stated, basis=document.get("basis", "counted"), document=document)
 
     def lines(self) -> Iterator[str]:
         """Return the answer as a table for people, with its notes."""
@@ -146,13 +138,5 @@ def in_short(name: str) -> str:
 
 
 def _row(document: Json) -> Row:
-    values, *numbers = take(document, "values", "estimate", "low", "high", "standard_error", "unbiased")
-    estimate, low, high, standard_error, unbiased = numbers
-    return Row(
-        values=tuple(values),
-        estimate=estimate,
-        low=low,
-        high=high,
-        standard_error=standard_error,
-        unbiased=unbiased,
-    )
+    stated = named(document, "values", "estimate", "low", "high", "standard_error", "unbiased")
+    return Row(**stated | {"values": tuple(stated["values"])})

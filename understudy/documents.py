@@ -23,6 +23,11 @@ def take(document: object, *names: str) -> tuple[Any, ...]:
     return tuple(document[name] for name in names)
 
 
+def named(document: object, *names: str) -> dict[str, Any]:
+    """Take fields out of a JSON object, by name; see `take`."""
+    return dict(zip(names, take(document, *names), strict=True))
+
+
 def handled(client: Giver | None) -> Giver:
     """Return the client that gave a result, such as a job or a release.
 

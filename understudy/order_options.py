@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named, take
 from understudy.errors import InputUnusable
 
 BY_RULES = "rules"
@@ -143,8 +143,8 @@ def require_alone(*, model: bool, profile: str | None, selection: Json | None) -
 
 def joined(url: str, token: str, membership: Json) -> dict[str, Any]:
     """Return the member ``federation`` of an order in the member's own service, from what the board at `url` states."""
-    names = ("federation_id", "member", "members", "domain_sha256", "plan_sha256")
-    return {"url": url, "token": token} | dict(zip(names, take(membership, *names), strict=True))
+    stated = named(membership, "federation_id", "member", "members", "domain_sha256", "plan_sha256")
+    return {"url": url, "token": token} | stated
 
 
 def terms_of(membership: Json) -> tuple[Json | None, Json | None]:

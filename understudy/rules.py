@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named
 from understudy.plain_text import one_line
 
 
@@ -68,10 +68,8 @@ class RulesCheck:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer's document."""
-        rules, counted, remedy = take(document, "rules", "counted", "remedy")
-        return cls(
-            rules=tuple(_rule(rule) for rule in rules), counted=counted, remedy=remedy, document=document
-        )
+        stated = named(document, "rules", "counted", "remedy")
+        return cls(**stated | {"rules": tuple(map(_rule, stated["rules"]))}, document=document)
 
     @property
     def contradicted(self) -> tuple[CheckedRule, ...]:
@@ -110,22 +108,12 @@ _FINDINGS = {
 
 
 def _rule(document: Json) -> CheckedRule:
-    pointer, kind, columns, finding, contradictions = take(
-        document, "pointer", "kind", "columns", "finding", "contradictions"
-    )
-    return CheckedRule(
-        pointer=pointer,
-        kind=kind,
-        columns=tuple(columns),
-        finding=finding,
-        contradictions=tuple(_contradiction(found) for found in contradictions),
-    )
+    stated = named(document, "pointer", "kind", "columns", "finding", "contradictions")
+    stated["columns"] = tuple(stated["columns"])
+    stated["contradictions"] = tuple(map(_contradiction, stated["contradictions"]))
+    return CheckedRule(**stated)
 
 
 def _contradiction(document: Json) -> Contradiction:
-    columns, estimate, low, high, standard_error = take(
-        document, "columns", "estimate", "low", "high", "standard_error"
-    )
-    return Contradiction(
-        columns=tuple(columns), estimate=estimate, low=low, high=high, standard_error=standard_error
-    )
+    stated = named(document, "columns", "estimate", "low", "high", "standard_error")
+    return Contradiction(**stated | {"columns": tuple(stated["columns"])})

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,7 @@ class Budget:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        cap, spent, reserved = take(document, "cap", "spent", "reserved")
-        return cls(cap=cap, spent=spent, reserved=reserved, document=document)
+        return cls(**named(document, "cap", "spent", "reserved"), document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +49,5 @@ class Statement:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        spent, reserved, cap, carried_by, entries = take(
-            document, "spent", "reserved", "cap", "carried_by", "entries"
-        )
-        return cls(
-            spent=spent,
-            reserved=reserved,
-            cap=cap,
-            carried_by=carried_by,
-            entries=tuple(entries),
-            document=document,
-        )
+        stated = named(document, "spent", "reserved", "cap", "carried_by", "entries")
+        return cls(**stated | {"entries": tuple(stated["entries"])}, document=document)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named, take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Dataset:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        known = ("id", "population_id", "name", "state", "declared_size")
-        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+        stated = named(document, "id", "population_id", "name", "state", "declared_size")
+        return cls(**stated, document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +47,8 @@ class IntakeReport:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        accepted, refused = take(document, "rows_accepted", "rows_refused")
-        return cls(
-            rows_accepted=accepted,
-            rows_refused=refused,
-            waiting=document.get("waiting") is True,  # older services do not say
-            document=document,
-        )
+        waiting = document.get("waiting") is True  # older services do not say
+        return cls(**named(document, "rows_accepted", "rows_refused"), waiting=waiting, document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +74,7 @@ class Upload:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        known = ("id", "dataset_id", "state", "part_bytes", "parts_total")
         (listed,) = take(document, "parts")
-        return cls(
-            **dict(zip(known, take(document, *known), strict=True)),
-            parts=dict(take(part, "number", "sha256") for part in listed),
-            document=document,
-        )
+        parts = dict(take(part, "number", "sha256") for part in listed)
+        stated = named(document, "id", "dataset_id", "state", "part_bytes", "parts_total")
+        return cls(**stated, parts=parts, document=document)

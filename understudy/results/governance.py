@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named, take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,7 @@ class Member:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        principal_id, added_at = take(document, "principal_id", "added_at")
-        return cls(principal_id=principal_id, added_at=added_at, document=document)
+        return cls(**named(document, "principal_id", "added_at"), document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,7 @@ class Grant:
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
         known = ("id", "population_id", "holder_id", "epsilon", "delta", "state", "expires_at")
-        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+        return cls(**named(document, *known), document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,21 +98,12 @@ class BudgetRequest:
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
         known = (
-            "id",
-            "dataset_id",
-            "population_id",
-            "requested_by",
-            "epsilon",
-            "delta",
-            "purpose",
-            "state",
-            "note",
-        )
-        values = dict(zip(known, take(document, *known), strict=True))
-        grant = take(document, "grant")[0]
-        return cls(
-            **values, grant=Grant.from_json(grant) if isinstance(grant, Mapping) else None, document=document
-        )
+            "id", "dataset_id", "population_id", "requested_by", "epsilon", "delta", "purpose", "state", "note",
+        )  # fmt: skip
+        stated = named(document, *known)
+        (granted,) = take(document, "grant")
+        grant = Grant.from_json(granted) if isinstance(granted, Mapping) else None
+        return cls(**stated, grant=grant, document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,5 +126,4 @@ class WhatIf:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        fits, refusal, cap, grant = take(document, "fits", "refusal", "cap", "grant")
-        return cls(fits=fits, refusal=refusal, cap=cap, grant=grant, document=document)
+        return cls(**named(document, "fits", "refusal", "cap", "grant"), document=document)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named, take
 from understudy.errors import JobCancelled, JobFailed
 
 POLL_SECONDS = 0.5
@@ -72,8 +72,7 @@ class Progress:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the part of an answer."""
-        known = ("stage", "step", "total", "percent", "eta_seconds", "epsilon_planned")
-        values = dict(zip(known, take(document, *known), strict=True))
+        values = named(document, "stage", "step", "total", "percent", "eta_seconds", "epsilon_planned")
         for name in ("step", "total", "percent"):
             values[name] = values[name] or 0
         return cls(**values, epsilon_so_far=document.get("epsilon_so_far"))
@@ -100,17 +99,12 @@ class JobFacts:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        job_id, dataset_id, state, progress = take(document, "id", "dataset_id", "state", "progress")
-        release_id, failure = take(document, "release_id", "failure")
-        return cls(
-            id=job_id,
-            dataset_id=dataset_id,
-            state=state,
-            progress=Progress.from_json(progress),
-            release_id=release_id,
-            failure=failure.get("code") if isinstance(failure, Mapping) else failure,
-            document=document,
-        )
+        stated = named(document, "id", "dataset_id", "state", "progress")
+        stated |= named(document, "release_id", "failure")
+        stated["progress"] = Progress.from_json(stated["progress"])
+        if isinstance(failure := stated["failure"], Mapping):
+            stated["failure"] = failure.get("code")
+        return cls(**stated, document=document)
 
     @property
     def warning(self) -> str | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named, take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,10 @@ class ApiKey:
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
         known = ("id", "principal_id", "name", "prefix", "expires_at", "last_used_at", "revoked_at")
-        fields = dict(zip(known, take(document, *known), strict=True))
+        stated = named(document, *known)
         roles, scopes = take(document, "roles", "scopes")
         return cls(
-            **fields,
+            **stated,
             principal_name=document.get("principal_name"),
             roles=tuple(roles),
             scopes=tuple(scopes),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named, take
 from understudy.errors import UnderstudyError
 
 FAILED_MARK: Final = b'<meta name="understudy-report" content="failed">'
@@ -32,8 +32,7 @@ class OwnerReport:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        known = ("id", "release_id", "target", "state")
-        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+        return cls(**named(document, "id", "release_id", "target", "state"), document=document)
 
     @property
     def ended(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named
 from understudy.errors import library_missing
 
 
@@ -29,8 +29,7 @@ class ReleaseFacts:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        known = ("id", "job_id", "dataset_id")
-        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+        return cls(**named(document, "id", "job_id", "dataset_id"), document=document)
 
 
 class Keep(Protocol):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from understudy.documents import Json, take
+from understudy.documents import Json, named, take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,17 +27,10 @@ class Measured:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read an entry of a report."""
-        estimate, low, high = take(document, "estimate", "low", "high")
         single = document.get("name", document.get("target"))
         names = tuple(document.get("names", () if single is None else (single,)))
-        return cls(
-            names=names,
-            estimate=estimate,
-            low=low,
-            high=high,
-            by_chance=document.get("by_chance"),
-            document=document,
-        )
+        stated = named(document, "estimate", "low", "high")
+        return cls(**stated, names=names, by_chance=document.get("by_chance"), document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +68,8 @@ class UtilityReport:
         report_id, release_id, job_id, results = take(
             document, "report_id", "release_id", "job_id", "results"
         )
-        epsilon, delta = take(take(document, "privacy_parameters")[0], "epsilon", "delta")
+        (guarantee,) = take(document, "privacy_parameters")
+        amounts = named(guarantee, "epsilon", "delta")
         columns, pairs, mean, mean_of_pairs, score = take(
             results, "columns", "pairs", "mean_of_columns", "mean_of_pairs", "score"
         )
@@ -83,8 +77,7 @@ class UtilityReport:
             id=report_id,
             release_id=release_id,
             job_id=job_id,
-            epsilon=epsilon,
-            delta=delta,
+            **amounts,
             columns=tuple(map(Measured.from_json, columns)),
             pairs=tuple(map(Measured.from_json, pairs)),
             mean_of_columns=Measured.from_json(mean),
@@ -115,5 +108,4 @@ class ReportEntry:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the entry."""
-        known = ("id", "release_id", "epsilon", "delta", "target")
-        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+        return cls(**named(document, "id", "release_id", "epsilon", "delta", "target"), document=document)
