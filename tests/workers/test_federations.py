@@ -18,8 +18,6 @@ import pytest
 
 from core.artifacts.bundle import unpack
 from core.artifacts.counts import ReleasedCounts
-from core.artifacts.errors import InvalidCertificate
-from core.artifacts.model_certificate import verify_model_certificate
 from core.data.boards import Board
 from core.db.tables import Federation, FederationState
 from core.dp.charge import charge_of

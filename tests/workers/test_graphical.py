@@ -10,7 +10,6 @@ import pytest
 from celery.signals import celeryd_init
 
 from core.artifacts.asking.answer import OpenedCounts
-from core.artifacts.certificate import verify_certificate
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.guarantee import PrivacyGuarantee

@@ -9,7 +9,6 @@ import pytest
 
 from core.artifacts.bundle import unpack
 from core.artifacts.counts import ReleasedCounts
-from core.artifacts.errors import InvalidCertificate
 from core.dp.charge import charge_of
 from core.ledger import ledger_queries
 from core.ledger.repository import payment_of

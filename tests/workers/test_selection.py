@@ -5,7 +5,6 @@ from functools import cache
 import pytest
 
 from core.artifacts.errors import ExecutionDiffers
-from core.artifacts.selection_certificate import verify_selection_certificate
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of
 from core.dp.guarantee import PrivacyGuarantee

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from core.artifacts.bundle import unpack
-from core.artifacts.certificate import verify_certificate
 from core.data.errors import StorageUnavailable
 from core.data.failure_notes import failure_note_key, read_failure_note
 from core.db.tables import Dataset, Job

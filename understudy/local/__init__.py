@@ -69,7 +69,7 @@ _NAMES = {
     "fitted": ("Fitted",),
     "generator": ("Generator",),
     "ledger.accounts": ("read_account", "set_cap"),
-    "rows.intake": ("RowsRefused", "ValuesClamped"),
+    "rows.intake": ("BoundsTooWide", "RowsRefused", "ValuesClamped"),
     "synthesizer": ("Synthesizer",),
     "training.classifying": ("ConstantModel", "DoubtfulOptions", "FeaturesRefused", "FittedClassifier", "fit_classifier"),
     "training.fitting": ("fit",),
