@@ -2,7 +2,8 @@
 
 A library's product may round a record by the shape of the whole product and by the record's place in it. Then one record more
 would change numbers of others. So every call has the same public number of places, the rest padded with zeros, and a function
-is checked on copies of one public record before it sees a private one (`models.critic.placement_invariance`).
+is checked on public records before it sees a private one: on copies of one record (`models.critic.placement_invariance`), and on that
+record among others, because a registered module may be any function of its batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from models.classifier.features import Batch, StoredFeatures
 from models.critic.microbatch import Workspace
-from models.dp.errors import UnevenRounding
+from models.dp.errors import RecordsMixed, UnevenRounding
 
 Made = Sequence[Tensor]
 
@@ -51,16 +52,31 @@ class EvenBatches:
             yield self._rows, self._labels, self._present, count
 
     def require_alike(self, function: Callable[[Tensor, Tensor], Made]) -> None:
-        """Check that a function makes the same numbers of one record at every place.
+        """Check that a function makes the same numbers of one record at every place, whatever stands at the others.
 
         Args:
             function: of rows and labels; makes tensors (size, ...).
 
         Raises:
-            UnevenRounding: it does not.
+            UnevenRounding: the numbers depend on the place.
+            RecordsMixed: they depend on the other records.
         """
-        record = torch.arange(1, self._rows.shape[1] + 1, dtype=torch.float64).sin().to(self._rows.dtype)
-        copies, labels = record.expand(self.size, -1), torch.zeros(self.size, dtype=torch.int64)
-        for rows, own, _, _ in self.of(Batch(StoredFeatures(copies), labels, np.arange(self.size))):
-            if not all(bool((made == made[:1]).all()) for made in function(rows, own)):
-                raise UnevenRounding
+        width = self._rows.shape[1]
+        record = torch.arange(1, width + 1, dtype=torch.float64).sin().to(self._rows.dtype)
+        alone = self._made_of(function, record.expand(self.size, -1), torch.zeros(self.size, dtype=torch.int64))
+        if not all(bool((made == made[:1]).all()) for made in alone):
+            raise UnevenRounding
+        others = torch.arange(self.size, dtype=torch.int64)
+        for place in {0, self.size // 2, self.size - 1}:
+            # Records of many lengths, of two labels.
+            rows = torch.outer(torch.exp2((others * 7 % 21 - 10).double()), torch.arange(width).double().cos())
+            rows, labels = rows.to(self._rows.dtype), others % 2
+            rows[place], labels[place] = record, 0
+            among = self._made_of(function, rows, labels)
+            if not all(bool((made[place] == own[place]).all()) for made, own in zip(among, alone, strict=True)):
+                raise RecordsMixed
+
+    def _made_of(self, function: Callable[[Tensor, Tensor], Made], rows: Tensor, labels: Tensor) -> list[Tensor]:
+        """What a function makes of a full batch of public records."""
+        batch = Batch(StoredFeatures(rows), labels, np.arange(self.size))
+        return [made.clone() for some, own, _, _ in self.of(batch) for made in function(some, own)]

@@ -87,6 +87,7 @@ def train_classifier(
     Raises:
         BatchOverCap: a Poisson batch exceeds the plan's public cap.
         UnevenRounding: this machine rounds a record differently by its place among others.
+        RecordsMixed: the module that the plan names mixes the records of a batch, or keeps something of them.
         InvalidSpec: the plan names a module that is not registered here.
     """
     state = host.load_checkpoint()

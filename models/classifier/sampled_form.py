@@ -1,7 +1,8 @@
 """Clipped sums of per-example gradients of any torch module, which opacus' `GradSampleModule` materialises.
 
 Sampler, clipping rule, keyed noise, divisor and optimiser are those of the closed forms; opacus supplies the gradients of the
-cross entropy alone. It refuses modules that mix the records of a batch, such as batch normalisation.
+cross entropy alone. Modules that mix the records of a batch, such as batch normalisation, or keep something of them in a buffer are
+refused by trial: opacus looks only at layers that have weights.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from models.classifier.even_batches import EvenBatches
 from models.classifier.features import Batch
 from models.critic.conv_form import counted, squared_norms
 from models.dp.clipping import ClipRule, Partition
+from models.dp.errors import RecordsMixed
 
 BATCH: Final = 32
 """Records whose gradients are held at a time."""
@@ -33,6 +35,7 @@ class SampledForm:
 
     Raises:
         UnevenRounding: this machine rounds a record differently by its place.
+        RecordsMixed: the module mixes the records of a batch, or keeps something of them.
     """
 
     def __init__(
@@ -44,11 +47,19 @@ class SampledForm:
         partition: Partition,
         max_batch: int,
     ) -> None:
-        self._module: Any = GradSampleModule(module, batch_first=True, loss_reduction="sum", strict=True)
+        try:
+            self._module: Any = GradSampleModule(
+                module, batch_first=True, loss_reduction="sum", strict=True
+            )
+        except NotImplementedError:
+            raise RecordsMixed from None
         self._parameters: list[Any] = list(ordered)
         self._rule = ClipRule(partition, max_batch=max_batch, terms=1)
         self._batches = EvenBatches(BATCH, width)
+        before = [value.clone() for value in self._kept()]
         self._batches.require_alike(lambda rows, labels: [self._gradients(rows, labels)])
+        if not all(torch.equal(value, other) for value, other in zip(self._kept(), before, strict=True)):
+            raise RecordsMixed
 
     def clipped_sum(self, batch: Batch) -> Tensor:
         """(coordinates,) float64; see `models.classifier.dense_form.DenseForm.clipped_sum`."""
@@ -64,6 +75,10 @@ class SampledForm:
         self._module.to_standard_module()
         for parameter in self._parameters:
             parameter.grad = None
+
+    def _kept(self) -> list[Tensor]:
+        """Everything that leaves with the module: parameters and buffers."""
+        return [*self._module.parameters(), *self._module.buffers()]
 
     @torch.enable_grad()
     def _gradients(self, rows: Tensor, labels: Tensor) -> Tensor:

@@ -35,6 +35,25 @@ class UnevenRounding(UnderstudyError):
     )
 
 
+class RecordsMixed(UnderstudyError):
+    """What a network makes of a record depends on the other records of the batch, or the network keeps something of them.
+
+    Then clipping bounds nothing. Detected with public records when the training begins; only a registered module can be the cause.
+    """
+
+    code = "records-mixed"
+    status = 422
+    title = "A network mixes the records of a batch"
+    standing_detail = (
+        "What the network makes of a record depends on the other records of the batch, or it keeps something of them; no step "
+        "was made with it."
+    )
+    standing_remedy = (
+        "Register a module that reads each record by itself, for example with a group normalisation in place of a batch "
+        "normalisation, and without buffers that change."
+    )
+
+
 class StateRefused(UnderstudyError):
     """Another member of a federation handed in a state that is not one of this training, or the board answered something else.
 

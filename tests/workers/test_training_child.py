@@ -21,7 +21,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.devices.errors import DeviceDiffers, OtherDevice
-from models.dp.errors import UnevenRounding
+from models.dp.errors import RecordsMixed, UnevenRounding
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan
 from workers import training_child
 from workers.child import AttemptEnded, Child, ExitCode, child_environment, runner_command
@@ -146,7 +146,7 @@ def refusal(workshop: Workshop, job_id: UUID, fence: int) -> ExitCode:
     return ended.value.code
 
 
-@pytest.mark.parametrize("error", [OtherDevice, DeviceDiffers, UnevenRounding])
+@pytest.mark.parametrize("error", [OtherDevice, DeviceDiffers, UnevenRounding, RecordsMixed])
 def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypatch, error):
     def refused(*_, **__):
         raise error

@@ -11,7 +11,7 @@ from models.classifier.even_batches import EvenBatches
 from models.classifier.networks import DenseClassifier, ImageClassifier, flattened
 from models.critic.forms import checked_form
 from models.dp.clipping import Layout, Partition
-from models.dp.errors import UnevenRounding
+from models.dp.errors import RecordsMixed, UnevenRounding
 from tests.models.classifier.small import batch_of
 
 WIDTH, CLASSES, CAP = 12, 3, 1000
@@ -176,3 +176,51 @@ def test_a_function_that_looks_at_the_place_of_a_record_is_refused() -> None:
     batches = EvenBatches(8, 4)
     with pytest.raises(UnevenRounding):
         batches.require_alike(lambda rows, _labels: [rows + torch.arange(8.0)[:, None]])
+
+
+class MinusMean(nn.Module):
+    """Centres a batch by its own mean."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return rows - rows.mean(dim=0, keepdim=True)
+
+
+class Remembering(nn.Module):
+    """Answers each record by itself, and keeps the mean of all records in a buffer, as normalisations do for later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(WIDTH, dtype=torch.float64))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        self.mean.lerp_(rows.detach().mean(dim=0), 0.1)
+        return rows
+
+
+MIXING = {
+    "batch normalisation": lambda: nn.BatchNorm1d(WIDTH),
+    "batch normalisation without weights": lambda: nn.BatchNorm1d(WIDTH, affine=False),
+    "batch normalisation without weights and buffers": lambda: nn.BatchNorm1d(
+        WIDTH, affine=False, track_running_stats=False
+    ),
+    "mean of the batch": MinusMean,
+    "softmax over the batch": lambda: nn.Softmax(dim=0),
+    "a buffer that remembers records": Remembering,
+}
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_a_module_that_mixes_records_or_keeps_them_is_refused(name: str) -> None:
+    from models.classifier.sampled_form import SampledForm
+
+    module = nn.Sequential(MIXING[name](), nn.Linear(WIDTH, CLASSES)).double()
+    parameters = list(module.parameters())
+    partition = partition_of(sum(one.numel() for one in parameters), 1.0)
+    with pytest.raises(RecordsMixed):
+        SampledForm(module, parameters, width=WIDTH, partition=partition, max_batch=CAP)
+
+
+def test_a_function_that_looks_at_other_records_is_refused() -> None:
+    batches = EvenBatches(8, 4)
+    with pytest.raises(RecordsMixed):
+        batches.require_alike(lambda rows, _labels: [rows / rows.abs().max()])
