@@ -25,6 +25,7 @@ from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.db.tables.utility_report import UtilityReport
 from core.dp.charge import Charge, charge_of
+from core.dp.mechanism import leaves
 from core.jobs import repository
 from core.jobs.claim import Claim
 from core.jobs.coarse import charged_steps
@@ -140,10 +141,12 @@ def give_up(session: Session, job: Job, *, clock: Clock) -> None:
     Rows may have been the cause, so the job gets the one code of all such failures, and a training whose steps have begun
     is charged in full. If no step has begun, none is charged: the mark of a step is durable before the step begins. What
     precedes the steps is charged even without a mark; otherwise an order could learn for free how much memory the rows take.
+    If nothing precedes them, the steps are charged for the same reason.
     """
     plan = ordered_plan_from_json(job.plan)
-    if job.steps_begun == 0 < plan.steps:
-        charge = charge_of(plan.executed(0), delta=plan.guarantee.delta)
+    before = plan.executed(0)
+    if job.steps_begun == 0 < plan.steps and leaves(before):
+        charge = charge_of(before, delta=plan.guarantee.delta)
         ledger.settle(session, job.id, charge=charge, clock=clock)
     end(job, JobState.FAILED, at=clock.now(), failure_code=TRAINING_FAILED)
 

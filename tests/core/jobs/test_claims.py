@@ -170,6 +170,16 @@ def test_silent_workers_before_the_first_step_leave_no_charge_for_steps(desk):
     assert (reservation.state, reservation.in_force) == (EntryKind.SETTLED, cost(plan(), 0))
 
 
+def test_silent_workers_before_the_first_step_are_charged_in_full_where_nothing_precedes_the_steps(desk):
+    job_id = desk.order(plan(anchor=False))
+    for _ in range(ATTEMPTS):
+        desk.claimed(job_id)
+        desk.lease_runs_out()
+    assert desk.claim(job_id) is None
+    reservation = desk.reservation(job_id)
+    assert (reservation.state, reservation.in_force) == (EntryKind.SPENT, cost(plan(anchor=False)))
+
+
 def test_attempts_are_counted_from_the_last_step_that_no_attempt_had_begun_before(desk):
     job_id = desk.order()
     for step in range(1, 3 * ATTEMPTS):
