@@ -63,20 +63,28 @@ class EvenBatches:
         """
         width = self._rows.shape[1]
         record = torch.arange(1, width + 1, dtype=torch.float64).sin().to(self._rows.dtype)
-        alone = self._made_of(function, record.expand(self.size, -1), torch.zeros(self.size, dtype=torch.int64))
+        alone = self._made_of(
+            function, record.expand(self.size, -1), torch.zeros(self.size, dtype=torch.int64)
+        )
         if not all(bool((made == made[:1]).all()) for made in alone):
             raise UnevenRounding
         others = torch.arange(self.size, dtype=torch.int64)
         for place in {0, self.size // 2, self.size - 1}:
             # Records of many lengths, of two labels.
-            rows = torch.outer(torch.exp2((others * 7 % 21 - 10).double()), torch.arange(width).double().cos())
+            rows = torch.outer(
+                torch.exp2((others * 7 % 21 - 10).double()), torch.arange(width).double().cos()
+            )
             rows, labels = rows.to(self._rows.dtype), others % 2
             rows[place], labels[place] = record, 0
             among = self._made_of(function, rows, labels)
-            if not all(bool((made[place] == own[place]).all()) for made, own in zip(among, alone, strict=True)):
+            if not all(
+                bool((made[place] == own[place]).all()) for made, own in zip(among, alone, strict=True)
+            ):
                 raise RecordsMixed
 
-    def _made_of(self, function: Callable[[Tensor, Tensor], Made], rows: Tensor, labels: Tensor) -> list[Tensor]:
+    def _made_of(
+        self, function: Callable[[Tensor, Tensor], Made], rows: Tensor, labels: Tensor
+    ) -> list[Tensor]:
         """What a function makes of a full batch of public records."""
         batch = Batch(StoredFeatures(rows), labels, np.arange(self.size))
         return [made.clone() for some, own, _, _ in self.of(batch) for made in function(some, own)]

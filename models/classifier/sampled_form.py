@@ -48,9 +48,7 @@ class SampledForm:
         max_batch: int,
     ) -> None:
         try:
-            self._module: Any = GradSampleModule(
-                module, batch_first=True, loss_reduction="sum", strict=True
-            )
+            self._module: Any = GradSampleModule(module, batch_first=True, loss_reduction="sum", strict=True)
         except NotImplementedError:
             raise RecordsMixed from None
         self._parameters: list[Any] = list(ordered)

@@ -121,7 +121,7 @@ CHANNELS: Final = (
     ),
     Channel(
         "the types of the frame that was fitted, which drawn rows have in the local library",
-        "levels, digits of decimals, and whether a column of pandas is `int64` or `float64`, `bool` or objects, follow from the domain; other types, and the unit of times, "
+        "levels, digits of decimals, whether numbers of 64 bits are whole or real, and whether a column of pandas is `bool` or objects, follow from the domain; other types, and the unit of times, "
         "are taken from the owner's code as public",
         ("tests/understudy/local/test_types_of_rows.py",),
     ),

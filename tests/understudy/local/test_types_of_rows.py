@@ -116,11 +116,37 @@ def test_one_missing_value_is_in_no_type_of_the_rows(null: str, tmp_path: Path) 
     assert told[0][0]["age"] == ("int64" if null == "refuse" else "float64")
 
 
+INFERRED = {
+    "numpy": lambda values: pd.DataFrame({"v": values}),
+    "nullable": lambda values: pd.DataFrame({"v": values}).convert_dtypes(),
+    "pyarrow": lambda values: pd.DataFrame({"v": values}).convert_dtypes(dtype_backend="pyarrow"),
+    "levels": lambda values: pd.DataFrame({"v": pd.Series(values).astype("category")}),
+    "ordered levels": lambda values: pd.DataFrame(
+        {"v": pd.Categorical(pd.Series(values).dropna().to_numpy(), ordered=True)}
+    ),
+    "polars": lambda values: pl.DataFrame({"v": values}, strict=False),
+    "arrow": lambda values: pa.table({"v": pa.array(pd.Series(values), from_pandas=True)}),
+}
+"""How libraries read numbers without being told their type."""
+
+
 @pytest.mark.parametrize("odd", [None, 2.5, 2**63])
 @pytest.mark.parametrize("column", [WHOLE, GRADE, {**WHOLE, "type": "real"}], ids=["whole", "words", "real"])
 @pytest.mark.parametrize("null", ["refuse", "category"])
-def test_one_odd_number_is_in_no_type_of_the_rows(odd: object, column: dict[str, Any], null: str) -> None:
+@pytest.mark.parametrize("read", INFERRED)
+def test_one_odd_number_is_in_no_type_of_the_rows(
+    read: str, odd: object, column: dict[str, Any], null: str
+) -> None:
     declared = {"name": "v", "null": null} | column
     ages: list[object] = [1, 2, 3] * 20
-    told = [FrameDtypes.of(pd.DataFrame({"v": values}), [declared]) for values in (ages, [odd, *ages[1:]])]
+    told = [FrameDtypes.of(INFERRED[read](values), [declared]) for values in (ages, [odd, *ages[1:]])]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("read", INFERRED)
+def test_words_that_are_whole_numbers_come_back_as_whole_numbers(read: str) -> None:
+    declared = {"name": "v", "null": "refuse"} | GRADE
+    told = FrameDtypes.of(INFERRED[read]([1, 2, 3] * 20), [declared])
+    words = pa.table({"v": pa.DictionaryArray.from_arrays([0, 2, 1], ["1", "2", "3"])})
+    assert told.given_back(words).column("v").to_pylist() == [1, 3, 2]
+    assert told.kind_of("v") == pa.int64()

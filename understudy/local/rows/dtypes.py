@@ -21,6 +21,20 @@ from understudy.local.rows.frames import dense
 
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
 """Prefixes of the types that only pandas has."""
+_INFERRED: Final = frozenset(
+    {
+        "Int64",
+        "UInt64",
+        "Float64",
+        "int64[pyarrow]",
+        "uint64[pyarrow]",
+        "double[pyarrow]",
+        "int64",
+        "uint64",
+        "float64",
+    }
+)
+"""Types of numbers that pandas infers from all rows."""
 _DAY_MINUTES: Final = 1440
 _MOST_DIGITS: Final = 38
 """Maximum digits of Arrow decimals."""
@@ -56,6 +70,10 @@ class FrameDtypes:
             assert kind is not None
             if found.library == "pandas":
                 kind = _apart_from_rows(kind, own, column)
+            if kind is not None and (
+                found.library != "pandas" or name in own or pa.types.is_dictionary(kind)
+            ):
+                kind = _of_declared_numbers(kind, own, column)
             if kind is not None and _holds_bounds(column, kind):
                 types.append((name, kind))
             else:
@@ -158,10 +176,18 @@ def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, A
             lists = [column[key] for key in ("categories", "levels") if key in column]
             single = [column[key] for key in ("true", "false", "other") if isinstance(column.get(key), str)]
             declared = {str(word) for word in [*chain(*lists), *single]}
-            kept = [level for level in levels if as_text("", pa.array([level]))[0].as_py() in declared]
+            kept = [level for level in levels if _text_of(level) in declared]
+            if str(getattr(levels, "dtype", "")) in _INFERRED:
+                kept = [int(level) if _is_declared_whole(column) else float(level) for level in kept]
             kind = type(kind)(kept, ordered=True) if str(kind) == "category" else type(kind)(kept)
         found[str(column["name"])] = kind
     return found
+
+
+def _text_of(level: object) -> object:
+    """A level as a domain declares it."""
+    # Arrow refuses Python's integers of 2^63 and more.
+    return str(level) if type(level) is int else as_text("", pa.array([level]))[0].as_py()
 
 
 def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa.DataType | None:
@@ -180,12 +206,43 @@ def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa
         if has_missing:
             own[name] = "object"
     if kind in {pa.int64(), pa.uint64(), pa.float64()} and (is_object or name not in own):
-        words = [*column.get("categories", ()), *column.get("levels", ())]
-        words += [column[key] for key in ("true", "false") if key in column]
-        are_whole = all(str(word).removeprefix("-").isdecimal() for word in words)
-        is_whole = are_whole if words else column.get("type") == "integer"
-        return pa.int64() if is_whole and not has_missing else pa.float64()
+        return pa.int64() if _is_declared_whole(column) and not has_missing else pa.float64()
     return kind
+
+
+def _of_declared_numbers(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa.DataType:
+    """The declared type of numbers that hold missing ones, where a reader that was told no type infers one from all rows; else the type itself.
+
+    One fraction makes real numbers of whole ones, and one number of 2^63 makes them unsigned, in nullable columns, in levels, in polars and in Arrow.
+
+    Args:
+        kind: the column's type in Arrow.
+        own: types that only the library has, by column; changed.
+        column: the column's declaration.
+    """
+    is_levels, name = pa.types.is_dictionary(kind), str(column["name"])
+    inner, library = kind.value_type if is_levels else kind, str(own.get(name))
+    if inner not in {pa.int64(), pa.uint64(), pa.float64()} or library == "object":
+        return kind
+    is_whole = _is_declared_whole(column)
+    wanted = pa.int64() if is_whole else pa.float64()
+    if is_levels:
+        return pa.dictionary(kind.index_type, wanted, ordered=kind.ordered)
+    if library in _INFERRED:
+        whole, real = ("int64[pyarrow]", "double[pyarrow]") if "pyarrow" in library else ("Int64", "Float64")
+        own[name] = whole if is_whole else real
+    return wanted
+
+
+def _is_declared_whole(column: Json) -> bool:
+    """Whether every declared value is a whole number."""
+    words = [*column.get("categories", ()), *column.get("levels", ())]
+    words += [column[key] for key in ("true", "false") if key in column]
+    return all(map(_is_whole, words)) if words else column.get("type") == "integer"
+
+
+def _is_whole(word: object) -> bool:
+    return str(word).removeprefix("-").isdecimal()
 
 
 def _is_own(dtype: Any) -> bool:  # noqa: ANN401 - pandas may be absent
