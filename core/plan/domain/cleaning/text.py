@@ -50,11 +50,15 @@ def parse_numbers(texts: pa.Array, *, decimal_mark: str = ".") -> tuple[Floats, 
     if decimal_mark == ",":
         texts = pc.replace_substring(pc.replace_substring(texts, ".", _NO_NUMBER), ",", ".")
     try:
-        return _floats(pc.cast(texts, pa.float64())), None
+        values = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
-        fine = pc.match_substring_regex(texts, _NUMBER)
-        unreadable = pc.invert(pc.fill_null(fine, fill_value=True)).to_numpy(zero_copy_only=False)
-        return _floats(pc.cast(pc.if_else(fine, texts, None), pa.float64())), unreadable
+        values = None
+    # Arrow takes texts such as "nan(1)" that the expression does not: without it they would be numbers only where all other rows are.
+    if values is not None and not pc.any(pc.is_nan(values)).as_py():
+        return _floats(values), None
+    fine = pc.match_substring_regex(texts, _NUMBER)
+    unreadable = pc.invert(pc.fill_null(fine, fill_value=True)).to_numpy(zero_copy_only=False)
+    return _floats(pc.cast(pc.if_else(fine, texts, None), pa.float64())), unreadable if unreadable.any() else None
 
 
 def _floats(values: pa.Array) -> Floats:

@@ -2,6 +2,7 @@ import math
 from datetime import date
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,3 +110,14 @@ def test_what_a_time_is_does_not_depend_on_the_other_rows(text):
     alone, _ = parse_times(pa.array([text]), format_=None, days=False)
     beside, _ = parse_times(pa.array([text, "x"]), format_=None, days=False)
     assert alone[0] == beside[0]
+
+
+@pytest.mark.parametrize("text", ["nan(abc)", "-nan(1)", "NaN()", "nan", "+inf", "1e400", ".5", "1_0"])
+@pytest.mark.parametrize("mark", [".", ","])
+def test_what_a_number_is_does_not_depend_on_the_other_rows(text: str, mark: str) -> None:
+    told = []
+    for others in ([], ["1"], [None], ["x"]):
+        values, unreadable = parse_numbers(pa.array([text, *others], pa.string()), decimal_mark=mark)
+        told.append((repr(float(values[0])), unreadable is not None and bool(unreadable[0])))
+    assert len(set(told)) == 1
+    assert told[0][1] == ("(" in text or "_" in text or (mark == "," and "." in text))
