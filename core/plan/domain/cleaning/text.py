@@ -35,6 +35,7 @@ _FIRST_FULL_YEAR: Final = 1000
 _FIRST_SECOND: Final = -62135596800
 """The first second of the year 1, the earliest that `datetime` has."""
 _DATE_LENGTH, _COLON_PLACE = 10, 13
+_DAY_SECONDS: Final = 86400
 
 
 def parse_numbers(texts: pa.Array, *, decimal_mark: str = ".") -> tuple[Floats, Mask | None]:
@@ -58,7 +59,9 @@ def parse_numbers(texts: pa.Array, *, decimal_mark: str = ".") -> tuple[Floats, 
         return _floats(values), None
     fine = pc.match_substring_regex(texts, _NUMBER)
     unreadable = pc.invert(pc.fill_null(fine, fill_value=True)).to_numpy(zero_copy_only=False)
-    return _floats(pc.cast(pc.if_else(fine, texts, None), pa.float64())), unreadable if unreadable.any() else None
+    return _floats(
+        pc.cast(pc.if_else(fine, texts, None), pa.float64())
+    ), unreadable if unreadable.any() else None
 
 
 def _floats(values: pa.Array) -> Floats:
@@ -103,7 +106,9 @@ def parse_times(texts: pa.Array, *, format_: str | None, days: bool) -> tuple[pa
 def _all_read_alone(texts: pa.Array, seconds: pa.Array, *, zoned: bool) -> bool:
     """Whether `_iso_second` takes all texts that Arrow takes: not hours without minutes, nor the year 0. Else what the other rows hold would decide on them."""
     first = pc.min(seconds).as_py()
-    if first is not None and first < _FIRST_SECOND:
+    if (
+        first is not None and first < _FIRST_SECOND + _DAY_SECONDS
+    ):  # a zone may move the last day of the year 0 into the year 1
         return False
     lengths = pc.binary_length(texts)
     if not zoned:
@@ -126,7 +131,7 @@ def _floor_divide(values: pa.Array, divisor: int) -> pa.Array:
 
 
 def _whole(seconds: pa.Array, *, days: bool) -> pa.Array:
-    return _floor_divide(seconds, 86400) if days else seconds
+    return _floor_divide(seconds, _DAY_SECONDS) if days else seconds
 
 
 def _marked(texts: pa.Array, seconds: pa.Array, *, days: bool) -> tuple[pa.Array, Mask]:

@@ -121,3 +121,15 @@ def test_what_a_number_is_does_not_depend_on_the_other_rows(text: str, mark: str
         told.append((repr(float(values[0])), unreadable is not None and bool(unreadable[0])))
     assert len(set(told)) == 1
     assert told[0][1] == ("(" in text or "_" in text or (mark == "," and "." in text))
+
+
+@pytest.mark.parametrize(
+    "text", ["0000-12-31T23:00-02:00", "0000-12-31T23:59:59Z", "0001-01-01T00:00+14:00", "0001-01-01"]
+)
+def test_what_a_time_at_the_beginning_of_years_is_does_not_depend_on_the_other_rows(text: str) -> None:
+    told = []
+    for others in ([], [None], ["2024-01-01T10:00Z"], ["x"]):
+        values, unreadable = parse_times(pa.array([text, *others], pa.string()), format_=None, days=False)
+        told.append((values[0].as_py(), unreadable is not None and bool(unreadable[0])))
+    assert len(set(told)) == 1
+    assert told[0][1] == text.startswith("0000")
