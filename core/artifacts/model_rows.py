@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from core.plan.domain.columns.differences import distances
 from core.plan.domain.columns.patterns import PatternedBins
+from core.plan.domain.columns.prefixes import shortened
 
 NUMBER = re.compile(
     r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE | re.ASCII
@@ -196,7 +197,7 @@ def read_value(column: Mapping[str, Any], text: str, layout: Mapping[str, Any]) 
     if text in layout["null_values"]:
         return _missing(column)
     if column["kind"] == "label":
-        code = column["codes"].get(text)
+        code = column["codes"].get(shortened(text, column.get("prefix")))
         if code is None and column["unknown"] == "other":
             code = column["other"]
         if code is not None:

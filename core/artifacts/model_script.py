@@ -1,7 +1,7 @@
 """The script inside the bundle of every model, `predict.py`: answers records of a file with numpy and onnxruntime alone.
 
 How the domain reads values and what codes mean is computed here and embedded in the script as data. The script of a table contains
-`core.artifacts.model_rows` and `core.plan.domain.columns.differences`, and where times have patterns the module for these; tests compare
+`core.artifacts.model_rows` and, of `core.plan.domain.columns`, `differences` and `prefixes`, and where times have patterns the module for these; tests compare
 its codes with those of `core.plan.domain`.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from core.artifacts import model_rows
 from core.artifacts.asking.codes import labels_of_values, values_of
 from core.artifacts.script_sources import literal, source_of
-from core.plan.domain.columns import differences, patterns
+from core.plan.domain.columns import differences, patterns, prefixes
 from core.plan.domain.columns.calendar import python_format
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.plan.domain.declared import domain_from_json
@@ -263,7 +263,7 @@ def render_predictor(document: Mapping[str, Any]) -> str:
         shape = [domain.height, domain.width, domain.channels]
         script = _IMAGES.replace(_COMMON, _BOTH)
         return script.replace(_WORDS, literal(list(domain.labels))).replace(_DATA, literal(shape))
-    modules = [*([patterns] if domain.patterns else []), differences, model_rows]
+    modules = [*([patterns] if domain.patterns else []), differences, prefixes, model_rows]
     script = _TABLE.replace(_COMMON, _BOTH)
     script = script.replace(_MODULES, "".join(f"\n\n{source_of(module)}" for module in modules).rstrip())
     # The data last: a declared word may look like a placeholder of the script.
@@ -334,6 +334,7 @@ def _feature(column: Modelled, domain: TableDomain) -> dict[str, Any]:
             "codes": codes,
             "other": column.other_code,
             "unknown": column.unknown,
+            "prefix": column.prefix,
             "stand_in": None if stand_in is None else codes[str(stand_in)],
         }
     read |= {

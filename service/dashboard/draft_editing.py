@@ -12,6 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from core.plan.domain.columns.prefixes import LETTERS, shortened
 from core.plan.domain.confirmation import MARK
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import whole_of
@@ -42,6 +43,7 @@ _LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "decimals": ("Decimals", "Digits after the point in synthetic rows."),
     "multiple_of": ("Multiples of", "Synthetic values are multiples of this number."),
     "categories": ("Categories", f"{_WORDS} A word that you leave out counts as other. The single word learn: learnt in each training at a privacy cost."),
+    "prefix": ("First characters that count", "Of each text. A number, or the word letters: the letters at its beginning."),
     "most": ("Most categories", "How many categories may be learnt."),
     "levels": ("Levels", f"In their order. {_WORDS}"),
     "true": ("Word for yes", ""),
@@ -81,7 +83,7 @@ _SEVERAL: Final = 1.1
 _POINTS_AT_A_KEY: Final = re.compile(
     r"An identifier that repeats\. If it says whose row it is, make it the privacy unit[^.]*\.\s*"
 )
-_MAY_BE_LEARNT: Final = frozenset({"bins", "records"})
+_WORD_INSTEAD: Final = {"bins": LEARN, "records": LEARN, "prefix": LETTERS}
 _MAY_BE_EMPTY: Final = frozenset({"specials", "null_values"})
 
 
@@ -279,8 +281,8 @@ def _read(field: Field, before: Any, text: str) -> Any:  # noqa: ANN401 - any va
     text = text.strip() if field.key != "delimiter" else text
     if not text:
         raise FormInvalid(f"“{field.label}” is empty.", remedy="Enter a value.")
-    if field.key in _MAY_BE_LEARNT:
-        return LEARN if text == LEARN else _number(field, text)
+    if field.key in _WORD_INSTEAD:
+        return text if text == _WORD_INSTEAD[field.key] else _number(field, text)
     return text if isinstance(before, str) else _number(field, text)
 
 
@@ -396,8 +398,10 @@ def _meet(part: dict[str, Any], before: Mapping[str, Any]) -> None:
 
 
 def _count_the_rest(part: dict[str, Any], before: Mapping[str, Any]) -> None:
-    """Count words that are no longer listed as other; a list that was learnt has no length any more."""
+    """Count words that are no longer listed as other; a list that was learnt has no length any more, and another prefix shortens the words."""
     listed, listed_before = part.get("categories"), before.get("categories")
+    if isinstance(listed, list) and part.get("prefix") != before.get("prefix"):
+        listed = part["categories"] = list(dict.fromkeys(shortened(word, part["prefix"]) for word in listed))
     if listed == listed_before:
         return
     if LEARN in (listed, listed_before):

@@ -55,9 +55,9 @@ def kind(column: Mapping[str, Any]) -> str:
 def holds(column: Mapping[str, Any]) -> str:
     """The allowed values of a column."""
     if column.get("categories") == LEARN:
-        return f"at most {column.get('most')} categories, learnt in each training at a privacy cost"
+        return f"{_shortened(column)}at most {column.get('most')} categories, learnt in each training at a privacy cost"
     if "categories" in column:
-        return _listed(column["categories"])
+        return f"{_shortened(column)}{_listed(column['categories'])}"
     if "levels" in column:
         return f"in this order: {_listed(column['levels'])}"
     if "true" in column:
@@ -81,6 +81,17 @@ def holds(column: Mapping[str, Any]) -> str:
             parts.append(f"modelled by its distance from {difference['from']}, {far}{unit and f' {unit}'}")
         return "; ".join(parts)
     return "–"
+
+
+def _shortened(column: Mapping[str, Any]) -> str:
+    """How much of a text counts; empty where all of it does."""
+    prefix = column.get("prefix")
+    if prefix is None:
+        return ""
+    kept = {"letters": "letters at the beginning", 1: "first character"}.get(
+        prefix, f"first {prefix} characters"
+    )
+    return f"the {kept} of each text: "
 
 
 def otherwise(column: Mapping[str, Any]) -> str:
@@ -138,7 +149,7 @@ def previewed(domain: Mapping[str, Any]) -> Mapping[str, Any]:
 def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns and the CSV dialect as the preview of a file compares them (preview.js).
 
-    `words` are the values that a column may hold, `lower` and `upper` its bounds, and `format` that of its numbers; null where only the service can
+    `words` are the values that a column may hold, of which `prefix` says how much of a text counts, `lower` and `upper` its bounds, and `format` that of its numbers; null where only the service can
     tell, or numbers are plain. `null` is the treatment of a missing value; null where the column is left out, so that nobody reads its values.
     """
     dialect = domain.get("csv") or {}
@@ -150,6 +161,7 @@ def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
                 "holds": holds(column),
                 "null": None if column.get("kind") == "ignored" else column.get("null", "refuse"),
                 "words": _words(column),
+                "prefix": column.get("prefix"),
                 "specials": column.get("specials", []),
                 "lower": _bound(column, "lower", 0),
                 "upper": _bound(column, "upper", -1),

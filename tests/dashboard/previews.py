@@ -82,6 +82,23 @@ def choose(tab: Any, name: str, content: bytes) -> Preview:
     return Preview(rows=rows, **seen)
 
 
+def _prefixes(tab: Any) -> None:
+    """Texts are shortened as the column declares before they are looked up."""
+    declare = """([words, prefix]) => {
+      const form = document.querySelector("[data-declared]"), declared = JSON.parse(form.dataset.declared);
+      Object.assign(declared.columns.find((column) => column.name === "ward"), { words, prefix });
+      form.dataset.declared = JSON.stringify(declared);
+    }"""
+    for words, prefix, texts, wrong in (
+        (["E1"], 2, ["E11.9", "E1", "E", "I10"], 2), (["LS", "M"], "letters", ["LS6 2AB", "M1", "ls6", "6LS"], 2), (["é𝄞"], 2, ["é𝄞x"], 0),
+    ):  # fmt: skip
+        tab.evaluate(declare, [words, prefix])
+        lines = "".join(f"{text},7,yes,2020-01-02\n" for text in texts)
+        told = choose(tab, "a.csv", f"ward,age,sick,seen\n{lines}".encode()).rows["ward"][1]
+        assert told == (f"{wrong} of {len(texts)} not as declared" if wrong else "as declared"), prefix
+    tab.evaluate(declare, [["A", 'B, or "C"', "Ü"], None])
+
+
 def tables(tab: Any) -> None:
     """CSV, also gzipped, and Parquet beside the declaration of four columns."""
     wrong = b'ward,age,sick,extra\n"B, or ""C""",140,yes,1\nZ,3,yes,2\n'
@@ -105,6 +122,7 @@ def tables(tab: Any) -> None:
         _decimal_commas(tab)
         _encodings(tab)
         _number_formats(tab)
+        _prefixes(tab)
         _parquet(tab)
         _refused(
             tab,

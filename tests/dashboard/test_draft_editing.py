@@ -107,6 +107,24 @@ def test_edges_move_the_bounds(sign_in: Callable[..., Visitor]) -> None:
     assert (fee["lower"], fee["edges"], fee["upper"], fee["specials"]) == (0.5, [0.5, 20, 1000], 1000, [])
 
 
+def test_another_prefix_shortens_the_words(sign_in: Callable[..., Visitor]) -> None:
+    owner, town = (
+        sign_in("owner"),
+        {**column(DRAFT, "town"), "categories": ["LS", "LE", "M"], "prefix": 2, "other": True},
+    )
+    draft = {**DRAFT, "columns": [town if one["name"] == "town" else one for one in DRAFT["columns"]]}
+    found = column(edited(owner, "1", draft, prefix="1"), "town")
+    assert (found["prefix"], found["categories"]) == (1, ["L", "M"])
+    assert column(edited(owner, "1", draft, prefix="letters"), "town")["categories"] == ["LS", "LE", "M"]
+    refused = owner.send(
+        "/datasets/edited",
+        **facts(draft),
+        edit="1",
+        **{**form(owner.send("/datasets/edit", **facts(draft), edit="1").text), "value:prefix": "two"},
+    )
+    assert "is not a number" in refused.text
+
+
 def test_categories_may_be_left_to_be_learnt(sign_in: Callable[..., Visitor]) -> None:
     town = column(edited(sign_in("owner"), "1", categories="learn"), "town")
     assert (town["categories"], town["other"]) == ("learn", True)

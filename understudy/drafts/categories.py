@@ -4,7 +4,7 @@ The rules are public and the same for every table. They decide what a draft prop
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from understudy.drafts.bounds import FEWEST_TO_LEARN
@@ -56,7 +56,10 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
         or (len(counts) > MOST_INTEGER_CODES and label is not None)
         or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
     ):
-        many = _many_words(fact, label, form, shortened)
+        is_full = form is not None and shortened is None
+        many = (_prefixed(fact, form, counts) if is_full else None) or _many_words(
+            fact, label, form, shortened
+        )
         if all(map(_TWO_NUMBERS.fullmatch, counts)):
             return many | {NOTE: f"{many[NOTE]} {_APART}"}
         more = _on_lost_zeros(name, form, counts, frame)
@@ -125,6 +128,32 @@ def _whole_book(book: PublicBook, words: Iterable[str], *notes: str) -> dict[str
             ]
         ),
     }
+
+
+def _prefixed(fact: Facts, form: CodeForm, counts: Mapping[str, int]) -> dict[str, Any] | None:
+    """Full codes by their beginning, as long a one as the rows support; None if no public book holds the beginnings."""
+    for short in form.shortenings(counts):
+        begun = (
+            f"{_capital(form.label)}, of which only {short.said} count, for a rare full code may identify a person. Synthetic rows"
+            " have the shortened codes."
+        )
+        book = f"{len(short.book.words):,} {short.book.label}"
+        if len(short.book.words) <= _MOST_CATEGORIES:
+            listed = f"All {book} are declared, a public book: the list reveals nothing about the rows."
+            others = not set(short.words).issubset(short.book.words)
+            return {
+                "kind": "categorical", "prefix": short.prefix, "categories": list(short.book.words), "other": others, NOTE: f"{begun} {listed}",
+            }  # fmt: skip
+        if fact.present >= _ROWS_PER_FREE_TEXT * len(short.words) and fact.rows >= FEWEST_TO_LEARN:
+            learnt = (
+                "The common ones are learnt with noise, for one eighth of delta. To list all"
+                f" {book} instead, a public book, answer 'all' in `understudy domain confirm`."
+            )
+            return {
+                "kind": "categorical", "prefix": short.prefix, "categories": "learn", "most": _MOST_LEARNT, "other": True, NOTE: f"{begun} {learnt}",
+                BOOK: short.book.label,
+            }  # fmt: skip
+    return None
 
 
 def _many_words(

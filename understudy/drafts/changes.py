@@ -10,6 +10,7 @@ from understudy.drafts.bin_costs import equal_ratio_edges
 from understudy.drafts.categories import BOOK
 from understudy.drafts.chosen_unit import NO_UNIT, column_or_none, rename_unit, take_unit, take_unit_of_images
 from understudy.drafts.code_forms import BOOKS as SHORTENED
+from understudy.drafts.code_forms import LETTERS, shortened
 from understudy.drafts.countries import BOOKS as COUNTRIES
 from understudy.drafts.countries import country_book
 from understudy.drafts.dependencies import ELSE, RULES
@@ -22,6 +23,8 @@ from understudy.table_files import MARK
 
 _ALL: Final = "all"
 _LEARN: Final = "learn"
+_PREFIX: Final = "prefix"
+_LONGEST_PREFIX: Final = 200
 _KEEP: Final = "keep"
 _RECORDS: Final = "records"
 MOST_RECORDS: Final = 1000
@@ -63,9 +66,9 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         document["target"] = None if text.lower() in NO_UNIT else known_column(document, text)["name"]
     elif mark.key == "kind":
         _change_kind(document, mark, text)
-    elif mark.key == _RECORDS:
-        _change_records(mark, text)
-    elif mark.key == DIFFERENCE and text.lower() in NO_UNIT:
+    elif mark.key in {_RECORDS, _PREFIX}:
+        (_change_records if mark.key == _RECORDS else _change_prefix)(mark, text)
+    elif mark.key == DIFFERENCE and text.lower() in _NONE:
         drop_difference(mark.holder)
     else:
         before = mark.holder[mark.key]
@@ -79,6 +82,27 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
             meet(mark.holder, {mark.key: before})
         if mark.key == "categories":
             _leave_the_rest_to_other(mark.holder, before)
+
+
+def _change_prefix(mark: Mark, text: str) -> None:
+    """Change how much of a code counts, and shorten the listed words to it; none for whole codes, of which the common ones are learnt."""
+    column, wanted = mark.holder, text.lower()
+    if wanted in _NONE:
+        mark.accept()
+        del column[_PREFIX]
+        if column["categories"] != _LEARN:
+            column |= {"categories": _LEARN, "other": True}
+    elif wanted == LETTERS or (wanted.isdecimal() and 1 <= int(wanted) <= _LONGEST_PREFIX):
+        column[_PREFIX] = prefix = wanted if wanted == LETTERS else int(wanted)
+        if column["categories"] != _LEARN:
+            column["categories"] = list(
+                dict.fromkeys(shortened(word, prefix) for word in column["categories"])
+            )
+    else:
+        raise InputUnusable(
+            f"{mark.place}: the prefix is a number of characters, 'letters' for the letters at the beginning, or 'none' for whole codes"
+        )
+    column.pop(BOOK, None)  # it lists codes of the former length
 
 
 def _change_kind(document: dict[str, Any], mark: Mark, text: str) -> None:

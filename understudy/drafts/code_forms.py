@@ -5,7 +5,8 @@ their form alone: every letter with every two digits, every three digits. Such a
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from string import ascii_uppercase, digits
@@ -39,6 +40,28 @@ class PublicBook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shortening:
+    """What a prefix leaves of full codes.
+
+    Attributes:
+        prefix: How many first characters count, or "letters" for those at the beginning.
+        book: The public book that holds nearly all of them.
+        words: Rows of each word that is left.
+    """
+
+    prefix: int | str
+    book: PublicBook
+    words: Mapping[str, int]
+
+    @property
+    def said(self) -> str:
+        """The part of a code that counts, for a person."""
+        if self.prefix == LETTERS:
+            return "the letters at their beginning"
+        return "their first character" if self.prefix == 1 else f"their first {self.prefix} characters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CodeForm:
     """The form of one system's codes.
 
@@ -49,6 +72,8 @@ class CodeForm:
             counts or identifiers.
         remedy: How a person shortens the codes before the draft, so that a public book can be declared.
         books: Books of shortened codes, finest first.
+        prefixes: How many first characters of a full code, or "letters" for those at its beginning, are a word of each book; empty if that depends on
+            the code.
         widths: Numbers of digits of full codes; empty if the codes have one unknown width, never begin with a zero, or have zeros
             without meaning.
     """
@@ -58,6 +83,7 @@ class CodeForm:
     alone: re.Pattern[str] | None = None
     remedy: str
     books: tuple[PublicBook, ...]
+    prefixes: tuple[int | str, ...] = ()
     widths: tuple[int, ...] | None = None
 
     def book_of(self, texts: Collection[str]) -> PublicBook | None:
@@ -80,11 +106,37 @@ class CodeForm:
         width = next((width for width in self.widths if width >= longest), longest)
         return "01001"[:width].ljust(width, "0") if any(len(text) < width for text in bare) else None
 
+    def shortenings(self, counts: Mapping[str, int]) -> Iterator[Shortening]:
+        """The prefixes of full codes of which a book holds nearly all rows, the longest first.
+
+        Args:
+            counts: Rows of each full code.
+        """
+        if self.lost_zeros(counts) is not None:
+            return
+        for prefix, book in zip(self.prefixes, self.books, strict=False):
+            words: Counter[str] = Counter()
+            for text, count in counts.items():
+                words[shortened(text, prefix)] += count
+            listed = sum(count for word, count in words.items() if word in book.words)
+            if listed >= _KNOWN_SHARE * words.total():
+                yield Shortening(prefix=prefix, book=book, words=words)
+
     def books_beyond(self, book: PublicBook | None) -> tuple[PublicBook, ...]:
         """The books coarser than a given one; all of them if the codes are not shortened."""
         return self.books if book is None else self.books[self.books.index(book.padded or book) + 1 :]
 
 
+def shortened(text: str, prefix: int | str) -> str:
+    """As `core.plan.domain.columns.prefixes` does it, which the light client does not have; a test compares them."""
+    if prefix != LETTERS:
+        return text[: int(prefix)]
+    found = _LEADING_LETTERS.match(text)
+    return text if found is None else found[0]
+
+
+LETTERS: Final = "letters"
+_LEADING_LETTERS: Final = re.compile("[A-Za-z]+")
 _KNOWN_SHARE: Final = 0.95
 _POSTAL: Final = frozenset({
     "zip", "zipcode", "zcta", "postcode", "postcodes", "postal", "postalcode", "plz", "postleitzahl", "pincode",
@@ -141,6 +193,7 @@ _ICD_10: Final = CodeForm(
         ),
         PublicBook(label="first letters of ICD-10", words=tuple(ascii_uppercase)),
     ),
+    prefixes=(3, 1),
 )
 _ICD_9: Final = CodeForm(
     label="ICD-9 codes",
@@ -166,6 +219,7 @@ _UK: Final = CodeForm(
     alone=re.compile(_UK_DISTRICT + _UK_REST),
     remedy="write a column of the letters before their first digit",
     books=(PublicBook(label="postcode areas of the United Kingdom", words=_UK_AREAS),),
+    prefixes=(LETTERS,),
 )
 _CANADIAN_AREA: Final = f"[{_CANADIAN}][0-9][ABCEGHJ-NPRSTV-Z]"
 _CANADIAN_REST: Final = "[ -]?[0-9][ABCEGHJ-NPRSTV-Z][0-9]"
@@ -175,6 +229,7 @@ _CANADA: Final = CodeForm(
     alone=re.compile(_CANADIAN_AREA + _CANADIAN_REST),
     remedy="write a column of their first letter",
     books=(PublicBook(label="first letters of Canadian postal codes", words=tuple(_CANADIAN)),),
+    prefixes=(1,),
 )
 _NETHERLANDS: Final = CodeForm(
     label="postcodes of the Netherlands",
@@ -182,6 +237,7 @@ _NETHERLANDS: Final = CodeForm(
     alone=re.compile(r"[1-9][0-9]{3} [A-Z]{2}"),
     remedy="write a column of their first two digits",
     books=(_TWO_DIGITS,),
+    prefixes=(2,),
 )
 # Codes stored as numbers lose their leading zeros: ZIP codes such as 02134 and counties such as 01001.
 _US: Final = CodeForm(
@@ -189,6 +245,7 @@ _US: Final = CodeForm(
     full=re.compile(r"[0-9]{3,5}|[0-9]{5}-?[0-9]{4}"),
     remedy="write a column of their first three digits (of five, with leading zeros)",
     books=(_THREE_DIGITS,),
+    prefixes=(3,),
     widths=(3, 5, 9),
 )
 _FIPS: Final = CodeForm(
@@ -196,6 +253,7 @@ _FIPS: Final = CodeForm(
     full=re.compile(r"[0-9]{2,5}|[0-9]{10,12}|[0-9]{14,15}"),
     remedy="write a column of their first two digits (the state's, with leading zeros)",
     books=(_STATES,),
+    prefixes=(2,),
     widths=(2, 3, 5, 11, 12, 15),
 )
 _DIGITS: Final = CodeForm(
@@ -203,6 +261,7 @@ _DIGITS: Final = CodeForm(
     full=re.compile(r"(?:[A-Z]{1,2}-?)?[0-9]{4,7}|[0-9]{2,5}[- ][0-9]{2,4}"),
     remedy="write a column of their first two digits, with leading zeros",
     books=(_TWO_DIGITS,),
+    prefixes=(2,),
     widths=(),
 )
 _FORMS: Final = (_ICD_10, _ICD_9, _UK, _CANADA, _NETHERLANDS, _US, _FIPS, _DIGITS)

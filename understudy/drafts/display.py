@@ -126,6 +126,12 @@ def _declared(column: Column) -> Iterator[str]:
             yield f"learnt, at most {left.pop('most', None)} words"
         else:
             yield from _listed(title, words)
+    if (prefix := left.pop("prefix", None)) is not None:
+        yield (
+            "shortened to the letters at the beginning"
+            if prefix == "letters"
+            else f"shortened to {prefix} characters"
+        )
     if column["kind"] == "boolean":
         yield f"true is {_quoted(left.pop('true', 'true'))}, false is {_quoted(left.pop('false', 'false'))}"
     if left.get("other") is True:

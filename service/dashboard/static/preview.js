@@ -45,6 +45,12 @@
 
   const isBetween = (value, { lower, upper }) => (lower === null || value >= lower) && (upper === null || value <= upper);
 
+  // The part of a text that counts, as core/plan/domain/columns/prefixes.py cuts it.
+  const shortened = (text, prefix) => {
+    if (prefix === "letters") return /^[A-Za-z]+/.exec(text)?.[0] ?? text;
+    return prefix === null ? text : [...text].slice(0, prefix).join("");
+  };
+
   // Whether a value is as declared; kinds that only the service can judge pass.
   const isDeclared = (column, value, dialect) => {
     if (dialect.nulls.includes(value)) return column.null !== "refuse";
@@ -52,7 +58,7 @@
       const number = plain(value, column, dialect);
       return NUMBER.test(number) && (column.specials.includes(Number(number)) || isBetween(Number(number), column));
     }
-    return column.words === null || column.words.includes(value);
+    return column.words === null || column.words.includes(shortened(value, column.prefix));
   };
 
   // The declared name of a column of the file: blanks around it do not count, as in intake (core/data/intake/header.py).

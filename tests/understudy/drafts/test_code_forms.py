@@ -6,17 +6,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from core.plan.domain.columns.prefixes import shortened as intake_shortened
 from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed
 from understudy.drafts.categories import BOOK, NOTE
 from understudy.drafts.changes import change
 from understudy.drafts.code_counts import codes_at_most
-from understudy.drafts.code_forms import BOOKS
+from understudy.drafts.code_forms import BOOKS, shortened
 from understudy.drafts.marked_values import marks_of
 from understudy.drafts.tables import draft_frame, render_draft
 from understudy.drafts.words import code_form
-from understudy.table_files import MARK, without_notes
+from understudy.errors import InputUnusable
+from understudy.table_files import without_notes
 
 ICD_10 = [
     f"{'ABCDEFGHIJ'[n % 10]}{n * 7 % 100:02d}{('', f'.{n % 9}', f'.{n % 9}{n % 7}')[n % 3]}"
@@ -108,24 +112,96 @@ def test_other_codes_and_numbers_are_none_of_them(name: str, words: list[str]) -
     assert code_form(name, words) is None
 
 
-def test_full_codes_are_learnt_with_the_remedy_or_dropped_where_rows_are_few() -> None:
-    many = draft({"icd": ICD_10, "diag_1": ICD_9, "zip": DIGITS, "home": UK, "x": ["a", "b"]})
-    for name, words in {
-        "icd": "all 3,120 three-character categories of ICD-10 or all 26 first letters of ICD-10",
-        "diag_1": "all 2,100 categories of ICD-9",
-        "zip": "all 1,000 three leading digits of ZIP codes",
-        "home": "all 124 postcode areas of the United Kingdom",
-    }.items():
+def test_full_codes_are_drafted_by_their_beginning() -> None:
+    many = draft(
+        {
+            "icd": ICD_10,
+            "diag_1": ICD_9,
+            "zip": DIGITS,
+            "home": UK,
+            "there": CANADA,
+            "plz": DUTCH,
+            "x": ["a", "b"],
+        }
+    )
+    for name, prefix, label in (
+        ("icd", 3, "three-character categories of ICD-10"), ("zip", 3, "three leading digits of ZIP codes"),
+    ):  # fmt: skip
         found = column(many, name)
-        assert (found["kind"], found["categories"], found["other"]) == ("categorical", "learn", True)
-        assert "A rare code may identify a person." in found[NOTE]
-        assert f"a public book ({words}), write a column of" in found[NOTE]
-        assert BOOK not in found, "full codes are in no book of shortened ones"
+        assert (found["kind"], found["prefix"], found["categories"], found["other"]) == (
+            "categorical",
+            prefix,
+            "learn",
+            True,
+        )
+        assert (
+            f"only their first {prefix} characters count, for a rare full code may identify a person."
+            in found[NOTE]
+        )
+        assert found[BOOK] == label, "the answer 'all' lists it"
+    for name, prefix, label in (
+        ("home", "letters", "postcode areas of the United Kingdom"), ("there", 1, "first letters of Canadian postal codes"),
+        ("plz", 2, "two leading digits of postcodes"),
+    ):  # fmt: skip
+        found = column(many, name)
+        assert (found["prefix"], found["categories"]) == (prefix, list(BOOKS[label].words)), (
+            "whatever the rows hold"
+        )
+        assert {"prefix", "categories"} <= set(found[MARK]), "a person confirms it"
+    old = column(many, "diag_1")
+    assert (old["categories"], "prefix" in old) == ("learn", False), (
+        "a category of ICD-9 has three characters or four"
+    )
+    assert "a public book (all 2,100 categories of ICD-9), write a column of" in old[NOTE]
     text = render_draft(many)
-    assert not any(f'"{code}"' in text for code in (*ICD_10, *ICD_9, *DIGITS, *UK))
+    assert not any(f'"{code}"' in text for code in (*ICD_10, *ICD_9, *DIGITS, *UK) if len(code) > 3)
+    domain = TableDomain.from_json(confirmed(without_notes(many)))
+    assert domain.cells <= codes_at_most(many)
+
+
+def test_the_beginning_is_shorter_where_rows_are_few() -> None:
     few = column(draft({"icd": ICD_10, "x": ["a", "b"]}, rows=600), "icd")
-    assert few["kind"] == "ignored"
-    assert few[NOTE].startswith("ICD-10 codes, each in few rows. A rare code may identify a person.")
+    assert (few["prefix"], len(few["categories"])) == (1, 26)
+    assert "of which only their first character count" in few[NOTE]
+
+
+def test_a_few_rows_outside_the_book_are_other() -> None:
+    areas = [*UK * 3, *(code.lower() for code in UK[:6]), "none of them 1"]
+    found = column(draft({"postcode": areas, "x": ["a", "b"]}), "postcode")
+    assert (found["prefix"], found["other"]) == ("letters", True)
+
+
+@given(text=st.text(max_size=6), prefix=st.sampled_from([1, 3, "letters"]))
+def test_drafts_shorten_as_intake_does(text: str, prefix: int | str) -> None:
+    assert shortened(text, prefix) == intake_shortened(text, prefix)
+
+
+def test_a_person_changes_how_much_of_a_code_counts() -> None:
+    drafted = draft({"icd": ICD_10, "plz": DUTCH, "x": ["a", "b"]})
+    icd, plz = column(drafted, "icd"), column(drafted, "plz")
+
+    def answered(holder: dict[str, Any], text: str) -> None:
+        change(
+            drafted,
+            next(mark for mark in marks_of(drafted) if mark.holder is holder and mark.key == "prefix"),
+            text,
+        )
+
+    answered(icd, "1")
+    assert (icd["prefix"], icd["categories"], BOOK in icd) == (1, "learn", False)
+    answered(plz, "1")
+    assert plz["categories"] == list("0123456789")
+    for wrong in ("0", "-1", "many", "1.5"):
+        with pytest.raises(InputUnusable, match="column 'icd': the prefix is a number of characters"):
+            answered(icd, wrong)
+    answered(icd, "letters")
+    assert icd["prefix"] == "letters"
+    answered(plz, "none")
+    assert ("prefix" in plz, plz["categories"], plz["other"]) == (False, "learn", True)
+    assert TableDomain.from_json(confirmed(without_notes(drafted)))
+
+
+def test_shortened_codes_with_few_rows_are_dropped() -> None:
     short = {
         "icd": sorted({code[:3] for code in ICD_10}),
         "zip": [code[:3] for code in DIGITS],
@@ -152,7 +228,7 @@ def test_places_that_were_read_as_numbers_are_codes_as_their_texts_are(
 ) -> None:
     texts = [str(code).zfill(len(example)) for code in codes]
     whole = column(draft({name: texts, "x": ["a", "b"]}), name)
-    assert (whole["kind"], whole["categories"]) == ("categorical", "learn")
+    assert whole["kind"] == "categorical"
     assert "leading zeros," not in whole[NOTE]
     for values in (codes, [float(code) for code in codes], [f"{code}.0" for code in codes], [*codes, None]):
         found = column(draft({name: values, "x": ["a", "b"]}), name)

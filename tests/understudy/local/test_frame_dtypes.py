@@ -174,3 +174,19 @@ def test_many_times_of_the_day_come_back_as_times(tmp_path: Path, library: str) 
         assert rows.schema["called"] == pl.Time
     early = made.sample(20, where={"called": (None, time(12))})
     assert max(early["called"]) <= time(12)
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_shortened_words_come_back_whatever_type_the_codes_had(kind: str, tmp_path: Path) -> None:
+    codes = [f"{letter}{number:02d}.{number % 7}" for letter in "EIJKM" for number in range(12, 20)]
+    frame = pd.DataFrame({"dx": [codes[n % 40] for n in range(800)], "sick": ["no", "yes"] * 400})
+    frame["dx"] = frame["dx"].astype(pd.CategoricalDtype(codes, ordered=True) if kind == "category" else kind)
+    made = Synthesizer(
+        dataset="types", cap=(4.0, 1e-5), options={"profile": "anchor"}, ledgers=tmp_path, progress=False
+    )
+    made.draft(frame)
+    words = sorted({code[:1] for code in codes})
+    dx = {"kind": "categorical", "prefix": 1, "categories": words}
+    rows = made.accept_draft(columns={"dx": dx}).fit(frame).sample(200)
+    assert set(rows["dx"]) <= set(words)
+    assert len(set(rows["dx"])) > 1

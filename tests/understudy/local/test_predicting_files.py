@@ -67,6 +67,8 @@ def random_domain(rng: np.random.Generator) -> dict[str, Any]:
         {"name": "well", "kind": "boolean", "true": one_of("yes", "true"), "false": one_of("no", "false"), **policies("", "unknown")},
         {"name": "unused", "kind": "ignored"},
         {"name": " sick ", "kind": "categorical", "categories": ["x", "y", "z"]},
+        {"name": "code", "kind": "categorical", "other": True, "null": "category",
+         **one_of({"categories": ["E11", "I1"], "prefix": 3}, {"categories": ["LS", "M"], "prefix": "letters"})},
     ]  # fmt: skip
     if number_format is not None:
         columns[0]["number_format"] = number_format
@@ -111,7 +113,7 @@ def random_texts(document: dict[str, Any], rng: np.random.Generator, rows: int) 
             usual = "%Y-%m-%d" if column["kind"] == "date" else "%Y-%m-%dT%H:%M:%S"
             return moment.strftime(column.get("format") or usual)
         words = column.get("categories") or [column.get("true", "u"), column.get("false", "v")]
-        return str(words[int(rng.integers(len(words)))])
+        return str(words[int(rng.integers(len(words)))]) + (".9 A" if "prefix" in column else "")
 
     return {
         column["name"]: [

@@ -171,6 +171,8 @@ def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, A
     for column in columns:
         if (kind := own.get(str(column["name"]))) is None:
             continue
+        if column.get("prefix") is not None:
+            continue  # its words are shorter than the levels of the frame
         levels = getattr(kind, "categories", None)
         if levels is not None:
             lists = [column[key] for key in ("categories", "levels") if key in column]

@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 
 from core.plan.domain.cleaning.cleaned import Cleaned, as_mask, as_text, prepared
 from core.plan.domain.columns.bins import Integers
-from core.plan.domain.columns.kinds import LabelColumn
+from core.plan.domain.columns.kinds import LabelColumn, Prefix
+from core.plan.domain.columns.prefixes import LEADING_LETTERS, LETTERS
 from core.plan.domain.schema import index_type, is_plain_boolean
 from core.plan.domain.table import CsvFormat
 
@@ -47,7 +48,7 @@ def clean_labels(column: LabelColumn, raw: pa.Array, csv: CsvFormat | None) -> C
 
 def _clean_any_text(column: LabelColumn, raw: pa.Array, csv: CsvFormat | None) -> Cleaned:
     """Texts of a column whose categories are learnt: unchanged, except that too long ones become "other"."""
-    texts = prepared(as_text(column.name, raw), csv)
+    texts = _shortened(prepared(as_text(column.name, raw), csv), column.prefix)
     cleaned = Cleaned(texts)
     too_long = as_mask(pc.greater(pc.binary_length(texts), LONGEST_CATEGORY_BYTES))
     if too_long.any():
@@ -58,9 +59,19 @@ def _clean_any_text(column: LabelColumn, raw: pa.Array, csv: CsvFormat | None) -
     return cleaned
 
 
+def _shortened(texts: pa.Array, prefix: Prefix | None) -> pa.Array:
+    """What `core.plan.domain.columns.prefixes.shortened` leaves of each text."""
+    if prefix is None:
+        return texts
+    if prefix != LETTERS:
+        return pc.utf8_slice_codeunits(texts, 0, int(prefix))
+    found = pc.extract_regex(texts, f"^(?P<beginning>{LEADING_LETTERS.pattern})")
+    return pc.coalesce(pc.struct_field(found, "beginning"), texts)
+
+
 def _codes(column: LabelColumn, raw: pa.DictionaryArray, csv: CsvFormat | None) -> Integers:
     """Codes of the rows, _MISSING or _UNKNOWN; each distinct text is looked up once."""
-    texts = prepared(as_text(column.name, raw.dictionary), csv)
+    texts = _shortened(prepared(as_text(column.name, raw.dictionary), csv), column.prefix)
     listed = pc.index_in(texts, value_set=pa.array(column.words))
     found = pc.fill_null(listed, _UNKNOWN).to_numpy(zero_copy_only=False)
     table = np.append(

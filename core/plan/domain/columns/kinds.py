@@ -24,6 +24,7 @@ Pattern = Literal["weekday", "month", "hour"]
 _WRITABLE: Final = re.compile(r"(?:[^%]|%[aAbBdDeFHIjmMpRSTyY%])*", re.DOTALL)
 """Formats whose parts Python and Arrow write alike for moments without a zone."""
 Outside = Literal["clamp", "null", "refuse"]
+Prefix = int | Literal["letters"]
 Unknown = Literal["other", "null", "refuse"]
 
 
@@ -280,6 +281,7 @@ class LabelColumn(ModelledColumn):
         other: The text that replaces every value that is not listed, or None.
         unknown: Treatment of values that are not listed.
         learn: ("categories",) where the list is learnt; `labels` are then placeholders, as many as may be learnt.
+        prefix: How many first characters of a text count, "letters" for the letters at its beginning, or None for all of it.
     """
 
     name: str
@@ -289,6 +291,7 @@ class LabelColumn(ModelledColumn):
     null: NullPolicy = NullPolicy(action="refuse")
     unknown: Unknown = "refuse"
     learn: tuple[Learnt, ...] = ()
+    prefix: Prefix | None = None
 
     @property
     def ordinary_codes(self) -> int:

@@ -9,11 +9,13 @@ from core.plan.domain.columns.common_keys import (
     null_policy,
     refuse_stand_in,
 )
-from core.plan.domain.columns.kinds import LabelColumn, Unknown
+from core.plan.domain.columns.kinds import LabelColumn, Prefix, Unknown
+from core.plan.domain.columns.prefixes import LETTERS, shortened
 from core.plan.domain.reading import Node
 
 MOST_CATEGORIES: Final = 64
 """Default of `most` for a column whose categories are learnt."""
+LONGEST_PREFIX: Final = 200
 
 
 def _learnt_categories(node: Node, name: str) -> LabelColumn:
@@ -36,7 +38,7 @@ def _learnt_categories(node: Node, name: str) -> LabelColumn:
     places = [f"category {place:0{width}}" for place in range(1, (most or 0) + 1)]
     return LabelColumn(
         name=name, kind="categorical", labels=tuple(place for place in places if place != text), other=text,
-        null=null, unknown="other", learn=("categories",),
+        null=null, unknown="other", learn=("categories",), prefix=_prefix(node),
     )  # fmt: skip
 
 
@@ -51,6 +53,7 @@ def labels_from_json(
     if kind == "categorical" and node.is_text("categories", LEARN):
         return _learnt_categories(node, name)
     other: str | None = None
+    prefix: Prefix | None = None
     labels: tuple[str, ...]
     if kind == "boolean":
         labels = (node.take_text("false", "false"), node.take_text("true", "true"))
@@ -60,6 +63,7 @@ def labels_from_json(
         key = "categories" if kind == "categorical" else "levels"
         labels = node.take_texts(key)
         other = _other(node, labels) if kind == "categorical" else None
+        prefix = _prefix(node, labels) if kind == "categorical" else None
         # A release with learnt categories may have none: perhaps no value is shared by enough units.
         if not labels and other is None:
             node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one value.")
@@ -75,8 +79,27 @@ def labels_from_json(
     unknown = node.take_choice("unknown", choices, "refuse" if other is None else "other")
     check_null_has_a_place(node, null, unknown=unknown)
     return LabelColumn(
-        name=name, kind=kind, labels=labels, other=other, null=null, unknown=cast("Unknown", unknown)
-    )
+        name=name, kind=kind, labels=labels, other=other, null=null, unknown=cast("Unknown", unknown), prefix=prefix
+    )  # fmt: skip
+
+
+def _prefix(node: Node, labels: tuple[str, ...] = ()) -> Prefix | None:
+    """How much of a text counts; every listed word has to be what is left of itself, or no row could have it."""
+    prefix = node.take("prefix", None)
+    is_length = isinstance(prefix, int) and not isinstance(prefix, bool) and 1 <= prefix <= LONGEST_PREFIX
+    if not (prefix is None or prefix == LETTERS or is_length):
+        node.refuse(
+            f"'prefix' must be a whole number from 1 to {LONGEST_PREFIX}, or 'letters'.", "bad-prefix", key="prefix",
+            remedy="3 keeps E11 of E11.9; 'letters' keeps LS of LS6 2AB.",
+        )  # fmt: skip
+    prefix = cast("Prefix | None", prefix)
+    for place, label in enumerate(labels):
+        if shortened(label, prefix) != label:
+            node.refuse(
+                "A category is longer than the declared prefix of the texts, so no row could have it.", "longer-than-prefix",
+                key=f"categories/{place}", remedy="Shorten the category, or leave out 'prefix'.",
+            )  # fmt: skip
+    return prefix
 
 
 def _other(node: Node, labels: tuple[str, ...]) -> str | None:
@@ -101,6 +124,10 @@ def labels_to_json(column: LabelColumn) -> dict[str, object]:
     if column.kind == "ordinal":
         return {"levels": list(column.labels), "unknown": column.unknown}
     other = False if column.other is None else column.other
+    # Documents without a prefix are as they were before there was one.
+    rest = {"other": other, "unknown": column.unknown} | (
+        {} if column.prefix is None else {"prefix": column.prefix}
+    )
     if column.learn:
-        return {"categories": LEARN, "most": len(column.labels), "other": other, "unknown": column.unknown}
-    return {"categories": list(column.labels), "other": other, "unknown": column.unknown}
+        return {"categories": LEARN, "most": len(column.labels)} | rest
+    return {"categories": list(column.labels)} | rest
