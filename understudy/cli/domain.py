@@ -1,5 +1,6 @@
 """``understudy domain``: help with declaring a domain."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -147,7 +148,7 @@ def confirm(
         change(document, unit, privacy_unit)
         unit.accept()
     if {"unit", "all"} & {*(accept or ())}:
-        require_decided(document, answer="--privacy-unit {}")
+        require_decided(document, answer=lambda name: f"--privacy-unit {shlex.quote(name)}")
     accept_kinds(document, accept or ())
     declare_orders(document, in_order or ())
     try:

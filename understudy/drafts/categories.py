@@ -12,7 +12,7 @@ from understudy.drafts.code_forms import CodeForm, PublicBook
 from understudy.drafts.countries import BOOKS as COUNTRIES
 from understudy.drafts.facts import Facts
 from understudy.drafts.frame_words import PANDAS, FrameWords
-from understudy.drafts.levels import ordered
+from understudy.drafts.levels import ordered, ordered_beside
 from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, MOST_INTEGER_CODES
 from understudy.drafts.words import code_book, code_form
 
@@ -88,6 +88,18 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
         "other": dropped > 0,
         NOTE: " ".join(reasons) or "All words of the rows.",
     } | ({} if shortened is None else {BOOK: shortened.label})
+
+
+def on_a_scale(fact: Facts) -> dict[str, Any] | None:
+    """Levels of a column that also has answers on no scale, such as "Don't know", which count as missing; None for other words."""
+    if fact.numeric or fact.thinned or len(fact.values) > MOST_INTEGER_CODES:
+        return None
+    if (found := ordered_beside(fact.values)) is None:
+        return None
+    levels, beside = found
+    listed = ", ".join(f"“{word}”" for word in sorted(beside))
+    note = f"Levels in order. On no scale, and taken as missing: {listed}. Give its kind as 'categorical' to keep the answers apart, without an order."
+    return {"kind": "ordinal", "levels": levels, "null": "category", "unknown": "null", NOTE: note}
 
 
 def _on_lost_zeros(name: str, form: CodeForm | None, words: Collection[str], frame: FrameWords) -> list[str]:

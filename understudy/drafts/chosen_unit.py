@@ -4,7 +4,8 @@ Drafting and a person's change take the same way (`take_unit`). A person may nam
 so a draft keeps under ``_units`` how many values each column has.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
@@ -188,7 +189,7 @@ def unit_sentence(document: Mapping[str, Any]) -> str:
         again = ""
         if UNITS in document and document[UNITS].get(_DRAFTED_FOR) != name:
             again = (
-                f" Bounds were drafted for other units, so one value of {name!r} alone may reach one: draft again with `--privacy-unit {name}`,"
+                f" Bounds were drafted for other units, so one value of {name!r} alone may reach one: draft again with `--privacy-unit {shlex.quote(name)}`,"
                 f" in Python draft(frame, privacy_unit={name!r})."
             )
         return f"The privacy unit is a value of {name!r}{how}{again}"
@@ -204,10 +205,12 @@ def candidates(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield name, found[_EACH]
 
 
-def require_decided(document: Mapping[str, Any], *, answer: str) -> None:
+def require_decided(document: Mapping[str, Any], *, answer: Callable[[str], str]) -> None:
     """Refuse to take each row as a unit unseen where columns may say whose row it is.
 
-    `answer` says how a person decides, with `{}` for the name of a column.
+    Args:
+        document: A draft.
+        answer: How a person decides for a column, by its name.
 
     Raises:
         InputUnusable: Nobody has decided yet.
@@ -217,8 +220,8 @@ def require_decided(document: Mapping[str, Any], *, answer: str) -> None:
         return
     listed = ", ".join(map(repr, names))
     raise InputUnusable(
-        f"the draft does not know whose row a row is, and {listed} may say it: decide with {answer.format(names[0])} (or another column),"
-        f" or with {answer.format('none')} if each row is of another person"
+        f"the draft does not know whose row a row is, and {listed} may say it: decide with {answer(names[0])} (or another column),"
+        f" or with {answer('none')} if each row is of another person"
     )
 
 

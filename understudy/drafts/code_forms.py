@@ -138,7 +138,7 @@ def shortened(text: str, prefix: int | str) -> str:
 LETTERS: Final = "letters"
 _LEADING_LETTERS: Final = re.compile("[A-Za-z]+")
 _KNOWN_SHARE: Final = 0.95
-_POSTAL: Final = frozenset({
+POSTAL: Final = frozenset({
     "zip", "zipcode", "zcta", "postcode", "postcodes", "postal", "postalcode", "plz", "postleitzahl", "pincode",
 })  # fmt: skip
 _ZIP: Final = frozenset({"zip", "zipcode", "zcta"})
@@ -277,7 +277,7 @@ def form_of(words: Collection[str], texts: Collection[str]) -> CodeForm | None:
     """Find the system of codes, full or shortened, that nearly all distinct texts of a column match; `words` are those of its name, in lower case."""
     if not texts:
         return None
-    if not _POSTAL.isdisjoint(words):
+    if not POSTAL.isdisjoint(words):
         forms = (_UK, _CANADA, _NETHERLANDS, _US if not _ZIP.isdisjoint(words) else _DIGITS)
         return next((form for form in forms if _holds(form, texts)), None)
     if not _FIPS_NAMES.isdisjoint(words):

@@ -4,7 +4,7 @@ Public rules, the same for every table: in English, German, French, Spanish and 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 _SCALES = (
@@ -21,7 +21,23 @@ _SCALES = (
     ("januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober", "november", "dezember"),
     ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"),
     ("never", "rarely", "sometimes", "often", "usually", "always"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("strongly disagree", "disagree", "somewhat disagree", "slightly disagree", "neutral", "neither", "neither agree nor disagree", "slightly agree",
+     "somewhat agree", "agree", "strongly agree"),
+    ("very dissatisfied", "dissatisfied", "somewhat dissatisfied", "neutral", "neither", "neither satisfied nor dissatisfied", "somewhat satisfied",
+     "satisfied", "very satisfied"),
+    ("very unlikely", "unlikely", "neutral", "neither likely nor unlikely", "likely", "very likely"),
+    ("not at all important", "not important", "unimportant", "slightly important", "neutral", "moderately important", "important", "very important",
+     "extremely important"),
+    ("stimme überhaupt nicht zu", "stimme gar nicht zu", "stimme nicht zu", "stimme eher nicht zu", "teils/teils", "teils teils", "neutral",
+     "weder noch", "stimme eher zu", "stimme zu", "stimme voll zu", "stimme voll und ganz zu"),
+    ("sehr unzufrieden", "unzufrieden", "eher unzufrieden", "neutral", "teils/teils", "eher zufrieden", "zufrieden", "sehr zufrieden"),
+    ("pas du tout d'accord", "pas d'accord", "plutôt pas d'accord", "neutre", "ni d'accord ni pas d'accord", "plutôt d'accord", "d'accord",
+     "tout à fait d'accord"),
+    ("très insatisfait", "insatisfait", "plutôt insatisfait", "neutre", "plutôt satisfait", "satisfait", "très satisfait"),
+    ("totalmente en desacuerdo", "muy en desacuerdo", "en desacuerdo", "ni de acuerdo ni en desacuerdo", "neutral", "de acuerdo", "muy de acuerdo",
+     "totalmente de acuerdo"),
+    ("per niente d'accordo", "in disaccordo", "poco d'accordo", "neutrale", "né d'accordo né in disaccordo", "abbastanza d'accordo", "d'accordo",
+     "molto d'accordo", "totalmente d'accordo"),
     ("xs", "s", "m", "l", "xl", "xxl"),
     ("primary", "secondary", "tertiary"),
     ("q1", "q2", "q3", "q4"),
@@ -31,9 +47,16 @@ _SCALES = (
     ("preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "hs-grad", "some-college", "assoc-voc",
      "assoc-acdm", "bachelors", "masters", "prof-school", "doctorate"),
 )  # fmt: skip
+OFF_SCALE = frozenset({
+    "don't know", "don’t know", "dont know", "do not know", "dk", "not sure", "no opinion", "no answer", "refused", "refused to answer", "not asked", "n/k",
+    "prefer not to say", "rather not say", "other/unknown", "weiß nicht", "weiss nicht", "weiß ich nicht", "keine antwort", "keine meinung", "k.a.",
+    "ne sait pas", "je ne sais pas", "nsp", "nspp", "ne se prononce pas", "sans opinion", "sans réponse", "no sabe", "no sé", "ns/nc", "no contesta",
+    "non so", "non sa", "nessuna risposta", "n.d.", "n/d",
+})  # fmt: skip
+"""Answers, in lower case, that have no place among levels."""
 _FEWEST_LEVELS = 3
-_AMOUNT = r"[$€£]?(?:0|[1-9][0-9]*)(?:,[0-9]{3})*(?:\.[0-9]+)?[kKmM]?"
-_UNIT = r"(?:\s*[^\W\d_]+\.?|\s*%)?"
+_AMOUNT = r"[$€£]?(?:0|[1-9][0-9]*)(?:[, \u00a0\u202f][0-9]{3})*(?:\.[0-9]+)?[kKmM]?"
+_UNIT = r"(?:\s*[^\W\d_]+\.?|\s*[%€$£])?"
 _BETWEEN = re.compile(
     rf"[\[(]?\s*(?:from |von |de |da )?(-?{_AMOUNT}){_UNIT}\s*(?:-|–|_|to|bis unter|bis|à|a|,|;)\s*(-?{_AMOUNT})\s*[\])]?{_UNIT}",
     re.IGNORECASE,
@@ -95,6 +118,22 @@ def ordered(texts: Iterable[str]) -> list[str] | None:
     return levels if all(places[low] != places[high] for low, high in pairwise(levels)) else None
 
 
+def ordered_beside(counts: Mapping[str, int]) -> tuple[list[str], list[str]] | None:
+    """Levels in order beside answers that are on no scale, such as "Don't know", which are fewer.
+
+    Args:
+        counts: Rows of each distinct value.
+
+    Returns:
+        The levels from low to high, and the other answers; None if there are none, or the rest shows no order.
+    """
+    beside = [word for word in counts if word.strip().lower() in OFF_SCALE]
+    if not beside or 2 * sum(counts[word] for word in beside) >= sum(counts.values()):
+        return None
+    levels = ordered(word for word in counts if word not in beside)
+    return None if levels is None else (levels, beside)
+
+
 def _steps(words: Sequence[str]) -> list[str] | None:
     """Numbered steps of one kind, such as "Stage I" to "Stage IV"; None for other words."""
     steps = {word: found for word in words if (found := _NUMBERED.fullmatch(word)) is not None}
@@ -141,4 +180,4 @@ def _place(word: str) -> tuple[float, int] | None:
 
 def _number(text: str) -> float:
     scale = {"k": 1e3, "m": 1e6}.get(text[-1].lower(), 1.0)
-    return float(text.strip("$€£kKmM").replace(",", "").replace("$", "")) * scale
+    return float(re.sub(r"[$€£kKmM,\s]", "", text)) * scale

@@ -37,7 +37,26 @@ _MANY: Final = (
 )  # fmt: skip
 """Plural words: numbers under such a name alone count persons."""
 _SHORT: Final = (
-    "pat", "kd", "cust", "usr", "emp", "subj", "usubj", "hh", "player", "child", "mitgl", "tln", "steuer", "sozialversicherungs", "ausweis",
+    "pat",
+    "kd",
+    "cust",
+    "usr",
+    "emp",
+    "subj",
+    "usubj",
+    "hh",
+    "nhs",
+    "player",
+    "child",
+    "mitgl",
+    "tln",
+    "steuer",
+    "sozialversicherungs",
+    "ausweis",
+)
+"""Words that say of a person before the word of a key alone."""
+_KEYS: Final = (
+    "id", "ids", "nbr", "no", "nr", "num", "number", "nummer", "key", "uuid", "guid", "hash", "ref", "identifier", "code",
 )  # fmt: skip
 """Words that say of a person before the word of a key alone."""
 _KEYS_BEFORE: Final = (
@@ -49,6 +68,11 @@ _PERSON_KEY: Final = re.compile(
     f"(({'|'.join(_KEYS_BEFORE)})({'|'.join(_OF)})?)?({'|'.join(_PERSONS)})({'|'.join(KEYS)})?"
     f"|({'|'.join((*_MANY, *_SHORT))})({'|'.join(KEYS)})"
 )
+_QUALIFIERS: Final = frozenset({
+    "local", "hospital", "unique", "pseudo", "pseudonymised", "pseudonymized", "anonymised", "anonymized", "anon", "encrypted", "hashed", "masked",
+    "study", "internal", "master",
+})  # fmt: skip
+"""Words before the name of a person's key that leave it the same person's."""
 _LONE: Final = frozenset(
     {"id", "pid", "uid", "nr", "ident", "identifier", "idnr", "idno", "idcode", "kennung"}
 )
@@ -101,8 +125,16 @@ class Reaches(IntEnum):
 
 
 def names_a_person(name: str, texts: Collection[str], *, numeric: bool) -> bool:
-    """Whether a column is called after the person whose record it is, such as "patient_nbr", "CustomerID" or "Kunde"."""
-    text = "".join(words_of(name))
+    """Whether a column is called after the person whose record it is, such as "patient_nbr", "CustomerID" or "Kunde".
+
+    Args:
+        name: Of the column.
+        texts: The distinct values.
+        numeric: Whether they are numbers.
+    """
+    said = words_of(name)
+    # "local patient id" and "NHS/Local ID" are keys of the person; "referring patient id" may be that of another one.
+    text = "".join([word for word in said if word not in _QUALIFIERS] or said)
     if text in _FREQUENTLY_A_THING:
         return numeric or 2 * sum(any(sign.isdigit() for sign in value) for value in texts) > len(texts)
     return _PERSON_KEY.fullmatch(text) is not None or (text in _MANY and not numeric)

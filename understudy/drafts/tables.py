@@ -15,8 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from understudy.drafts.calendar_copies import leave_parts_of_dates_out
-from understudy.drafts.categories import NOTE, words
-from understudy.drafts.chosen_unit import UNITS, facts_of_units, take_unit, wanted_unit
+from understudy.drafts.categories import NOTE, on_a_scale, words
+from understudy.drafts.chosen_unit import (
+    UNITS,
+    facts_of_units,
+    take_unit,
+    wanted_unit,
+)
 from understudy.drafts.dependencies import (
     ELSE,
     RULES,
@@ -337,6 +342,8 @@ def _columns(
             if kind["kind"] == "categorical" and may_be_measured(name, fact):
                 measured = _measured(name, fact) | {"null": "category", "unreadable": "null"}
                 kind |= {NOTE: f"{kind[NOTE]} {or_measured(fact)}", ELSE: _otherwise(fact, measured)}
+            if kind["kind"] == "categorical" and (scaled := on_a_scale(fact)) is not None:
+                kind = scaled | {ELSE: _otherwise(fact, kind)}
             if kind["kind"] in {"categorical", "ignored"} and not fact.numeric and is_mostly_time(fact):
                 kind |= {NOTE: f"{kind[NOTE]} {on_many_unread(fact)}", ELSE: _otherwise(fact, times(fact))}
         columns.append(_column(name, fact, kind))

@@ -27,6 +27,7 @@ from understudy.drafts.words import (
     names_amount,
     names_moment,
     names_outcome,
+    names_postcode,
     names_quantity,
     names_span_of_time,
     natural_scale,
@@ -73,10 +74,12 @@ def propose_unit(facts: Mapping[str, Facts]) -> tuple[str | None, list[str]]:
 
 
 def _may_say_whose(name: str, fact: Facts) -> bool:
-    """Whether the values of a column may say whose row it is, or name things that many rows have."""
+    """Whether the values of a column may say whose row it is, or name things that many rows have; places and diagnoses never do."""
+    if names_postcode(name) or code_book(name, fact.values) is not None:
+        return False
     return (
         names_a_key(name)
-        or (are_keys(fact.values) and not names_contact(name) and code_book(name, fact.values) is None)
+        or (are_keys(fact.values) and not names_contact(name))
         or repeats_like_keys(name, fact)
         or (_repeats(fact) and may_reach(name, fact.values, numeric=fact.numeric))
     )

@@ -6,7 +6,7 @@ The rules are public and the same for every table. They decide what a draft prop
 import re
 from collections.abc import Collection, Sequence
 
-from understudy.drafts.code_forms import CodeForm, form_of
+from understudy.drafts.code_forms import POSTAL, CodeForm, form_of
 from understudy.drafts.countries import ALPHA_3, NAMES, country_book
 
 KEYS = (
@@ -82,6 +82,10 @@ _CLASSIFICATIONS = frozenset({
     "indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp", "mcc", "nuts", "sic",
 })  # fmt: skip
 """Names of industry, occupation, region and birthplace columns in surveys and registers."""
+_SPAN_BEHIND = re.compile(
+    r"(?<=[a-z])[\W_]*(?:within|in|at|after)?[\W_]*[0-9]{1,3}[\W_]*(?:d|days?|w|weeks?|m|mo|months?|y|yrs?|years?)?$",
+    re.IGNORECASE,
+)
 _COUNTRY = frozenset({"country", "nation", "nationality", "citizenship", "iso"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _TOKEN = re.compile(r"[0-9a-fA-F]{12,128}")
@@ -103,6 +107,12 @@ def names_a_key(name: str) -> bool:
     """Whether the last word of a name means a key, such as "order_id"."""
     words = words_of(name)
     return bool(words) and (words[-1] in KEYS or words[-1] in _THINGS or words[-1].endswith(_KEY_ENDS))
+
+
+def names_postcode(name: str) -> bool:
+    """Whether a name means a postcode, which many people share, in whatever form it is written."""
+    words = words_of(name)
+    return not POSTAL.isdisjoint([*words, "".join(words)])
 
 
 def names_free_text(name: str) -> bool:
@@ -170,8 +180,8 @@ def names_classes(name: str) -> bool:
 
 
 def target_rank(name: str) -> int | None:
-    """Rank of a name among the usual names of outcomes, the likeliest first; None for other names."""
-    text = "_".join(words_of(name))
+    """Rank of a name among the usual names of outcomes, the likeliest first, also with a span behind it (`readmitted_30d`); None for other names."""
+    text = "_".join(words_of(_SPAN_BEHIND.sub("", name)))
     return _TARGETS.index(text) if text in _TARGETS else None
 
 

@@ -80,7 +80,7 @@ class Draft:
         for (name, of_column), wanted in sorted(changes.items(), key=_turn):
             # Accepting removes marks, and a given value may be a part of the draft.
             (_change_column if of_column else _change_table)(document, name, copy.deepcopy(wanted))
-        require_decided(document, answer="accept_draft(privacy_unit={!r})")
+        require_decided(document, answer="accept_draft(privacy_unit={!r})".format)
         unit = document.get("privacy_unit")
         if unit != self.document.get("privacy_unit") and not sized and _SIZE not in changes:
             counted = "rows" if unit is None else f"values of {unit!r}"

@@ -2,9 +2,15 @@
 
 import random
 
+import pyarrow as pa
 import pytest
 
+from core.plan.domain.table import TableDomain
+from tests.understudy.drafts.test_tables import column, confirmed
+from understudy.drafts.changes import change
 from understudy.drafts.levels import ordered
+from understudy.drafts.marked_values import marks_of
+from understudy.drafts.tables import NOTE, draft_frame
 
 
 @pytest.mark.parametrize(
@@ -27,6 +33,13 @@ from understudy.drafts.levels import ordered
         ["Low", "Middle", "High"],
         ["High school", "Some college", "Bachelor's", "Master's", "PhD"],
         ["<18", "18-24", "25 to 64", "65+"],
+        ["< 1 000 €", "1 000 - 1 999 €", "2 000 - 2 999 €", "5 000 € et plus"],
+        ["under 1\u00a0000", "1\u00a0000 to 1\u00a0999", "2\u00a0000+"],
+        ["Strongly disagree", "Disagree", "Neither agree nor disagree", "Agree", "Strongly agree"],
+        ["Very dissatisfied", "Dissatisfied", "Neutral", "Satisfied"],
+        ["stimme nicht zu", "teils/teils", "stimme voll und ganz zu"],
+        ["Pas du tout d'accord", "Plutôt d'accord", "Tout à fait d'accord"],
+        ["muy en desacuerdo", "en desacuerdo", "de acuerdo"],
         ["[0,10)", "[10,20)", "[20,30]"],
     ],
     ids=lambda levels: levels[0],
@@ -54,3 +67,25 @@ def test_levels_are_put_in_order(levels: list[str]) -> None:
 )
 def test_other_words_have_no_order(words: list[str]) -> None:
     assert ordered(words) is None
+
+
+def test_an_answer_on_no_scale_counts_as_missing_or_is_kept_without_an_order() -> None:
+    asked = ["Agree", "Disagree", "Neutral", "Strongly agree", "Agree", "Don't know"] * 50
+    drafted = draft_frame(pa.table({"trust": asked, "sex": ["f", "m"] * 150}))
+    found = column(drafted, "trust")
+    assert found["levels"] == ["Disagree", "Neutral", "Agree", "Strongly agree"]
+    assert (found["unknown"], found["null"]) == ("null", "category")
+    assert "On no scale, and taken as missing: “Don't know”." in found[NOTE]
+    assert TableDomain.from_json(confirmed(drafted)).modelled[0].null_code == 4
+    kind = next(mark for mark in marks_of(drafted) if mark.holder is found and mark.key == "kind")
+    change(drafted, kind, "categorical")
+    assert column(drafted, "trust")["categories"] == sorted(set(asked))
+
+
+@pytest.mark.parametrize(
+    "words", [["Don't know", "Agree", "London"], ["Don't know", "Yes", "No"], ["Don't know"] * 9 + ["Agree", "Disagree", "Neutral"]], ids=["other words", "yes and no", "mostly so"]
+)  # fmt: skip
+def test_beside_other_words_it_is_a_word(words: list[str]) -> None:
+    found = column(draft_frame(pa.table({"trust": words * 30, "n": list(range(len(words) * 30))})), "trust")
+    assert found["kind"] == "categorical"
+    assert "Don't know" in found["categories"]

@@ -34,6 +34,7 @@ def drafted(**columns: Any) -> dict[str, Any]:
         ("phone", [491700000000 + n for n in range(100)]),
         *((name, NAMES) for name in ("full_name", "patient_name", "Name des Patienten", "nombre_completo", "customerName", "username")),
         *((name, KEYS) for name in ("Kunde", "Kundin", "client", "Cliente", "paziente", "patiente", "Mandant", "dipendente", "socio", "id_cliente", "código_paciente", "num_client", "customers_id", "PatNr", "matricola")),
+        *((name, KEYS) for name in ("NHS/Local ID", "nhs_number", "local_patient_identifier", "Hashed Customer ID", "study_participant_id")),
         *((name, NUMBERS) for name in ("id", "ID", "pid", "nr", "Kd-Nr", "Kundennummer", "idcode", "numero_paziente")),
     ],
 )  # fmt: skip

@@ -10,9 +10,10 @@ import pytest
 
 from tests.understudy.drafts.test_left_out import keep
 from tests.understudy.drafts.test_tables import column, write
+from understudy.cli import main
 from understudy.drafts import chosen_unit
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import draft_domain, draft_frame
+from understudy.drafts.tables import MARK, draft_domain, draft_frame, render_draft
 from understudy.drafts.words import are_pseudonyms
 from understudy.table_files import MARK
 
@@ -152,3 +153,40 @@ def test_names_of_few_persons_are_dropped_and_words_under_a_name_are_kept() -> N
 def test_a_number_called_target_is_the_target() -> None:
     draft = draft_frame(pa.table({"target": RNG.integers(25, 347, 440), "sex": RNG.choice(["f", "m"], 440)}))
     assert (draft["target"], column(draft, "target")["kind"]) == ("target", "numeric")
+
+
+@pytest.mark.parametrize("name", ["postal_code", "Postcode", "zip", "PLZ", "icd10_code", "Primary dx code"])
+def test_a_place_or_a_diagnosis_is_nobody(name: str) -> None:
+    codes = [
+        f"{'EIJKM'[n % 5]}{n:02d}.{n % 7}"
+        if "code" in name and "post" not in name
+        else f"{1000 + 7 * n} F{'ABC'[n % 3]}"
+        for n in range(60)
+    ]
+    drafted = draft_frame(pa.table({name: codes * 4, "x": ["a", "b"] * 120}))
+    assert "make it the privacy unit" not in drafted[NOTE]
+    assert "whose row" not in column(drafted, name)[NOTE]
+
+
+@pytest.mark.parametrize(
+    "name", ["Readmitted 30d", "readmitted_30_days", "died_within_30_days", "readmitted90"]
+)
+def test_an_outcome_with_a_span_is_the_target(name: str) -> None:
+    drafted = draft_frame(
+        pa.table({name: ["0", "1"] * 100, "ward": ["a", "b", "c", "d"] * 50, "x": ["u", "v"] * 100})
+    )
+    assert drafted["target"] == name
+
+
+def test_the_answer_quotes_a_name_for_a_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"b{n % 40},{n}.5\n" for n in range(120))
+    file = tmp_path / "draft.json"
+    file.write_text(
+        render_draft(draft_domain(write(tmp_path, ("Branch Office ID,amount\n" + rows).encode())))
+    )
+    monkeypatch.setattr("sys.argv", ["understudy", "domain", "confirm", str(file), "--accept", "all"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "--privacy-unit 'Branch Office ID' (or another column)" in capsys.readouterr().err
