@@ -49,7 +49,7 @@ ENTRIES: Final = 10_000
 COUNTS: Final[Mapping[str, int]] = {
     "datasets": 200, "jobs": 1_000, "releases": 300, "budget_requests": 1_000, "grants": 1_000, "dataset_members": 200,
     "api_keys": 500, "people": 300, "enrolments": 600, "notification_events": 1_000, "notification_deliveries": 1_000,
-    "charged_reports": 100, "audit_events": 20_000,
+    "charged_reports": 100, "audit_events": 20_000, "federations": 300, "federation_members": 900, "job_members": 200,
 }  # fmt: skip
 """How many of each there are in the end, at least."""
 BAR_MILLISECONDS: Final = 300
@@ -185,6 +185,24 @@ def _multiply(world: World, dataset_id: UUID, release_id: str) -> None:
                 " SELECT gen_random_uuid(), kind, facts, at FROM notification_events, generate_series(1, :events) LIMIT :events"
             ),
             {"events": COUNTS["notification_events"]},
+        )
+        _copy(
+            session, "federations", COUNTS["federations"], id=fresh, name="name || ' ' || n", created_at=ago
+        )
+        session.execute(
+            text(
+                "INSERT INTO federation_members (federation_id, place, name, token_digest)"
+                " SELECT id, place, 'member ' || place, sha256(gen_random_uuid()::text::bytea) FROM federations,"
+                " generate_series(0, 2) AS place ON CONFLICT DO NOTHING"
+            )
+        )
+        session.execute(
+            text(
+                "INSERT INTO job_members (job_id, dataset_id) SELECT jobs.id, other.dataset_id FROM"
+                " (SELECT id FROM jobs LIMIT :joint) AS jobs, (SELECT dataset_id FROM job_members LIMIT 1) AS other"
+                " ON CONFLICT DO NOTHING"
+            ),
+            {"joint": COUNTS["job_members"]},
         )
         _copy(
             session, "audit_events", COUNTS["audit_events"], source="SELECT * FROM audit_events WHERE outcome = 'done' LIMIT 20",
