@@ -63,7 +63,8 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
         if all(map(_TWO_NUMBERS.fullmatch, counts)):
             return many | {NOTE: f"{many[NOTE]} {_APART}"}
         more = _on_lost_zeros(name, form, counts, frame)
-        more += _on_cases(name, counts, frame) if many["kind"] == "categorical" else []
+        is_whole = many["kind"] == "categorical" and "prefix" not in many
+        more += _on_cases(name, counts, frame) if is_whole else []
         return many | {NOTE: " ".join([many[NOTE], *more])}
     dropped = len(counts) - len(kept)
     reasons = (
@@ -152,9 +153,15 @@ def _prefixed(fact: Facts, form: CodeForm, counts: Mapping[str, int]) -> dict[st
         book = f"{len(short.book.words):,} {short.book.label}"
         if len(short.book.words) <= _MOST_CATEGORIES:
             listed = f"All {book} are declared, a public book: the list reveals nothing about the rows."
-            others = not set(short.words).issubset(short.book.words)
+            beside = sum(count for word, count in short.words.items() if word not in short.book.words)
+            share = 100 * beside / max(sum(short.words.values()), 1)
+            rest = (
+                f" {share:.1g} % of the values begin otherwise, such as in small letters, and count as '{_OTHER}'."
+                if beside
+                else ""
+            )
             return {
-                "kind": "categorical", "prefix": short.prefix, "categories": list(short.book.words), "other": others, NOTE: f"{begun} {listed}",
+                "kind": "categorical", "prefix": short.prefix, "categories": list(short.book.words), "other": beside > 0, NOTE: f"{begun} {listed}{rest}",
             }  # fmt: skip
         if fact.present >= _ROWS_PER_FREE_TEXT * len(short.words) and fact.rows >= FEWEST_TO_LEARN:
             learnt = (

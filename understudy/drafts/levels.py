@@ -75,7 +75,7 @@ _OPEN = re.compile(
 )
 _DECADE = re.compile(r"([1-9][0-9]*0)(?:s|er)")
 _NUMBERED = re.compile(
-    r"(stage|grade|level|phase|tier|class|asa|nyha|ecog|stadium|stufe|grad|pflegegrad|pflegestufe|stade|niveau|nivel|livello|grado|fase)[ _-]?([0-9]{1,2}|[ivIV]+)",
+    r"(imd|decile|quintile|quartile|stage|grade|level|phase|tier|class|asa|nyha|ecog|stadium|stufe|grad|pflegegrad|pflegestufe|stade|niveau|nivel|livello|grado|fase)[ _-]?([0-9]{1,2}|[ivIV]+)",
     re.IGNORECASE,
 )
 """A word for steps, and which step."""

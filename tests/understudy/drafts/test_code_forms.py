@@ -169,6 +169,8 @@ def test_a_few_rows_outside_the_book_are_other() -> None:
     areas = [*UK * 3, *(code.lower() for code in UK[:6]), "none of them 1"]
     found = column(draft({"postcode": areas, "x": ["a", "b"]}), "postcode")
     assert (found["prefix"], found["other"]) == ("letters", True)
+    assert "2 % of the values begin otherwise, such as in small letters, and count as 'other'." in found[NOTE]
+    assert ".lower()" not in found[NOTE], "the book has capitals"
 
 
 @given(text=st.text(max_size=6), prefix=st.sampled_from([1, 3, "letters"]))

@@ -28,6 +28,8 @@ from understudy.drafts.tables import NOTE, draft_frame
         ["20s", "30s", "40s", "50s"],
         ["Stage 0", "Stage I", "Stage III", "Stage IV"],
         ["ASA 1", "ASA 2", "ASA 10"],
+        ["IMD 1", "IMD 2", "IMD 10"],
+        ["Quintile 1", "Quintile 2", "Quintile 5"],
         ["NYHA I", "NYHA II", "NYHA III"],
         ["Pflegegrad 1", "Pflegegrad 2", "Pflegegrad 3"],
         ["Low", "Middle", "High"],
