@@ -60,6 +60,9 @@ def test_a_refusal_names_the_delta_that_is_short(world: World, sign_in: Callable
     fitted = _words(analyst.send(f"/datasets/{dataset_id}/quote", **sent | {"delta": ""}).text)
     assert "It fits." in fitted
     assert "δ 5e-7" in fitted
+    assert re.search(
+        r"Learnt categories rows of a category that fewer than about [0-9]+ units have are “other”", fitted
+    )
     more = _words(analyst.send(f"/datasets/{dataset_id}/what-if", epsilon="1.2").text)
     assert "It takes ε 1.2, and ε 1 is left for one more job at the default δ." in more
 

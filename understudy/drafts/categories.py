@@ -28,6 +28,8 @@ _MOST_CATEGORIES = 200
 _MOST_LEARNT = 64
 _SHORT_LIST = 10
 _ROWS_PER_FREE_TEXT = 5
+_ROWS_OF_A_LEARNT_WORD = 250
+"""Rows that a word needs to be learnt, about, at epsilon 1 in a table of twenty columns."""
 _CODES = "Numbers with the name or distribution of codes; if they count or grade something, make the column numeric or ordinal."
 _TWO_NUMBERS = re.compile(r"\s*\d+([.,]\d+)?\s*[/xX×]\s*\d+([.,]\d+)?\s*")
 _APART = "Each text holds two numbers, such as 120/80: write them as two columns, so that they are modelled as numbers and stay close to each other."
@@ -144,8 +146,10 @@ def _whole_book(book: PublicBook, words: Iterable[str], *notes: str) -> dict[str
 
 
 def _prefixed(fact: Facts, form: CodeForm, counts: Mapping[str, int]) -> dict[str, Any] | None:
-    """Full codes by their beginning, as long a one as the rows support; None if no public book holds the beginnings."""
+    """Full codes by their beginning: the longest one whose words are a small public book or can mostly be learnt; None if there is none."""
+    found = None
     for short in form.shortenings(counts):
+        rows = sum(short.words.values())
         begun = (
             f"{_capital(form.label)}, of which only {short.said} count, for a rare full code may identify a person. Synthetic rows"
             " have the shortened codes."
@@ -154,25 +158,28 @@ def _prefixed(fact: Facts, form: CodeForm, counts: Mapping[str, int]) -> dict[st
         if len(short.book.words) <= _MOST_CATEGORIES:
             listed = f"All {book} are declared, a public book: the list reveals nothing about the rows."
             beside = sum(count for word, count in short.words.items() if word not in short.book.words)
-            share = 100 * beside / max(sum(short.words.values()), 1)
             rest = (
-                f" {share:.1g} % of the values begin otherwise, such as in small letters, and count as '{_OTHER}'."
+                f" {100 * beside / rows:.1g} % of the values begin otherwise, such as in small letters, and count as '{_OTHER}'."
                 if beside
                 else ""
             )
             return {
                 "kind": "categorical", "prefix": short.prefix, "categories": list(short.book.words), "other": beside > 0, NOTE: f"{begun} {listed}{rest}",
             }  # fmt: skip
-        if fact.present >= _ROWS_PER_FREE_TEXT * len(short.words) and fact.rows >= FEWEST_TO_LEARN:
+        learnable = sum(count for count in short.words.values() if count >= _ROWS_OF_A_LEARNT_WORD)
+        are_many = fact.present >= _ROWS_PER_FREE_TEXT * len(short.words) and fact.rows >= FEWEST_TO_LEARN
+        if are_many:
             learnt = (
                 "The common ones are learnt with noise, for one eighth of delta. To list all"
                 f" {book} instead, a public book, answer 'all' in `understudy domain confirm`."
             )
-            return {
+            found = {
                 "kind": "categorical", "prefix": short.prefix, "categories": "learn", "most": _MOST_LEARNT, "other": True, NOTE: f"{begun} {learnt}",
                 BOOK: short.book.label,
             }  # fmt: skip
-    return None
+        if are_many and 2 * learnable >= rows:
+            break
+    return found
 
 
 def _many_words(

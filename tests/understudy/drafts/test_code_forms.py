@@ -122,7 +122,8 @@ def test_full_codes_are_drafted_by_their_beginning() -> None:
             "there": CANADA,
             "plz": DUTCH,
             "x": ["a", "b"],
-        }
+        },
+        rows=30_000,
     )
     for name, prefix, label in (
         ("icd", 3, "three-character categories of ICD-10"), ("zip", 3, "three leading digits of ZIP codes"),
@@ -159,9 +160,12 @@ def test_full_codes_are_drafted_by_their_beginning() -> None:
     assert domain.cells <= codes_at_most(many)
 
 
-def test_the_beginning_is_shorter_where_rows_are_few() -> None:
-    few = column(draft({"icd": ICD_10, "x": ["a", "b"]}, rows=600), "icd")
-    assert (few["prefix"], len(few["categories"])) == (1, 26)
+def test_the_beginning_is_shorter_where_most_words_could_not_be_learnt() -> None:
+    for rows in (600, 4000):
+        few = column(draft({"icd": ICD_10, "x": ["a", "b"]}, rows=rows), "icd")
+        assert (few["prefix"], len(few["categories"])) == (1, 26), (
+            "a hundred words of 40 rows would nearly all be other"
+        )
     assert "of which only their first character count" in few[NOTE]
 
 
@@ -179,7 +183,7 @@ def test_drafts_shorten_as_intake_does(text: str, prefix: int | str) -> None:
 
 
 def test_a_person_changes_how_much_of_a_code_counts() -> None:
-    drafted = draft({"icd": ICD_10, "plz": DUTCH, "x": ["a", "b"]})
+    drafted = draft({"icd": ICD_10, "plz": DUTCH, "x": ["a", "b"]}, rows=30_000)
     icd, plz = column(drafted, "icd"), column(drafted, "plz")
 
     def answered(holder: dict[str, Any], text: str) -> None:
