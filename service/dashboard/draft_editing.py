@@ -281,9 +281,8 @@ def _read(field: Field, before: Any, text: str) -> Any:  # noqa: ANN401 - any va
     text = text.strip() if field.key != "delimiter" else text
     if not text:
         raise FormInvalid(f"“{field.label}” is empty.", remedy="Enter a value.")
-    if field.key in _WORD_INSTEAD:
-        return text if text == _WORD_INSTEAD[field.key] else _number(field, text)
-    return text if isinstance(before, str) else _number(field, text)
+    is_word = text == _WORD_INSTEAD[field.key] if field.key in _WORD_INSTEAD else isinstance(before, str)
+    return text if is_word else _number(field, text)
 
 
 def _number(field: Field, text: str) -> int | float:
@@ -405,9 +404,8 @@ def _count_the_rest(part: dict[str, Any], before: Mapping[str, Any]) -> None:
     if listed == listed_before:
         return
     if LEARN in (listed, listed_before):
-        part["other"] = part.get("other") or True
         part.pop("most", None)
-    elif not set(listed_before or ()) <= set(listed or ()):
+    if LEARN in (listed, listed_before) or not set(listed_before or ()) <= set(listed or ()):
         part["other"] = part.get("other") or True
     if part.get("other") and isinstance(listed, list):
         other = "other" if part["other"] is True else part["other"]

@@ -58,10 +58,7 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
         or (len(counts) > MOST_INTEGER_CODES and label is not None)
         or (len(counts) > MOST_INTEGER_CODES and 2 * sum(counts[word] for word in kept) < fact.present)
     ):
-        is_full = form is not None and shortened is None
-        many = (_prefixed(fact, form, counts) if is_full else None) or _many_words(
-            fact, label, form, shortened
-        )
+        many = _prefixed(fact, form, counts) or _many_words(fact, label, form, shortened)
         if all(map(_TWO_NUMBERS.fullmatch, counts)):
             return many | {NOTE: f"{many[NOTE]} {_APART}"}
         more = _on_lost_zeros(name, form, counts, frame)
@@ -145,9 +142,11 @@ def _whole_book(book: PublicBook, words: Iterable[str], *notes: str) -> dict[str
     }
 
 
-def _prefixed(fact: Facts, form: CodeForm, counts: Mapping[str, int]) -> dict[str, Any] | None:
+def _prefixed(fact: Facts, form: CodeForm | None, counts: Mapping[str, int]) -> dict[str, Any] | None:
     """Full codes by their beginning: the longest one whose words are a small public book or can mostly be learnt; None if there is none."""
     found = None
+    if form is None or form.book_of(counts) is not None:
+        return None
     for short in form.shortenings(counts):
         rows = sum(short.words.values())
         begun = (

@@ -7,6 +7,7 @@ In reading order, each file after those that it imports:
 * `number_format`: how a file writes numbers for people, such as "1.234,50 €".
 * `patterns`: weekday, month and hour of a time, coded beside its bin.
 * `differences`: a column as another one plus a distance.
+* `prefixes`: texts of which only the beginning counts.
 * `kinds`: the kinds of columns, as frozen values.
 * `common_keys`: keys that several kinds of columns have.
 * `label_reading`: categories, levels and truth values from and to the domain document.

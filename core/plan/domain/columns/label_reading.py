@@ -125,9 +125,9 @@ def labels_to_json(column: LabelColumn) -> dict[str, object]:
         return {"levels": list(column.labels), "unknown": column.unknown}
     other = False if column.other is None else column.other
     # Documents without a prefix are as they were before there was one.
-    rest = {"other": other, "unknown": column.unknown} | (
-        {} if column.prefix is None else {"prefix": column.prefix}
-    )
+    prefix = {} if column.prefix is None else {"prefix": column.prefix}
     if column.learn:
-        return {"categories": LEARN, "most": len(column.labels)} | rest
-    return {"categories": list(column.labels)} | rest
+        listed: dict[str, object] = {"categories": LEARN, "most": len(column.labels)}
+    else:
+        listed = {"categories": list(column.labels)}
+    return {**listed, "other": other, "unknown": column.unknown, **prefix}
