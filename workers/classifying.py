@@ -83,6 +83,5 @@ def classified(
         "software": software_of("core", "models", "workers"),
     }
     staged = model_bundle(trained, record.plan, work.domain, certificate=report)
-    if (check := check_model(staged)) is not None:
-        staged = replace(staged, certificate=report | {MEMBER: check.to_json()})
-    return packed_model(staged, readme="")
+    checked = replace(staged, certificate=report | {MEMBER: check_model(staged).to_json()})
+    return packed_model(checked, readme="")

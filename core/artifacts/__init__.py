@@ -16,7 +16,7 @@ In reading order, each part after those that it imports:
 * `model_rows`: rows of a file as the codes of a private model, for its script.
 * `model_script`: the script in the bundle of a private model.
 * `model_bundle`: its bundle.
-* `model_check`: whether a model answers one class to all rows.
+* `model_check`: whether a model answers one class to all records.
 * `model_readme`: its README.
 * `statements`: the sentences of certificates.
 * `signing`: Ed25519 signatures.

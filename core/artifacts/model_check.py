@@ -1,8 +1,7 @@
-"""Constancy check of a new private model of a table: does it answer one class whatever the row?
+"""Constancy check of a new private model: does it answer one class whatever the record?
 
-The check is post-processing: the released model answers rows drawn evenly from the declared codes, never a record
-(`models.model_check` draws them). It costs no privacy and its result is public. Models of images are not checked: evenly drawn pixels
-resemble no image.
+The check is post-processing: the released model answers inputs that are drawn from the declared domain alone, never a record
+(`models.model_check` draws them). It costs no privacy and its result is public.
 """
 
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ CONSTANT: Final = 0.998
 REMEDY: Final = (
     "What was spent stays spent. Its probabilities may still tell rows apart: compare them with each other, not with one half, above all where "
     "the class is rare. The usual cause is noise larger than the signal of so few units: order with a larger epsilon, on more units, and "
-    "without the options that replace the rule for few rows (network, features, optimizer, steps and the like)."
+    "without options that replace the rules (network, features, optimizer, steps and the like)."
 )
 
 
@@ -29,8 +28,9 @@ class ModelCheck(Value):
     """The findings of the check.
 
     Attributes:
+        draws: Number of inputs that the model answered.
         answer: The class that it gave most often.
-        share: The share of the rows that have it.
+        share: The share of the inputs that have it.
     """
 
     UNREADABLE = InvalidCertificate, "the check of the model lacks a member or has a wrong one"
@@ -48,12 +48,12 @@ class ModelCheck(Value):
     def detail(self) -> str:
         """The finding in a sentence; public."""
         return (
-            f"The model answers '{self.answer}' to {self.share * self.draws:,.0f} of {self.draws:,} rows drawn evenly from the declared "
-            "values: its answer hardly depends on the row."
+            f"The model answers '{self.answer}' to {self.share * self.draws:,.0f} of {self.draws:,} inputs drawn from the declared domain "
+            "alone: its answer hardly depends on the input."
         )
 
     @classmethod
     def of_certificate(cls, certificate: Mapping[str, Any]) -> Self | None:
-        """The finding that a certificate states; None for images, and if it is older than the check."""
+        """The finding that a certificate states; None if it is older than the check."""
         stated = certificate.get(MEMBER)
         return None if stated is None else cls.from_json(stated)

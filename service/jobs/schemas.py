@@ -62,7 +62,7 @@ class JobWarning(BaseModel):
     """A warning about a job that succeeded."""
 
     code: str = Field(
-        description="degenerate-generator: the generator's samples hardly vary. constant-model: the model's answer hardly depends on the row."
+        description="degenerate-generator: the generator's samples hardly vary. constant-model: the model's answer hardly depends on the record."
     )
     detail: str
     remedy: str = Field(description="What to change in the next order.")

@@ -65,7 +65,7 @@ def test_a_model_that_answers_one_class_is_told_of(world: World) -> None:
     constant = ModelCheck(draws=4096, answer="yes", share=1.0).to_json()
     warning = _ended(world, **{MODEL_MEMBER: constant})["warning"]
     assert warning["code"] == "constant-model"
-    assert warning["detail"].startswith("The model answers 'yes' to 4,096 of 4,096 rows")
+    assert warning["detail"].startswith("The model answers 'yes' to 4,096 of 4,096 inputs")
     assert (
         _ended(world, **{MODEL_MEMBER: ModelCheck(draws=4096, answer="yes", share=0.7).to_json()})["warning"]
         is None

@@ -163,7 +163,7 @@ def publish(
     that much; it never raises a cap for it.
 
     Exit status: 0 if everything was published; 1 if nothing was; 3 if everything was published but the generator is
-    degenerate or the model answers one class to all rows, with a warning that says what to change.
+    degenerate or the model answers one class to all records, with a warning that says what to change.
     """
     check_guarantee(epsilon, delta)
     options = with_profile(parse_options(settings or []), profile)

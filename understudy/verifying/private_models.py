@@ -266,5 +266,5 @@ def check_problems(check: Mapping[str, Any]) -> Iterator[str]:
 
 def check_words(check: Mapping[str, Any]) -> str:
     """The finding of a model's check, on one line."""
-    said = f"the commonest answer to {check['draws']} rows of the declared values has {check['share']:.1%} of them"
+    said = f"the commonest answer to {check['draws']} inputs drawn from the declared domain has {check['share']:.1%} of them"
     return f"CONSTANT: {said}" if check["constant"] else said

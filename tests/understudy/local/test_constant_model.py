@@ -49,7 +49,10 @@ def fitted(folder: Path, **options: Any) -> FittedClassifier:
 def test_a_model_that_answers_one_class_to_all_rows_says_so(tmp_path: Path) -> None:
     with (
         pytest.warns(DoubtfulOptions, match="Nothing is charged yet"),
-        pytest.warns(ConstantModel, match=r"The model answers 'yes' to 4,0\d\d of 4,096 rows drawn evenly"),
+        pytest.warns(
+            ConstantModel,
+            match=r"The model answers 'yes' to 4,0\d\d of 4,096 inputs drawn from the declared domain",
+        ),
     ):
         made = fitted(tmp_path, network="mlp")
     assert (made.predict(rows()) == "yes").mean() > 0.99
@@ -61,7 +64,7 @@ def test_a_model_that_answers_one_class_to_all_rows_says_so(tmp_path: Path) -> N
     report = verify_bundle(bundle, allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals
     (said,) = [one.detail for one in report.checks if one.name == "answers"]
-    assert said.startswith("CONSTANT: the commonest answer to 4096 rows")
+    assert said.startswith("CONSTANT: the commonest answer to 4096 inputs")
 
 
 @pytest.mark.filterwarnings("error")
@@ -77,3 +80,44 @@ def test_a_model_by_the_rules_is_not_constant(tmp_path: Path) -> None:
     check = made.certificate["model_check"]
     assert not check["constant"]
     assert check["share"] >= 0.5
+
+
+IMAGES: dict[str, Any] = {
+    "schema": "understudy.images/1", "height": 12, "width": 12, "channels": 1, "labels": ["dark", "light"], "privacy_unit": None, "declared_size": 400,
+}  # fmt: skip
+
+
+def fitted_of_images(folder: Path, epsilon: float, dark: int, **options: Any) -> FittedClassifier:
+    """Every so manyth image is dark."""
+    labels = np.arange(400) % dark > 0
+    pixels = np.random.default_rng(3).integers(0, 100, (400, 12, 12)) + 150 * labels[:, None, None]
+    set_cap("wards", epsilon=20.0, delta=1e-2, ledgers=folder)
+    return fit_classifier(
+        pixels.astype(np.uint8),
+        IMAGES,
+        (epsilon, 1e-6),
+        dataset="wards",
+        labels=["light" if one else "dark" for one in labels],
+        options=options,
+        ledgers=folder,
+    )
+
+
+def test_a_model_of_images_that_answers_one_class_says_so(tmp_path: Path) -> None:
+    with pytest.warns(ConstantModel, match=r"The model answers 'light' to 1,02\d of 1,024 inputs drawn"):
+        made = fitted_of_images(tmp_path, 1.0, dark=16, network="mlp")
+    check = made.certificate["model_check"]
+    assert (check["draws"], check["answer"], check["constant"]) == (1024, "light", True)
+    bundle = made.save(tmp_path / "bundle.zip")
+    with zipfile.ZipFile(bundle) as archive:
+        assert "**The model answers 'light' to 1,02" in archive.read("README.md").decode()
+    report = verify_bundle(bundle, allow_unsigned=True)
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    (said,) = [one.detail for one in report.checks if one.name == "answers"]
+    assert said.startswith("CONSTANT: the commonest answer to 1024 inputs")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_of_images_by_the_rules_is_not_constant(tmp_path: Path) -> None:
+    check = fitted_of_images(tmp_path, 8.0, dark=2).certificate["model_check"]
+    assert not check["constant"]

@@ -59,7 +59,7 @@ _CHUNK = 256
 
 
 class ConstantModel(UserWarning):
-    """A trained model answers one class to (nearly) all rows; from rows drawn from the declared domain, so public."""
+    """A trained model answers one class to (nearly) all records; from inputs drawn from the declared domain alone, so public."""
 
 
 class DoubtfulOptions(UserWarning):
@@ -111,7 +111,7 @@ def fit_classifier(
         ValuesClamped: many values of a column lie beyond its declared bounds.
         BoundsTooWide: nearly all values of a column lie in one or two bins of its declared bounds. The warning precedes any charge.
         DoubtfulOptions: the options make a useless model likely; before the charge.
-        ConstantModel: what was trained answers one class to (nearly) all rows of the declared domain.
+        ConstantModel: what was trained answers one class to (nearly) all inputs drawn from the declared domain.
     """
     require_plain_torch()
     require_share(max_refused)
@@ -174,7 +174,7 @@ def fit_classifier(
             )
         )
     settle(path, dataset, plan, payment, job_id=job_id, clock=clock)
-    if check is not None and check.constant:
+    if check.constant:
         warn(f"{check.detail} {REMEDY}", ConstantModel)
     return FittedClassifier(
         bundle=_packed(staged, stated),
