@@ -15,6 +15,7 @@ from pathlib import Path
 from docs.ablation_page import ablation_plots, ablations_page
 from docs.architecture_picture import architecture_plots, with_ways
 from docs.cost_figures import cost_plots
+from docs.default_orders_page import default_orders_page
 from docs.document_schemas import FORMS, schema_text
 from docs.federated_page import federated_page
 from docs.figures import benchmarks_page
@@ -41,6 +42,7 @@ PAGES = {
     "docs/unit-records.md": unit_records_page,
     "docs/private-models.md": private_models_page,
     "docs/federated.md": federated_page,
+    "docs/default-orders.md": default_orders_page,
     "docs/reuse.md": reuse_page,
     "docs/relevance-weights.md": relevance_page,
     "docs/wide-tables.md": wide_tables_page,

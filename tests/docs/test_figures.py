@@ -33,6 +33,7 @@ GENERATED = {
     "private-models.md",
     "unit-records.md",
     "reuse.md",
+    "default-orders.md",
     "relevance-weights.md",
 }
 PAGES = {
