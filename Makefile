@@ -142,6 +142,7 @@ bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERST
 	$(BIN)/python -m benchmarks.poker --baselines
 	$(BIN)/python -m benchmarks.poker --variant anchor
 	$(BIN)/python -m benchmarks.poker
+	$(BIN)/python -m benchmarks.poker_without_privacy
 	$(BIN)/python -m benchmarks.by_class --real
 	$(BIN)/python -m benchmarks.by_class
 

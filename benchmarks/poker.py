@@ -33,16 +33,18 @@ class Hands:
     def score(self, table: Table, made: Published) -> dict[str, Any]:
         """Scores of synthetic hands, beside the paper's accuracy."""
         paper = {"paper_accuracy": PAPER.get(made.plan.guarantee.epsilon)}
-        return paper | self._scores(table, made.rows) | _distances(table, made.codes)
+        return paper | self.of_codes(table, made.codes, made.rows)
+
+    def of_codes(self, table: Table, codes: Codes, rows: pa.RecordBatch) -> dict[str, float]:
+        """Scores of hands that are there coded and decoded."""
+        return self._scores(table, rows) | _distances(table, codes)
 
     def baselines(self, table: Table) -> dict[str, dict[str, Any]]:
         """Real data, independent columns and the majority class."""
         alone = independent(table.train_codes, seed=0)
         return {
             "real": rounded(self._scores(table, table.train)),
-            "independent": rounded(
-                self._scores(table, rows_of(table.domain, alone, 0)) | _distances(table, alone)
-            ),
+            "independent": rounded(self.of_codes(table, alone, rows_of(table.domain, alone, 0))),
             "majority": rounded(majority(table.domain, table.train, table.test)),
         }
 

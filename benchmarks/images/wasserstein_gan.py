@@ -112,16 +112,22 @@ def train_wgan_gp(
 
 
 def critic_loss(
-    critic: nn.Module, real: Tensor, fake: Tensor, labels: Tensor, mix: Tensor, *, gp_weight: float
+    critic: Callable[[Tensor, Tensor], Tensor],
+    real: Tensor,
+    fake: Tensor,
+    labels: Tensor,
+    mix: Tensor,
+    *,
+    gp_weight: float,
 ) -> Tensor:
-    """The mean over images of the paper's equation 7.
+    """The mean over records of the paper's equation 7.
 
     Args:
-        critic: (images, labels) to (rows,).
-        real: (rows, channels, height, width).
+        critic: (records, labels) to (rows,).
+        real: (rows, ...) images, or records of a table in one-hot form.
         fake: likewise, of the same labels.
-        labels: (rows,) int64.
-        mix: (rows, 1, 1, 1) share of the real image in the point between.
+        labels: (rows,) int64; a table's critic reads them in the records.
+        mix: (rows, 1, ...) share of the real record in the point between.
         gp_weight: of the penalty.
     """
     between = torch.lerp(fake, real, mix).requires_grad_()
