@@ -5,6 +5,7 @@ Rows are drawn evenly from the declared codes. Images are scenes of discs, strok
 pixels look alike to a network that averages them, so a useful model may give one answer to all.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,8 +18,10 @@ from core.artifacts.model_script import class_names
 from core.plan.domain.declared import domain_from_json
 
 DRAWS: Final = 4096
-SCENES: Final = 1024
-"""Images that a model of images answers."""
+SCENES: Final = (256, 4096)
+"""The fewest and the most images that a model of images answers."""
+_NUMBERS: Final = 1 << 24
+"""Numbers of all scenes together in between: drawing them takes seconds at any size."""
 _SEED: Final = 20_261_129
 _CHUNK: Final = 512
 _CHUNK_NUMBERS: Final = 1 << 16
@@ -58,7 +61,10 @@ def check_model(bundle: ModelBundle) -> ModelCheck:
     counts = np.bincount(answers, minlength=manifest.classes)
     names = class_names(domain_from_json(bundle.domain))
     return ModelCheck(
-        draws=len(answers), answer=names[int(counts.argmax())], share=float(counts.max()) / len(answers)
+        draws=len(answers),
+        answer=names[int(counts.argmax())],
+        share=float(counts.max()) / len(answers),
+        unanimous_only=manifest.image is not None,
     )
 
 
@@ -68,9 +74,11 @@ def _rows(sizes: tuple[int, ...], rng: np.random.Generator) -> Iterator[npt.NDAr
 
 
 def _images(shape: tuple[int, int, int], rng: np.random.Generator) -> Iterator[npt.NDArray[np.uint8]]:
-    chunk = min(max(_CHUNK_NUMBERS // int(np.prod(shape)), 1), SCENES)
-    for start in range(0, SCENES, chunk):
-        yield scenes(shape, min(chunk, SCENES - start), rng)
+    values, (fewest, most) = math.prod(shape), SCENES
+    count = min(max(_NUMBERS // values, fewest), most)
+    chunk = max(_CHUNK_NUMBERS // values, 1)
+    for start in range(0, count, chunk):
+        yield scenes(shape, min(chunk, count - start), rng)
 
 
 def scenes(shape: tuple[int, int, int], count: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from core.artifacts.errors import InvalidCertificate
-from core.values import Count, Share, Value, derived
+from core.values import Count, OrFalse, Share, Value, derived
 
 MEMBER: Final = "model_check"
 """Name of the member in certificates."""
 CODE: Final = "constant-model"
 CONSTANT: Final = 0.998
-"""A model is constant from this share of draws with the same answer."""
+"""A model of a table is constant from this share of draws with the same answer."""
 REMEDY: Final = (
-    "What was spent stays spent. Its probabilities may still tell rows apart: compare them with each other, not with one half, above all where "
+    "What was spent stays spent. Its probabilities may still tell records apart: compare them with each other, not with one half, above all where "
     "the class is rare. The usual cause is noise larger than the signal of so few units: order with a larger epsilon, on more units, and "
     "without options that replace the rules (network, features, optimizer, steps and the like)."
 )
@@ -31,6 +31,8 @@ class ModelCheck(Value):
         draws: Number of inputs that the model answered.
         answer: The class that it gave most often.
         share: The share of the inputs that have it.
+        unanimous_only: Whether it takes every answer to call the model constant, as of images, whose draws are less like records: a
+            useful model that tells a rare shape from all others gives nearly all drawn images one class.
     """
 
     UNREADABLE = InvalidCertificate, "the check of the model lacks a member or has a wrong one"
@@ -38,11 +40,12 @@ class ModelCheck(Value):
     draws: Count
     answer: str
     share: Share
+    unanimous_only: OrFalse = False
 
     @derived
     def constant(self) -> bool:
         """Whether (nearly) all answers are the same."""
-        return self.share >= CONSTANT
+        return self.share >= (1.0 if self.unanimous_only else CONSTANT)
 
     @property
     def detail(self) -> str:

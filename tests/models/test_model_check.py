@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from core.artifacts.model_bundle import ModelBundle
+from core.artifacts.model_check import ModelCheck
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import TrainedClassifier, train_classifier
 from models.classifier.recorder import ModelRecorder
@@ -14,6 +15,7 @@ from models.model_check import DRAWS, SCENES, check_model, scenes
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
 from tests.models.classifier.small import IMAGES, TABLE, images, plan_of, table
+from understudy.verifying.private_models import check_problems
 
 
 def trained(
@@ -30,7 +32,7 @@ def trained(
 def test_a_model_that_has_learnt_is_not_constant(of_images: bool) -> None:
     _made, bundle = trained(of_images=of_images, steps=40)
     found = check_model(bundle)
-    assert found.draws == (SCENES if of_images else DRAWS)
+    assert found.draws == (SCENES[1] if of_images else DRAWS)
     assert not found.constant
     assert check_model(bundle) == found, "the draws are public and fixed"
 
@@ -46,6 +48,19 @@ def test_a_model_of_images_that_always_gives_one_class_is_found(network: str) ->
         last[1] = 1e6
     found = check_model(model_bundle(made, plan, IMAGES, certificate={}))
     assert (found.answer, found.share, found.constant) == ("b", 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("of_images", "share", "constant"), [(False, 0.999, True), (True, 0.999, False), (True, 1.0, True)]
+)
+def test_of_images_every_answer_counts_and_the_verifier_knows(
+    of_images: bool, share: float, constant: bool
+) -> None:
+    stated = ModelCheck(draws=4096, answer="a", share=share, unanimous_only=of_images).to_json()
+    assert stated["constant"] is constant
+    assert ("unanimous_only" in stated) == of_images, "tables keep their form"
+    assert not list(check_problems(stated))
+    assert list(check_problems(stated | {"constant": not constant}))
 
 
 @pytest.mark.parametrize("shape", [(4, 4, 1), (28, 28, 1), (16, 48, 3)])

@@ -104,17 +104,17 @@ def fitted_of_images(folder: Path, epsilon: float, dark: int, **options: Any) ->
 
 
 def test_a_model_of_images_that_answers_one_class_says_so(tmp_path: Path) -> None:
-    with pytest.warns(ConstantModel, match=r"The model answers 'light' to 1,02\d of 1,024 inputs drawn"):
+    with pytest.warns(ConstantModel, match=r"The model answers 'light' to 4,096 of 4,096 inputs drawn"):
         made = fitted_of_images(tmp_path, 1.0, dark=16, network="mlp")
     check = made.certificate["model_check"]
-    assert (check["draws"], check["answer"], check["constant"]) == (1024, "light", True)
+    assert (check["draws"], check["answer"], check["constant"]) == (4096, "light", True)
     bundle = made.save(tmp_path / "bundle.zip")
     with zipfile.ZipFile(bundle) as archive:
-        assert "**The model answers 'light' to 1,02" in archive.read("README.md").decode()
+        assert "**The model answers 'light' to 4,096 of 4,096 inputs" in archive.read("README.md").decode()
     report = verify_bundle(bundle, allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals
     (said,) = [one.detail for one in report.checks if one.name == "answers"]
-    assert said.startswith("CONSTANT: the commonest answer to 1024 inputs")
+    assert said.startswith("CONSTANT: the commonest answer to 4096 inputs")
 
 
 @pytest.mark.filterwarnings("error")
