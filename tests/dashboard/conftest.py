@@ -6,10 +6,17 @@ import pytest
 
 from core.platform.access.roles import Role
 from tests.dashboard.visitor import Visitor, enter
-from tests.service.conftest import _logs_as_served, database, database_url, peopled_template, world
+from tests.service.conftest import (
+    _logs_as_served,
+    database,
+    database_url,
+    peopled_template,
+    shared_world,
+    world,
+)
 from tests.service.world import World
 
-__all__ = ["_logs_as_served", "database", "database_url", "peopled_template", "world"]
+__all__ = ["_logs_as_served", "database", "database_url", "peopled_template", "shared_world", "world"]
 
 
 @pytest.fixture

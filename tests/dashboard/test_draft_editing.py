@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.dashboard.visitor import Visitor
+from tests.dashboard.visitor import Visitor, enter
 from tests.service.world import World
 from understudy.drafts.tables import draft_frame
 
@@ -29,6 +29,12 @@ DRAFT: dict[str, Any] = {
     "_from_data": ["privacy_unit", "target"], "columns": COLUMNS, "rules": RULES,
 }  # fmt: skip
 FACTS = {"name": "pupils", "declared_size": "3500"}
+
+
+@pytest.fixture(scope="module")
+def owner(shared_world: World) -> Visitor:
+    """Of drafts that are edited: until one is declared nothing of them is kept."""
+    return enter(shared_world, shared_world.owner)
 
 
 def facts(draft: Mapping[str, Any] = DRAFT) -> dict[str, str]:
@@ -72,8 +78,8 @@ def column(document: Any, name: str) -> Any:
 
 
 @pytest.mark.parametrize("place", ["whole", "csv", *map(str, range(len(COLUMNS))), "rule0"])
-def test_a_form_that_is_sent_as_it_is_changes_nothing(sign_in: Callable[..., Visitor], place: str) -> None:
-    assert edited(sign_in("owner"), place) == DRAFT
+def test_a_form_that_is_sent_as_it_is_changes_nothing(owner: Visitor, place: str) -> None:
+    assert edited(owner, place) == DRAFT
 
 
 def test_edited_values_are_declared_with_the_dataset(world: World, sign_in: Callable[..., Visitor]) -> None:
@@ -102,36 +108,17 @@ def test_edited_values_are_declared_with_the_dataset(world: World, sign_in: Call
     assert domain["csv"]["null_values"] == ["", "-", "?"]
 
 
-def test_edges_move_the_bounds(sign_in: Callable[..., Visitor]) -> None:
-    fee = column(edited(sign_in("owner"), "3", edges="0.5\n20\n\n1000\n", specials=""), "fee")
+def test_edges_move_the_bounds(owner: Visitor) -> None:
+    fee = column(edited(owner, "3", edges="0.5\n20\n\n1000\n", specials=""), "fee")
     assert (fee["lower"], fee["edges"], fee["upper"], fee["specials"]) == (0.5, [0.5, 20, 1000], 1000, [])
 
 
-def test_another_prefix_shortens_the_words(sign_in: Callable[..., Visitor]) -> None:
-    owner, town = (
-        sign_in("owner"),
-        {**column(DRAFT, "town"), "categories": ["LS", "LE", "M"], "prefix": 2, "other": True},
-    )
-    draft = {**DRAFT, "columns": [town if one["name"] == "town" else one for one in DRAFT["columns"]]}
-    found = column(edited(owner, "1", draft, prefix="1"), "town")
-    assert (found["prefix"], found["categories"]) == (1, ["L", "M"])
-    assert column(edited(owner, "1", draft, prefix="letters"), "town")["categories"] == ["LS", "LE", "M"]
-    refused = owner.send(
-        "/datasets/edited",
-        **facts(draft),
-        edit="1",
-        **{**form(owner.send("/datasets/edit", **facts(draft), edit="1").text), "value:prefix": "two"},
-    )
-    assert "is not a number" in refused.text
-
-
-def test_categories_may_be_left_to_be_learnt(sign_in: Callable[..., Visitor]) -> None:
-    town = column(edited(sign_in("owner"), "1", categories="learn"), "town")
+def test_categories_may_be_left_to_be_learnt(owner: Visitor) -> None:
+    town = column(edited(owner, "1", categories="learn"), "town")
     assert (town["categories"], town["other"]) == ("learn", True)
 
 
-def test_another_unit_and_target_are_chosen(sign_in: Callable[..., Visitor]) -> None:
-    owner = sign_in("owner")
+def test_another_unit_and_target_are_chosen(owner: Visitor) -> None:
     moved = edited(owner, "whole", privacy_unit="town", target="age", units="60")
     assert (moved["privacy_unit"], moved["target"]) == ("town", "age")
     assert column(moved, "pupil") == {"name": "pupil", "kind": "ignored"}
@@ -157,8 +144,7 @@ def test_another_unit_and_target_are_chosen(sign_in: Callable[..., Visitor]) -> 
         ("", "The declared size 3,500 counts values of pupil. It must now count records."),
     ],
 )
-def test_another_unit_needs_another_size(sign_in: Callable[..., Visitor], unit: str, said: str) -> None:
-    owner = sign_in("owner")
+def test_another_unit_needs_another_size(owner: Visitor, unit: str, said: str) -> None:
     chosen = {"value:privacy_unit": unit}
     refused = owner.send("/datasets/edited", **facts(), edit="whole", **chosen)
     assert refused.status_code == 422
@@ -175,20 +161,20 @@ def test_another_unit_needs_another_size(sign_in: Callable[..., Visitor], unit: 
     assert 'name="declared_size" value="1250"' in taken.text
 
 
-def test_a_unit_that_is_left_out_needs_another_unit_first(sign_in: Callable[..., Visitor]) -> None:
-    answer = sign_in("owner").send("/datasets/edited", **facts(), edit="0", do="leave-out")
+def test_a_unit_that_is_left_out_needs_another_unit_first(owner: Visitor) -> None:
+    answer = owner.send("/datasets/edited", **facts(), edit="0", do="leave-out")
     assert answer.status_code == 422
     assert "It must now count records." in answer.text
 
 
-def test_the_notes_of_a_draft_speak_of_the_new_unit(sign_in: Callable[..., Visitor]) -> None:
+def test_the_notes_of_a_draft_speak_of_the_new_unit(owner: Visitor) -> None:
     rows = pa.table({
         "club_id": [f"K{n % 60:03d}" for n in range(600)],
         "town_id": [f"T{n % 90:03d}" for n in range(600)],
         "once": list(range(600)),
         "x": ["a", "b", "c"] * 200,
     })  # fmt: skip
-    owner, draft = sign_in("owner"), draft_frame(rows)
+    draft = draft_frame(rows)
     assert "Each row is protected by itself" in draft["_note"]
     moved = edited(owner, "whole", draft, privacy_unit="club_id", units="60")
     assert "Each row is protected by itself" not in moved["_note"]
@@ -202,8 +188,7 @@ def test_the_notes_of_a_draft_speak_of_the_new_unit(sign_in: Callable[..., Visit
     assert "records" not in column(alone, "once"), "a unit of one row needs no bound"
 
 
-def test_a_column_is_left_out_with_what_needs_it(sign_in: Callable[..., Visitor]) -> None:
-    owner = sign_in("owner")
+def test_a_column_is_left_out_with_what_needs_it(owner: Visitor) -> None:
     answer = owner.send("/datasets/edited", **facts(), edit="4", do="leave-out")
     assert answer.status_code == 200, answer.text
     left = draft_in(answer.text)
@@ -215,8 +200,7 @@ def test_a_column_is_left_out_with_what_needs_it(sign_in: Callable[..., Visitor]
     assert target["target"] is None
 
 
-def test_a_rule_is_dropped_and_a_column_that_was_left_out_is_kept(sign_in: Callable[..., Visitor]) -> None:
-    owner = sign_in("owner")
+def test_a_rule_is_dropped_and_a_column_that_was_left_out_is_kept(owner: Visitor) -> None:
     shown = owner.send("/datasets/edit", **facts(), edit="rule0").text
     assert "Edit Rule of came, left" in shown
     assert "Drop this rule" in shown
@@ -250,12 +234,10 @@ def test_a_rule_is_dropped_and_a_column_that_was_left_out_is_kept(sign_in: Calla
     ],
 )
 def test_a_refused_edit_keeps_what_was_entered(
-    sign_in: Callable[..., Visitor], place: str, values: dict[str, str], said: str
+    owner: Visitor, place: str, values: dict[str, str], said: str
 ) -> None:
     given = {f"value:{key}": text for key, text in values.items()}
-    answer = sign_in("owner").send(
-        "/datasets/edited", **facts(), edit=place, **given, confirmed=["whole", "6"]
-    )
+    answer = owner.send("/datasets/edited", **facts(), edit=place, **given, confirmed=["whole", "6"])
     assert answer.status_code == 422
     assert said in answer.text
     assert draft_in(answer.text) == DRAFT
@@ -265,9 +247,9 @@ def test_a_refused_edit_keeps_what_was_entered(
 
 
 @pytest.mark.parametrize("place", ["8", "-1", "rule1", "rule", "x", "²", "", "99999999999999999999"])
-def test_no_part_is_no_crash(sign_in: Callable[..., Visitor], place: str) -> None:
+def test_no_part_is_no_crash(owner: Visitor, place: str) -> None:
     for path in ("/datasets/edit", "/datasets/edited"):
-        assert sign_in("owner").send(path, **facts(), edit=place).status_code == 422
+        assert owner.send(path, **facts(), edit=place).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -282,16 +264,14 @@ def test_no_part_is_no_crash(sign_in: Callable[..., Visitor], place: str) -> Non
 )
 @pytest.mark.parametrize("place", ["1", "2", "3", "whole"])
 def test_an_odd_document_is_refused_or_edited_and_never_fails(
-    sign_in: Callable[..., Visitor], wrong: dict[str, Any], place: str
+    owner: Visitor, wrong: dict[str, Any], place: str
 ) -> None:
-    owner = sign_in("owner")
     for sent in ({}, {"do": "leave-out"}, {"do": "keep"}, {"value:upper": "21"}, {"value:edges": "1\n900"}):
         for path in ("/datasets/edit", "/datasets/edited"):
             assert owner.send(path, **facts(DRAFT | wrong), edit=place, **sent).status_code in {200, 422}
 
 
-def test_ticks_stay_but_the_one_of_the_edited_part(sign_in: Callable[..., Visitor]) -> None:
-    owner = sign_in("owner")
+def test_ticks_stay_but_the_one_of_the_edited_part(owner: Visitor) -> None:
     ticks = ["whole", "1", "2", "rule0", "all-categories"]
     answer = owner.send(
         "/datasets/edited", **facts(), edit="2", confirmed=ticks, **{"value:upper": "18"}
@@ -305,12 +285,12 @@ def test_only_an_owner_edits(sign_in: Callable[..., Visitor]) -> None:
         assert sign_in("analyst").send(path, **facts(), edit="1").status_code == 403
 
 
-def test_labels_of_images_are_edited(sign_in: Callable[..., Visitor]) -> None:
+def test_labels_of_images_are_edited(owner: Visitor) -> None:
     draft = {
         "schema": "understudy.images/1", "width": 8, "height": 8, "channels": 1, "labels": ["cat", "dog"],
         "privacy_unit": None, "_from_data": ["labels"],
     }  # fmt: skip
-    assert edited(sign_in("owner"), "whole", draft, labels="cat\ndog\nhorse")["labels"] == [
+    assert edited(owner, "whole", draft, labels="cat\ndog\nhorse")["labels"] == [
         "cat",
         "dog",
         "horse",
@@ -336,8 +316,7 @@ def _left(page: str) -> list[str]:
     return re.findall(r'<li data-left="(\w+)"><a href="#at-', page)
 
 
-def test_a_tick_of_a_group_stays_for_its_other_places_after_an_edit(sign_in: Callable[..., Visitor]) -> None:
-    owner = sign_in("owner")
+def test_a_tick_of_a_group_stays_for_its_other_places_after_an_edit(owner: Visitor) -> None:
     ticked = ["all-numbers", "all-times", "whole"]
     edit = {"edit": "2", "value:lower": "3", "value:upper": "20"}
     page = owner.send("/datasets/edited", **facts(), confirmed=ticked, **edit).text
@@ -357,8 +336,7 @@ def test_a_tick_of_a_group_stays_for_its_other_places_after_an_edit(sign_in: Cal
     assert _left(owner.send("/datasets/review", **facts()).text) == [], "nothing is ticked yet"
 
 
-def test_ticks_stay_with_values_and_not_with_numbers(sign_in: Callable[..., Visitor]) -> None:
-    owner = sign_in("owner")
+def test_ticks_stay_with_values_and_not_with_numbers(owner: Visitor) -> None:
     rules = [*RULES, {"kind": "null_together", "columns": ["age", "fee"], "_from_data": ["columns"]}]
     nulls = [{**one, "null": "category"} if one["name"] in {"age", "fee"} else one for one in COLUMNS]
     draft = {**DRAFT, "columns": nulls, "rules": rules}

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from tests.dashboard.browsing import browser_path, chromium, grave_findings, served
 from tests.dashboard.screenshots import enter
 from tests.dashboard.visitor import Visitor
+from tests.dashboard.visitor import enter as signed_in
 from tests.service.world import CSV, DOMAIN, World
 
 NAME = "Ottilie Brandstätter"
@@ -31,21 +31,25 @@ NO_DOMAINS = {
 REFUSAL = "This file holds rows or is no domain. Draft a domain on your machine: understudy domain draft FILE"
 
 
+@pytest.fixture(scope="module")
+def owner(shared_world: World) -> Visitor:
+    """Of what the service refuses, and keeps nothing of."""
+    return signed_in(shared_world, shared_world.owner)
+
+
 @pytest.mark.parametrize("kind", NO_DOMAINS)
 @pytest.mark.parametrize(
     "path", ["/datasets/review", "/datasets", "/datasets/edit", "/datasets/edited", "/datasets/new"]
 )
 def test_the_service_sends_no_rows_back(
-    sign_in: Callable[..., Visitor],
+    owner: Visitor,
     kind: str,
     path: str,
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    answer = sign_in("owner").send(
-        path, name="patients", declared_size="2500", domain=NO_DOMAINS[kind], edit="whole"
-    )
+    answer = owner.send(path, name="patients", declared_size="2500", domain=NO_DOMAINS[kind], edit="whole")
     assert answer.status_code == (200 if path == "/datasets/new" else 422)
     assert NAME not in answer.text
     assert NAME.split(maxsplit=1)[0] not in answer.text

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi.testclient import TestClient
@@ -25,6 +25,7 @@ class Visitor:
     """A browser's session over the pages."""
 
     client: TestClient
+    _tokens: dict[str, str] = field(default_factory=dict)
 
     def get(self, path: str, **headers: str) -> Response:
         return self.client.get(path, headers=BROWSER | headers, follow_redirects=False)
@@ -37,10 +38,13 @@ class Visitor:
         return str(answer.text)
 
     def token(self) -> str:
-        """The token of this session's forms."""
-        found = _TOKEN.search(self.get("/overview").text)
-        assert found, "no form with a token"
-        return found[1]
+        """The token of this session's forms, which is the same on every page: a page is asked for it once."""
+        session = str(sorted(self.client.cookies.items()))
+        if session not in self._tokens:
+            found = _TOKEN.search(self.get("/overview").text)
+            assert found, "no form with a token"
+            self._tokens[session] = found[1]
+        return self._tokens[session]
 
     def send(self, path: str, headers: dict[str, str] | None = None, **fields: Any) -> Response:
         """Send a form, with the token unless another is given."""

@@ -70,6 +70,26 @@ def world(settings: Settings, database: Database, peopled_template: tuple[str, K
         yield opened
 
 
+@pytest.fixture(scope="module")
+def shared_world(
+    postgres_server: PostgresServer,
+    migrated_template: str,
+    peopled_template: tuple[str, Keys],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[World]:
+    """A world of a whole module, for tests that none of the others disturbs. A world of its own costs a test 150 ms."""
+    template, keys = peopled_template
+    with (
+        fresh_database(postgres_server, template) as url,
+        connected(url, pool_size=4, max_overflow=20) as database,
+    ):
+        settings = checked_settings().model_copy(
+            update={"database_url": url, "scratch_folder": tmp_path_factory.mktemp("scratch")}
+        )
+        with open_world(settings, database, open_store("memory://"), keys=keys) as opened:
+            yield opened
+
+
 @pytest.fixture
 def served(world: World) -> Iterator[Served]:
     """The same API over a real socket."""

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx2 import Response
 from rich.console import Console
 
 from tests.service.test_obtaining import wired
@@ -15,11 +17,14 @@ from understudy.cli.screen import TerminalScreen
 from understudy.errors import InvalidInput
 
 
-def test_columns_are_fixed_in_the_rows_that_are_drawn(world: World) -> None:
-    path = f"/v1/releases/{world.release()}/samples"
-    answer = world.analyst.get(
-        path, params={"rows": 30, "format": "jsonl", "where": '{"sick": "no", "ward": "A"}'}
-    )
+@pytest.fixture(scope="module")
+def samples(shared_world: World) -> Callable[..., Response]:
+    """Draws from a release, which drawing does not change."""
+    return partial(shared_world.analyst.get, f"/v1/releases/{shared_world.release()}/samples")
+
+
+def test_columns_are_fixed_in_the_rows_that_are_drawn(samples: Callable[..., Response]) -> None:
+    answer = samples(params={"rows": 30, "format": "jsonl", "where": '{"sick": "no", "ward": "A"}'})
     rows = [json.loads(line) for line in answer.text.splitlines()]
     assert len(rows) == 30
     assert {(row["sick"], row["ward"]) for row in rows} == {("no", "A")}
@@ -28,9 +33,10 @@ def test_columns_are_fixed_in_the_rows_that_are_drawn(world: World) -> None:
 @pytest.mark.parametrize(
     "where", ["sick=no", "[]", '{"sick": "maybe"}', '{"x": 1}', "[" * 5000], ids=range(5)
 )
-def test_a_condition_that_cannot_be_met_is_named_as_such(world: World, where: str) -> None:
-    path = f"/v1/releases/{world.release()}/samples"
-    require_problem(world.analyst.get(path, params={"where": where}), status=422, code="invalid-condition")
+def test_a_condition_that_cannot_be_met_is_named_as_such(
+    samples: Callable[..., Response], where: str
+) -> None:
+    require_problem(samples(params={"where": where}), status=422, code="invalid-condition")
 
 
 def test_the_command_says_what_a_condition_fixes_and_explains_refusals_in_its_own_form(
@@ -69,10 +75,9 @@ def test_the_command_says_what_a_condition_fixes_and_explains_refusals_in_its_ow
     ids=["words", "above", "ages", "since", "month", "until", "days"],
 )
 def test_rows_meet_lists_and_ranges(
-    world: World, where: dict[str, Any], meets: Callable[[dict[str, Any]], bool]
+    samples: Callable[..., Response], where: dict[str, Any], meets: Callable[[dict[str, Any]], bool]
 ) -> None:
-    path = f"/v1/releases/{world.release()}/samples"
-    answer = world.analyst.get(path, params={"rows": 300, "format": "jsonl", "where": json.dumps(where)})
+    answer = samples(params={"rows": 300, "format": "jsonl", "where": json.dumps(where)})
     rows = [json.loads(line) for line in answer.text.splitlines()]
     assert len(rows) == 300
     assert all(map(meets, rows))
@@ -102,7 +107,7 @@ def test_rows_meet_lists_and_ranges(
     ],
     ids=str,
 )
-def test_lists_and_ranges_that_no_row_can_meet_are_refused(world: World, where: dict[str, Any]) -> None:
-    path = f"/v1/releases/{world.release()}/samples"
-    answer = world.analyst.get(path, params={"where": json.dumps(where)})
-    require_problem(answer, status=422, code="invalid-condition")
+def test_lists_and_ranges_that_no_row_can_meet_are_refused(
+    samples: Callable[..., Response], where: dict[str, Any]
+) -> None:
+    require_problem(samples(params={"where": json.dumps(where)}), status=422, code="invalid-condition")
