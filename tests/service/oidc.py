@@ -2,12 +2,14 @@
 
 import base64
 import hashlib
+import itertools
 import json
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
@@ -19,14 +21,25 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 ALGORITHMS = {"RS256": RSAAlgorithm, "ES256": ECAlgorithm, "EdDSA": OKPAlgorithm}
 
 
+DISTINCT_KEYS = 6
+_TURNS = itertools.count()
+
+
 def new_key(algorithm: str, *, bits: int = 2048) -> Any:
+    """A private key that is none of the last few: to find the primes of RSA takes as long as a whole test of a token."""
     if algorithm == "RS256":
-        return rsa.generate_private_key(public_exponent=65537, key_size=bits)
+        return _rsa_key(next(_TURNS) % DISTINCT_KEYS, bits)
     return (
         ec.generate_private_key(ec.SECP256R1())
         if algorithm == "ES256"
         else ed25519.Ed25519PrivateKey.generate()
     )
+
+
+@cache
+def _rsa_key(turn: int, bits: int) -> rsa.RSAPrivateKey:
+    del turn
+    return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
 def public_entry(key: Any, *, name: str, algorithm: str) -> dict[str, Any]:

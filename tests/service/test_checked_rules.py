@@ -11,6 +11,12 @@ from tests.service.test_obtaining import wired
 from tests.service.world import World, require_problem
 
 
+@pytest.fixture(scope="module")
+def world(shared_world: World) -> World:
+    """One for all tests: each has a release of its own."""
+    return shared_world
+
+
 def path_of(world: World, *, broken: int = BROKEN) -> str:
     made, _listed = ruled_release(broken=broken)
     return f"/v1/releases/{world.release(made, domain=RULED)}/rules"

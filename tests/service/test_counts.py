@@ -11,7 +11,13 @@ from tests.service.world import World, require_problem
 MADE = certified({"critic": False})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def world(shared_world: World) -> World:
+    """One for all tests: asking changes nothing."""
+    return shared_world
+
+
+@pytest.fixture(scope="module")
 def path(world: World) -> str:
     return f"/v1/releases/{world.release(MADE.bundle)}/counts"
 

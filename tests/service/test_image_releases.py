@@ -11,7 +11,13 @@ from tests.core.artifacts.image_stand_in import HEIGHT, LABELS, WIDTH, bundle
 from tests.service.world import World, require_problem
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def world(shared_world: World) -> World:
+    """One for all tests: drawing changes nothing."""
+    return shared_world
+
+
+@pytest.fixture(scope="module")
 def samples(world: World) -> str:
     return f"/v1/releases/{world.release(bundle())}/samples"
 

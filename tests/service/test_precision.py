@@ -21,6 +21,12 @@ from understudy.cli.screen import TerminalScreen
 MADE = certified({"critic": False})
 
 
+@pytest.fixture(scope="module")
+def world(shared_world: World) -> World:
+    """One for all tests: asking changes nothing."""
+    return shared_world
+
+
 def _released(world: World, **changes: object) -> str:
     return world.release(MADE.bundle, **(MADE.certificate | changes))
 
@@ -56,7 +62,9 @@ def test_it_is_for_those_who_may_query_the_counts(world: World, who: str) -> Non
     assert refused.status_code == (404 if who == "stranger" else 403)
 
 
-def _with_few(world: World) -> str:
+@pytest.fixture(scope="module")
+def of_few(world: World) -> str:
+    """A release with a value that few records have."""
     made, listed = release_of_few()
     return world.release(made, artefacts=listed)
 
@@ -72,29 +80,30 @@ def _with_few(world: World) -> str:
         ({"age": {"above": 50}}, None),
     ],
 )
-def test_it_says_what_the_noise_hides(world: World, where: dict[str, Any] | None, said: str | None) -> None:
-    path = f"/v1/releases/{_with_few(world)}/precision"
+def test_it_says_what_the_noise_hides(
+    world: World, of_few: str, where: dict[str, Any] | None, said: str | None
+) -> None:
+    path = f"/v1/releases/{of_few}/precision"
     found = world.analyst.get(path, params={} if where is None else {"where": json.dumps(where)}).json()
     assert [line.startswith(str(said)) for line in found["hidden"]] == ([] if said is None else [True])
     assert all(line.endswith(REMEDY) for line in found["hidden"])
 
 
-def test_conditions_of_it_are_those_of_samples(world: World) -> None:
-    path = f"/v1/releases/{_with_few(world)}/precision"
+def test_conditions_of_it_are_those_of_samples(world: World, of_few: str) -> None:
+    path = f"/v1/releases/{of_few}/precision"
     require_problem(
         world.analyst.get(path, params={"where": '{"sick": "maybe"}'}), status=422, code="invalid-condition"
     )
 
 
-def test_the_commands_say_it_in_the_same_words(world: World, tmp_path: Path) -> None:
-    release_id = _with_few(world)
-    sentence = world.analyst.get(f"/v1/releases/{release_id}/precision").json()["hidden"][0]
+def test_the_commands_say_it_in_the_same_words(world: World, of_few: str, tmp_path: Path) -> None:
+    sentence = world.analyst.get(f"/v1/releases/{of_few}/precision").json()["hidden"][0]
     with wired(world, analyst=world.analyst).client("analyst") as client:
-        assert precision_lines(client.read_precision(release_id))[0] == f"WARNING: {sentence}"
+        assert precision_lines(client.read_precision(of_few))[0] == f"WARNING: {sentence}"
         told = io.StringIO()
         screen = TerminalScreen(Console(file=told, width=1000))
         for where in ({"sick": "no"}, {"sick": "yes"}):
             sample_online(
-                client, release_id, tmp_path / "rows.csv", 5, "csv", where, screen, spreadsheet_safe=False
+                client, of_few, tmp_path / "rows.csv", 5, "csv", where, screen, spreadsheet_safe=False
             )
     assert told.getvalue().count("WARNING: Few records have such a value of 'sick'") == 1
