@@ -22,7 +22,7 @@ from tests.faults.stack import Stack
 from tests.system.conftest import COMMAND, environment
 from tests.system.processes import Process, look
 
-PATIENCE_SECONDS: Final = 150.0
+PATIENCE_SECONDS: Final = 600.0
 EPSILON: Final = 1.0
 DELTA: Final = 1e-6
 ROUNDS: Final = {"model": 3, "generator": 2}

@@ -177,7 +177,7 @@ class Drill:
                 wait_until(
                     partial(reached, errand, blow),
                     seconds=PATIENCE_SECONDS,
-                    look_seconds=0.005,
+                    look_seconds=0.005 if blow.moment in REQUESTS else 0.02,
                 )
                 time.sleep(blow.delay_seconds)
                 try:

@@ -28,8 +28,11 @@ Result = TypeVar("Result")
 
 ROWS: Final = 240
 PATIENCE_SECONDS: Final = 800.0
-CONCLUSION_SECONDS: Final = 120.0
+CONCLUSION_SECONDS: Final = 600.0
 PAUSE_SECONDS: Final = 0.1
+"""Between a request and its repetition."""
+LOOK_SECONDS: Final = 0.3
+"""Between two looks at what the service is at; each takes the processors of what is disturbed."""
 CAP: Final = (1.5, 4e-6)
 STEPS: Final = 300
 TERMS: Final[dict[str, Any]] = {
@@ -190,7 +193,7 @@ class Publication(Errand):
         """Wait for the end of the job."""
         self.job_id, self.job, self.at = job.id, job, "queued"
         while not self.job.ended:
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(LOOK_SECONDS)
             self.job = self._insist(lambda: analyst.read_job(job.id))
         self.at = "ended"
 
@@ -360,7 +363,7 @@ class ReportOrder(Errand):
             report_id = report.id
             while not report.ended:
                 self.at = report.state
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(LOOK_SECONDS)
                 report = self._insist(lambda: owner.reports.read(report_id))
             report.require_made()
 
@@ -398,7 +401,7 @@ class WebhookTest(Errand):
                 deliveries = self._insist(lambda: list(owner.notifications.list_deliveries(hook["id"])))
                 if all(one["state"] != "waiting" for one in deliveries):
                     break
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(LOOK_SECONDS)
             self.at = "remove"
             self._insist(lambda: owner.notifications.remove(hook["id"]))
             self.at = "compare"

@@ -205,7 +205,7 @@ class Stack:
 
     def await_health(self) -> bool:
         """Wait for it."""
-        return wait_until(self.healthy, seconds=START_SECONDS)
+        return wait_until(self.healthy, seconds=START_SECONDS, look_seconds=0.2)
 
     def orphans(self) -> list[Process]:
         """Marked processes that neither the supervisor nor this drill looks after."""
