@@ -68,7 +68,7 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         _change_kind(document, mark, text)
     elif mark.key in {_RECORDS, _PREFIX}:
         (_change_records if mark.key == _RECORDS else _change_prefix)(mark, text)
-    elif mark.key == DIFFERENCE and text.lower() in _NONE:
+    elif mark.key == DIFFERENCE and text.lower() in NO_UNIT:
         drop_difference(mark.holder)
     else:
         before = mark.holder[mark.key]
@@ -87,7 +87,7 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
 def _change_prefix(mark: Mark, text: str) -> None:
     """Change how much of a code counts, and shorten the listed words to it; none for whole codes, of which the common ones are learnt."""
     column, wanted = mark.holder, text.lower()
-    if wanted in _NONE:
+    if wanted in NO_UNIT:
         mark.accept()
         del column[_PREFIX]
         if column["categories"] != _LEARN:

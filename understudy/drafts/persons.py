@@ -55,10 +55,6 @@ _SHORT: Final = (
     "ausweis",
 )
 """Words that say of a person before the word of a key alone."""
-_KEYS: Final = (
-    "id", "ids", "nbr", "no", "nr", "num", "number", "nummer", "key", "uuid", "guid", "hash", "ref", "identifier", "code",
-)  # fmt: skip
-"""Words that say of a person before the word of a key alone."""
 _KEYS_BEFORE: Final = (
     "id", "nr", "num", "ref", "cod", "code", "codigo", "código", "codice", "numero", "número", "numéro", "nummer", "identifiant", "identificador",
     "clave",

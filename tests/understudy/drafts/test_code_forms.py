@@ -20,7 +20,7 @@ from understudy.drafts.marked_values import marks_of
 from understudy.drafts.tables import draft_frame, render_draft
 from understudy.drafts.words import code_form
 from understudy.errors import InputUnusable
-from understudy.table_files import without_notes
+from understudy.table_files import MARK, without_notes
 
 ICD_10 = [
     f"{'ABCDEFGHIJ'[n % 10]}{n * 7 % 100:02d}{('', f'.{n % 9}', f'.{n % 9}{n % 7}')[n % 3]}"

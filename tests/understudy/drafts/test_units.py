@@ -13,7 +13,7 @@ from tests.understudy.drafts.test_tables import column, write
 from understudy.cli import main
 from understudy.drafts import chosen_unit
 from understudy.drafts.categories import NOTE
-from understudy.drafts.tables import MARK, draft_domain, draft_frame, render_draft
+from understudy.drafts.tables import draft_domain, draft_frame, render_draft
 from understudy.drafts.words import are_pseudonyms
 from understudy.table_files import MARK
 
