@@ -30,9 +30,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import CERTIFICATE
-from core.artifacts.model_form import SCHEMA as CERTIFIED_MODEL
 from core.artifacts.signing import keyring
-from core.artifacts.signing.contexts import CERTIFICATE as CERTIFIED
 from core.artifacts.signing.signed import Signer
 from core.clock import Clock, SystemClock
 from core.data.errors import ObjectMissing
@@ -245,18 +243,20 @@ def _forgotten_bundles(database: Database, store: ObjectStore) -> dict[UUID, set
 
 
 def _quoted(store: ObjectStore, keys: list[str]) -> Iterator[tuple[UUID, UUID, Head]]:
-    """Population, job and paying link that the certificates in bundles quote."""
+    """Population, job and paying link of every ledger that the certificates in bundles quote, of whatever form."""
     for key in keys:
         certificate = _certificate(store, key)
-        if certificate.get("schema") not in {CERTIFIED, CERTIFIED_MODEL}:
-            continue
+        if "ledger" not in certificate:
+            continue  # what a training has staged, not yet certified
         try:
-            spent = certificate["ledger"]["spent"]
-            yield (
-                UUID(certificate["population_id"]),
-                UUID(certificate["job_id"]),
-                Head(sequence=int(spent["sequence"]), hash=bytes.fromhex(spent["hash"])),
-            )
+            # Of several owners each ledger paid; the first of them stands in the certificate itself, too.
+            for paid in certificate.get("ledgers", [certificate]):
+                spent = paid["ledger"]["spent"]
+                yield (
+                    UUID(paid["population_id"]),
+                    UUID(certificate["job_id"]),
+                    Head(sequence=int(spent["sequence"]), hash=bytes.fromhex(spent["hash"])),
+                )
         except (KeyError, TypeError, ValueError, AttributeError):
             get_logger().warning("bundle-unreadable", key=key)
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from core.artifacts.asking.question import LONGEST
 from core.artifacts.bundle import COUNTS
-from core.artifacts.model_form import SCHEMA as MODEL
+from core.artifacts.model_form import SCHEMAS as MODELS
 from core.artifacts.sampling.samples import ImageSamples, TableSamples
 from core.errors import Conflict, InvalidInput, UnderstudyError
 from core.plan.domain.images import SCHEMA as IMAGES
@@ -59,7 +59,7 @@ def releases_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: B
         "releases.html",
         releases=found.items,
         stated=visit.read(lambda session: repository.stated(session, shown, visit.principal)),
-        model=MODEL,
+        models=MODELS,
         images=IMAGES,
         names=dataset_names(visit, [release.dataset_id for release in found.items]),
         next_before=found.next_before,
@@ -84,8 +84,9 @@ def release_page(
     certificate = visit.read(
         lambda session: repository.visible(session, release_id, visit.principal).certificate
     )
-    dataset = visit.ask(read_dataset, dataset_id=release.dataset_id) if visit.may(read_dataset) else None
-    is_model = certificate.get("schema") == MODEL
+    # An owner of another dataset of a joint release does not see this one.
+    dataset = visit.find(read_dataset, dataset_id=release.dataset_id)
+    is_model = certificate.get("schema") in MODELS
     draws = visit.may(draw_samples) and not is_model
     shows = draws and dataset is not None
     kept: PictureCache = visit.request.app.state.pictures

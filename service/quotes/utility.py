@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import MANIFEST
-from core.artifacts.model_form import SCHEMA as MODEL
+from core.artifacts.model_form import SCHEMAS as MODELS
 from core.plan.errors import InvalidReport
 from core.plan.report_planning import ReportSpec
 from core.platform.access.roles import Principal
@@ -26,7 +26,7 @@ def report_of(session: Session, order: GeneratorOrder, principal: Principal) -> 
     if release.dataset_id != order.dataset_id:
         raise ReleaseNotFound
     certificate = release.certificate
-    if certificate.get("schema") == MODEL:
+    if certificate.get("schema") in MODELS:
         raise InvalidReport(f"release {release.id} is a private model and generates nothing to compare")
     digest = certificate.get("artefacts", {}).get(MANIFEST, {}).get("sha256")
     if digest is None:

@@ -5,7 +5,9 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
+from core.db.tables import JobMember
 from core.platform.access.roles import Role
 from tests.dashboard.visitor import Visitor, enter
 from tests.service.test_federations import COUNTED, ORDER, BoardOf, joined
@@ -174,3 +176,22 @@ def test_the_page_says_how_to_create_and_join_with_the_address_of_the_service(
     board = _created(world)
     page = options.sub(r"\1", sign_in("analyst").page(f"/federations/{board.made['id']}"))
     assert f"understudy member DATASET --join https://testserver{board.path} --out bundle.zip" in page
+
+
+def test_the_owner_of_a_further_dataset_sees_the_page_of_a_joint_release(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id = world.release(schema="understudy.federated-certificate/1")
+    job_id = world.owner.get(f"/v1/releases/{release_id}").json()["job_id"]
+    with world.database.transaction() as session:
+        session.add(JobMember(job_id=UUID(job_id), dataset_id=UUID(neighbour(world))))
+    stranger = sign_in("stranger")
+    assert release_id in stranger.page("/releases")
+    assert "Generator of" in stranger.page(f"/releases/{release_id}")
+
+
+def test_a_model_over_several_owners_is_listed_as_a_model(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    world.release(schema="understudy.federated-model-certificate/1")
+    assert "Private model" in sign_in("analyst").page("/releases")

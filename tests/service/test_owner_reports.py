@@ -232,8 +232,9 @@ def test_the_client_and_the_service_understand_each_other(world: World, tmp_path
             client.reports.read(ordered.id)
 
 
-def test_private_models_are_refused_with_what_to_do_instead(world: World) -> None:
-    release_id = world.release(schema="understudy.model-certificate/1")
+@pytest.mark.parametrize("kind", ["model", "federated-model", "averaged-model", "member-model"])
+def test_private_models_are_refused_with_what_to_do_instead(world: World, kind: str) -> None:
+    release_id = world.release(schema=f"understudy.{kind}-certificate/1")
     problem = require_problem(order(world, release_id), status=422, code="report-not-for-models")
     assert "certificate" in problem["remedy"]
 

@@ -97,6 +97,18 @@ def test_a_release_of_another_dataset_is_none(world: World, released: tuple[str,
     require_problem(answer, status=404, code="release-not-found")
 
 
+@pytest.mark.parametrize("kind", ["model", "federated-model", "averaged-model", "member-model"])
+def test_a_private_model_cannot_be_measured_whoever_owns_its_rows(world: World, kind: str) -> None:
+    release_id = world.release(
+        schema=f"understudy.{kind}-certificate/1", artefacts={"manifest.json": {"sha256": "ab" * 32}}
+    )
+    dataset_id = world.analyst.get(f"/v1/releases/{release_id}").json()["dataset_id"]
+    problem = require_problem(
+        world.analyst.post("/v1/quotes", body_of(release_id, dataset_id)), status=422, code="invalid-report"
+    )
+    assert "private model" in problem["detail"]
+
+
 def test_a_release_that_names_no_generator_cannot_be_measured(world: World) -> None:
     release_id = world.release()
     dataset_id = world.analyst.get(f"/v1/releases/{release_id}").json()["dataset_id"]

@@ -404,12 +404,16 @@ def test_the_audit_notes_what_earlier_versions_have_published(
     assert [noted(store, "release") for store in stores] == [[f"release-{job_id}.json"]] * 2
 
 
+@pytest.mark.parametrize(
+    "schema",
+    ["certificate/2", "model-certificate/1", "selection-certificate/1", "member-certificate/1", "member-model-certificate/1"],
+)  # fmt: skip
 def test_a_certified_bundle_that_the_ledger_does_not_know_freezes_its_population(
-    workshop: Workshop, tmp_path: Path
+    workshop: Workshop, schema: str
 ) -> None:
     """No witness has noted it: it was published before there were notes, or they are lost."""
     certificate = {
-        "schema": "understudy.certificate/2",
+        "schema": f"understudy.{schema}",
         "population_id": str(workshop.population_id),
         "job_id": str(uuid4()),
         "ledger": {"spent": {"sequence": 1, "hash": "ab" * 32}},
@@ -430,6 +434,29 @@ def test_a_certified_bundle_that_the_ledger_does_not_know_freezes_its_population
     )
     audit_of(workshop).accept(workshop.population_id)
     assert audit_of(workshop).ledgers()[workshop.population_id].intact
+
+
+@pytest.mark.parametrize(
+    "schema", ["federated-certificate/1", "federated-model-certificate/1", "averaged-model-certificate/1"]
+)
+def test_a_bundle_of_several_owners_that_a_ledger_does_not_know_freezes_that_owner_too(
+    workshop: Workshop, schema: str
+) -> None:
+    populations = [workshop.population_id, UUID(int=9)]
+    ledger = {"spent": {"sequence": 1, "hash": "ab" * 32}}
+    certificate = {
+        "schema": f"understudy.{schema}",
+        "population_id": str(populations[0]),
+        "job_id": str(uuid4()),
+        "ledger": ledger,
+        "ledgers": [{"population_id": str(one), "ledger": ledger} for one in populations],
+    }
+    workshop.store.put_bytes(bundle_key(uuid4(), 1), zipped(certificate))
+    found = audit_of(workshop).ledgers()
+    assert [found[one].problem for one in populations] == [
+        "a certified bundle is stored that the ledger has not paid for",
+        "a witnessed population is not in the database",
+    ]
 
 
 def zipped(certificate: dict[str, object]) -> bytes:

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from core.artifacts.model_form import SCHEMA as MODEL
+from core.artifacts.model_form import SCHEMAS as MODELS
 from core.artifacts.reports.columns import target_of
 from core.artifacts.reports.errors import ReportNotForModels
 from core.clock import Clock
@@ -81,7 +81,7 @@ def order_report(
     """
     if dataset.wrapped_data_key is None:
         raise DatasetDeleted
-    if release.certificate.get("schema") == MODEL:
+    if release.certificate.get("schema") in MODELS:
         raise ReportNotForModels
     chosen = target_of(domain_from_json(dataset.domain), target)
     wanted = select(OwnerReport).where(
