@@ -14,9 +14,10 @@ from understudy.drafts.dependency_search import Copy, Dependency, DependencySear
 from understudy.drafts.differences import hold_starts
 from understudy.drafts.facts import Facts, is_number
 from understudy.drafts.frame_words import FrameWords
-from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, NATURAL_BOUNDS
+from understudy.drafts.numbers import COVER_ALL, FEWEST_ROWS_OF_A_WORD, NATURAL_BOUNDS
 from understudy.drafts.sums import can_sum
 from understudy.errors import InputUnusable
+from understudy.plain_text import plain_number
 from understudy.table_files import MARK
 
 ELSE: Final = "_else"
@@ -80,43 +81,86 @@ def propose_rules(
     return rules
 
 
-def narrow_determinants(columns: Sequence[Column], rules: Sequence[Column]) -> None:
-    """Narrow the bounds of numeric determinants to the values with a pair, because a rule implies nothing outside them.
+def bound_determinants(
+    columns: Sequence[Column], rules: Sequence[Column], facts: Mapping[str, Facts], search: DependencySearch
+) -> None:
+    """Let each bound of a numeric determinant be a value with a pair, because a rule implies nothing outside the pairs.
 
-    Bounds of a natural scale stay, because narrower ones would be extremes of the rows: the outermost pairs are widened to them.
+    Values beyond the outermost pair are too rare for a pair of their own. Where all of them have its image, as ages above 39 have an age group, the pair
+    is widened to the bound; otherwise the bound is narrowed to the pair. Bounds of a natural scale stay in any case, because narrower ones would be
+    extremes of the rows.
     """
     held = {column["name"]: column for column in columns}
+    images = {(one.determinant, one.dependent): one.images for one in search.dependencies()}
     for rule in rules:
         determinant, dependent = (held[name] for name in rule["columns"])
         if determinant["kind"] != "numeric" or "edges" in determinant or "lower" not in determinant:
             continue
-        if str(determinant[NOTE]).startswith(NATURAL_BOUNDS):
-            _reach_bounds(rule["pairs"], determinant)
+        counts = {text: facts[determinant["name"]].values[text] for text in images[tuple(rule["columns"])]}
+        is_natural = str(determinant[NOTE]).startswith(NATURAL_BOUNDS)
+        # Beside special values the pairs are in no order.
+        widened = [
+            place
+            for place in (() if determinant.get("specials") else (0, -1))
+            if is_natural or _have_its_image(rule["pairs"], place, images[tuple(rule["columns"])], dependent)
+        ]
+        _reach_bounds(rule["pairs"], widened, determinant)
+        if widened:
             determinant[NOTE] += (
                 f" The outermost values that determine {dependent['name']} also stand for values beyond them."
             )
-            continue
-        ends = [(one["from"], one["to"]) if isinstance(one, dict) else (one, one) for one, _ in rule["pairs"]]
-        lower, upper = (
-            max(determinant["lower"], min(ends)[0]),
-            min(determinant["upper"], max(end for _, end in ends)),
-        )
-        if (lower, upper) != (determinant["lower"], determinant["upper"]) and lower < upper:
-            determinant |= {"lower": lower, "upper": upper}
-            determinant[NOTE] += (
-                f" Bounds span the values that determine {dependent['name']}; other values are clamped to them."
-            )
+        if not is_natural:
+            _narrow(determinant, dependent, rule["pairs"], counts)
 
 
-def _reach_bounds(pairs: list[list[Any]], by: Column) -> None:
-    """Widen the first and the last of the sorted numeric pairs to the bounds."""
-    if by.get("specials"):
+def _have_its_image(
+    pairs: Sequence[Sequence[Any]], place: int, images: Mapping[str, str | None], dependent: Column
+) -> bool:
+    """Whether there are numbers beyond the first or the last of the sorted pairs, and all of them have its image."""
+    low, high = _ends(pairs[place][0])
+    beyond = {
+        image
+        for text, image in images.items()
+        if is_number(text) and (float(text) < low if place == 0 else float(text) > high)
+    }
+    return bool(beyond) and all(
+        image is not None and _value(dependent, image) == pairs[place][1] for image in beyond
+    )
+
+
+def _narrow(
+    determinant: Column, dependent: Column, pairs: Sequence[Sequence[Any]], counts: Mapping[str, int]
+) -> None:
+    """Narrow the bounds to the values with a pair, and note how many rows lie beyond."""
+    ends = [_ends(one) for one, _ in pairs]
+    lower = max(determinant["lower"], min(low for low, _ in ends))
+    upper = min(determinant["upper"], max(high for _, high in ends))
+    if (lower, upper) == (determinant["lower"], determinant["upper"]) or lower >= upper:
         return
-    for place, key in ((0, "from"), (-1, "to")):
-        one = pairs[place][0]
-        ends = one if isinstance(one, dict) else {"from": one, "to": one}
-        widened = {**ends, key: by["lower" if key == "from" else "upper"]}
-        pairs[place][0] = widened if widened["from"] < widened["to"] else one
+    determinant |= {"lower": lower, "upper": upper}
+    numbers = {float(text): count for text, count in counts.items() if is_number(text)}
+    specials = determinant.get("specials", ())
+    beyond = sum(
+        count for value, count in numbers.items() if not lower <= value <= upper and value not in specials
+    )
+    share = f" ({plain_number(100 * beyond / sum(numbers.values()), 1)} % of the rows)" if beyond else ""
+    determinant[NOTE] = determinant[NOTE].replace(COVER_ALL, "Bounds are rounded;") + (
+        f" Bounds span the values that determine {dependent['name']}; other values{share} are clamped to them."
+    )
+
+
+def _ends(value: Any) -> tuple[Any, Any]:  # noqa: ANN401 - a number of a domain, or a range of numbers
+    return (value["from"], value["to"]) if isinstance(value, dict) else (value, value)
+
+
+def _reach_bounds(pairs: list[list[Any]], places: Sequence[int], by: Column) -> None:
+    """Widen the first or the last of the sorted numeric pairs to the bounds."""
+    for place in places:
+        key, bound = ("from", by["lower"]) if place == 0 else ("to", by["upper"])
+        low, high = _ends(pairs[place][0])
+        ends = {"from": low, "to": high, key: bound}
+        if ends["from"] < ends["to"]:
+            pairs[place][0] = ends
 
 
 def require_possible(document: dict[str, Any]) -> None:

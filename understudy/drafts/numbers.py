@@ -31,6 +31,8 @@ LARGEST: Final = 2.0**52
 """Largest number in units of the last decimal: half of a domain's limit, because bounds are rounded up."""
 NATURAL_BOUNDS: Final = "Bounds are those of the scale that the name says, whatever the rows hold."
 """Beginning of the note of a column with a natural scale."""
+COVER_ALL: Final = "Bounds are rounded and cover all rows;"
+"""Beginning of the note of a column whose bounds clamp no row."""
 FEWEST_ROWS_OF_A_WORD: Final = 10
 """Minimum rows of a drafted word, or of a drafted value of a low-cardinality column."""
 _FEW_INTEGERS, _THREE = 2, 3
@@ -190,7 +192,7 @@ def bounds_note(found: Bounds) -> str:
     notes += [line for line in (_on_bins(found),) if line]
     if found.even is not None and (found.bins != "linear" or found.heaped or not found.even.is_tolerated):
         notes.append(_on_ends(found, found.even))
-    return " ".join(notes) or "Bounds are rounded and cover all rows; even bins keep the quartiles."
+    return " ".join(notes) or f"{COVER_ALL} even bins keep the quartiles."
 
 
 def _on_bins(found: Bounds) -> str:

@@ -25,9 +25,9 @@ from understudy.drafts.chosen_unit import (
 from understudy.drafts.dependencies import (
     ELSE,
     RULES,
+    bound_determinants,
     columns_of,
     leave_copies_out,
-    narrow_determinants,
     propose_rules,
 )
 from understudy.drafts.differences import propose_differences
@@ -284,7 +284,7 @@ def _rules(
 ) -> list[dict[str, Any]]:
     """Draft the relations between columns: rules, and differences between columns without rules."""
     rules = propose_rules(columns, seen.facts, seen.search, target=target)
-    narrow_determinants(columns, rules)
+    bound_determinants(columns, rules, seen.facts, seen.search)
     sums = propose_sums(
         columns,
         seen.sample,

@@ -119,6 +119,36 @@ def test_a_numeric_determinant_has_the_bounds_of_its_pairs() -> None:
     assert TableDomain.from_json(confirmed(draft)).kept
 
 
+def _mothers(ages: np.ndarray, groups: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    rng = np.random.default_rng(5)
+    frame = pa.table({"mage": ages, "group": groups, "ward": rng.choice(["a", "b"], len(ages))})
+    draft = draft_frame(frame)
+    return column(draft, "mage"), draft
+
+
+def test_rare_values_that_tell_the_same_as_the_outermost_pair_stay_within_the_bounds() -> None:
+    """Ages 40 to 47 have few rows each: clamped to 39, that age would have too many."""
+    common = np.repeat(np.arange(18, 40), 40)
+    ages = np.concatenate([common, np.repeat(np.arange(14, 18), 3), np.repeat(np.arange(40, 48), 3)])
+    by, draft = _mothers(ages, ["mature" if age >= 35 else "younger" for age in ages])
+    assert (by["lower"], by["upper"]) == (14, 48)
+    pairs = rules(draft)["mage", "group"]
+    assert pairs == [[{"from": 14, "to": 34}, "younger"], [{"from": 35, "to": 48}, "mature"]]
+    assert "The outermost values that determine group also stand for values beyond them." in by[NOTE]
+    assert "clamped" not in by[NOTE]
+    assert TableDomain.from_json(confirmed(draft)).kept
+
+
+def test_rare_values_that_tell_something_else_are_clamped_and_the_note_says_how_many() -> None:
+    common = np.repeat(np.arange(18, 40), 40)
+    ages = np.concatenate([common, np.repeat(np.arange(40, 44), 4)])
+    groups = ["oldest" if age >= 40 else "mature" if age >= 35 else "younger" for age in ages]
+    by, _ = _mothers(ages, groups)
+    assert (by["lower"], by["upper"]) == (18, 39)
+    assert "other values (2 % of the rows) are clamped to them" in by[NOTE]
+    assert "cover all rows" not in by[NOTE]
+
+
 @pytest.mark.parametrize("place", [0, 300, ROWS - 1])
 def test_one_row_that_says_otherwise_is_enough(place: int) -> None:
     columns = census()
