@@ -142,7 +142,7 @@ def _cut(runs: Sequence[Run]) -> list[str]:
             epsilon = "" if run["epsilon"] is None else f"epsilon {run['epsilon']:g} "
             places.setdefault((run["method"], ordered), []).append(f"{epsilon}seed {run['seed']}")
     return [
-        f'"{method.capitalize()}" at {", ".join(found)} is not the rule\'s, for want of time, but ordered with {ordered}.\n'
+        f'"{method.capitalize()}" at {", ".join(found)} is not the rule\'s but ordered with {ordered}.\n'
         for (method, ordered), found in places.items()
     ]
 

@@ -55,8 +55,9 @@ normalised in groups within each image. It learns nothing and costs nothing. A l
 filters (Tramer and Boneh 2021, arXiv 2011.11660).
 
 A **registered module** is code, so it comes with the worker and never with an order: a package with the entry point group
-`understudy.classifiers` names a function of (inputs, classes) that returns a torch module. opacus refuses modules that mix the records of a batch. Its
-weights are drawn again from the job's key.
+`understudy.classifiers` names a function of (inputs, classes) that returns a torch module. A module that mixes the records of a batch, as any batch
+normalisation does, or that changes a buffer, is refused before the first step (`records-mixed`): what it makes of a public record is compared alone and among others. opacus itself
+refuses such layers only where they have weights. The module's weights are drawn again from the job's key.
 
 ## A constant model
 

@@ -62,5 +62,5 @@ def test_the_table_of_baselines_is_what_was_measured() -> None:
         made = [score("MNIST", method, epsilon, digits=1, absent="not run") for epsilon in (4, 10)]
         assert cells.split(" | ") == made
     assert f"reaches {score('MNIST', 'WGAN-GP without privacy', None, digits=1, absent='')} with" in page
-    half = score("MNIST", "critic only, without privacy", None, digits=1, absent="")
-    assert f"for its 300, reach {half} (one seed)" in page
+    ceiling = score("MNIST", "critic only, without privacy", None, digits=1, absent="")
+    assert f"the rule's networks reach {ceiling} (one seed) after 24,000 moves" in page
