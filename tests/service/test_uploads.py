@@ -309,7 +309,8 @@ def test_a_process_that_was_killed_midway_is_taken_over(small_parts: World, seen
     context = small_parts.app.state.context
     with small_parts.database.read_only() as session:
         principal = small_parts.directory.recognise(session, small_parts.owner.key)
-    killed = completing.Completion(context, principal, UUID(sending.id), sha256=hashlib.sha256(CSV).digest())
+    digest = hashlib.sha256(CSV).digest()
+    killed = completing.Completion(context, principal, UUID(sending.id), sha256=digest, max_refused=0.02)
     # private: a process dies between claim and work, where no collaborator is called
     claim = killed._claim()
     assert claim is not None

@@ -101,6 +101,6 @@ def test_a_rule_without_privacy_that_was_cut_says_so_too():
     whole = run(name, None, 1, 0.9) | {"options": {}}
     text = "\n".join(images({"runs": {"cut": cut, "whole": whole}, "machine": {}}))
     assert (
-        '"Critic only, without privacy" at seed 0 is not the rule\'s, for want of time, '
+        '"Critic only, without privacy" at seed 0 is not the rule\'s '
         "but ordered with steps 2000, expected_batch_size 128.\n"
     ) in text

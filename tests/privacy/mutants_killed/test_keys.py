@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from core.plan.domain.table import TableDomain
+from models.devices.placement import HOST
 from models.randomness import Purpose
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.models.tables import KEY, small_table, streams
@@ -30,6 +31,6 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
     for _ in range(2):
         # private: the child opens streams here, between reading the assignment and the rows
         training_child._trained(
-            cast("Any", None), cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None)
-        )
+            cast("Any", None), cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None), HOST, (), None
+        )  # fmt: skip
     assert met == [streams().bytes(Purpose.GRADIENT_NOISE, 3, 64)] * 2
