@@ -66,7 +66,7 @@ def crowded_columns(domain: TableDomain, estimates: Estimates) -> Iterator[str]:
         domain: the domain with all learnt parts.
         estimates: estimates of the release.
     """
-    for place, column in enumerate(domain.modelled):
+    for place, column in enumerate(domain.coded_columns):
         if isinstance(column, LabelColumn) or not estimates.are_counted((place,)):
             continue
         counts = estimates.table((place,))
@@ -80,6 +80,6 @@ def crowded_columns(domain: TableDomain, estimates: Estimates) -> Iterator[str]:
         labels = labels_of_values(column)
         where = " and ".join(dict.fromkeys((labels[found.first], labels[found.last])))
         yield (
-            f"At least {CROWDED:.0%} of the values of '{' '.join(column.name.split())}' lie in {found.last - found.first + 1} of its {found.bins} bins "
+            f"By its noisy counts, at least {CROWDED:.0%} of the values of '{' '.join(column.name.split())}' lie in {found.last - found.first + 1} of its {found.bins} bins "
             f"({where}), over which synthetic values are spread evenly. {REMEDY}"
         )

@@ -104,7 +104,7 @@ class Intake:
         assert isinstance(self.records, PrivateTable), "the records of a table's domain are a table"
         return [
             column.name
-            for place, column in enumerate(self.domain.modelled)
+            for place, column in enumerate(self.domain.coded_columns)
             if crowded_bins(
                 column, np.bincount(self.records.codes[:, place], minlength=column.cardinality).astype(float)
             )

@@ -1,4 +1,4 @@
-"""Bounds far wider than the values are told; bins that fit, declared edges, bins of one value and noise alone are not."""
+"""Columns with bounds far wider than their values are named; bins that fit, declared edges, bins of one value and noise alone are not."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def counts_of(
     return np.bincount(codes, minlength=column.cardinality).astype(float)
 
 
-def told(
+def notes_of(
     known: TableDomain, counts: np.ndarray[Any, np.dtype[np.float64]], std: float, seed: int = 0
 ) -> list[str]:
     noisy = in_steps(counts + np.random.default_rng(seed).normal(0, std, len(counts)), 2.0**-5)
@@ -51,11 +51,11 @@ def told(
 BODIES = np.random.default_rng(5).normal(170, 10, ROWS)
 
 
-def test_values_in_two_bins_of_far_wider_bounds_are_told_with_the_bins() -> None:
+def test_a_column_whose_values_lie_in_two_of_its_bins_is_named_with_them() -> None:
     known = domain()
     counts = counts_of(known, BODIES)
     assert counts[1] > 0.9 * ROWS
-    (said,) = told(known, counts, std=15.0)
+    (said,) = notes_of(known, counts, std=15.0)
     assert "of 'height' lie in 1 of its 32 bins (100 to below 200)" in said
     straddling = crowded_bins(known.modelled[1], counts_of(known, BODIES + 30))
     assert straddling is not None
@@ -74,13 +74,39 @@ def test_values_in_two_bins_of_far_wider_bounds_are_told_with_the_bins() -> None
     ],
     ids=["narrow", "declared edges", "few bins", "a special value", "one value a bin", "no values"],
 )
-def test_bins_that_are_meant_so_are_not_told(
+def test_a_column_with_bins_as_intended_is_not_named(
     declared: dict[str, Any], values: np.ndarray[Any, np.dtype[np.float64]]
 ) -> None:
     known = domain(**declared)
-    assert told(known, counts_of(known, values), std=1e-3) == []
+    assert notes_of(known, counts_of(known, values), std=1e-3) == []
 
 
-def test_noise_alone_is_not_told() -> None:
+def test_noise_alone_names_no_column() -> None:
     known = domain()
-    assert [told(known, np.zeros(32), std=100.0, seed=seed) for seed in range(200)] == [[]] * 200
+    assert [notes_of(known, np.zeros(32), std=100.0, seed=seed) for seed in range(200)] == [[]] * 200
+
+
+STAYS = TableDomain.from_json(
+    {
+        "schema": "understudy.domain/1",
+        "target": None,
+        "privacy_unit": None,
+        "columns": [
+            {"name": "admitted", "kind": "date", "lower": "2024-01-01", "upper": "2024-12-31"},
+            {
+                "name": "discharged",
+                "kind": "date",
+                "lower": "2024-01-01",
+                "upper": "2025-12-31",
+                "difference": {"from": "admitted", "lower": 0, "upper": 30, "bins": 31},
+            },
+        ],
+    }
+)
+
+
+def test_a_column_that_is_a_distance_is_judged_by_the_bins_of_the_distance() -> None:
+    """Nearly all stays last no night: one bin of one value, whatever the bins of the dates of discharge are."""
+    nights = np.r_[1900.0, np.full(30, 100 / 30)]
+    assert len(nights) == STAYS.cardinalities[1]
+    assert notes_of(STAYS, nights, std=1e-3) == []
