@@ -57,14 +57,15 @@ filters (Tramer and Boneh 2021, arXiv 2011.11660).
 A **registered module** is code, so it comes with the worker and never with an order: a package with the entry point group
 `understudy.classifiers` names a function of (inputs, classes) that returns a torch module. A module that mixes the records of a batch, as any batch
 normalisation does, or that changes a buffer, is refused before the first step (`records-mixed`): what it makes of a public record is compared alone and among others. opacus itself
-refuses such layers only where they have weights. The module's weights are drawn again from the job's key.
+refuses such layers only where they have weights. A trial on public records finds no module that mixes only some records: who registers a module vouches for it. The module's
+weights are drawn again from the job's key.
 
 ## A constant model
 
 Where noise outweighs what the units show, a model answers one class to every record. The quote of a table's model warns before anything is spent (`cautions`; `fit_classifier` warns as `DoubtfulOptions` before the charge): `few-units`, where
 an order replaces the rule for [few units](#a-table-of-few-rows) by options of its own such as `network=mlp`, and `few-components`, where principal components of a table are fewer than its one-hot cells. And every new model answers inputs drawn from the declared domain alone, which costs nothing: 4,096 rows of evenly drawn codes, or 256 to 4,096 drawn scenes (discs, strokes, waves, noise) in the declared size of images. Where the share of its commonest
-answer is 0.998 or more, of images 1, the job and the release carry the warning `constant-model`, the README says so, `understudy publish` ends with status 3, `fit_classifier` warns (`ConstantModel`), and the certificate has the
-figures (`model_check`). Of a rare class that may be the right answer; its probabilities then still tell records apart.
+answer is 0.998 or more (1 for images), the job and the release carry the warning `constant-model`, the README says so, `understudy publish` ends with status 3, `fit_classifier` warns (`ConstantModel`), and the certificate has the
+figures (`model_check`). Of a rare class that may be the right answer; its probabilities may still distinguish records.
 The check of images is coarse: it finds models whose answer does not depend on the image at all. A model that answers one class to real images alone can pass it, and only a measured accuracy (`accuracy_share`) shows that;
 a useful model of shapes that no scene resembles could fail it, so every answer must be the same.
 

@@ -2,7 +2,7 @@
 
 Sampler, clipping rule, keyed noise, divisor and optimiser are those of the closed forms; opacus supplies the gradients of the
 cross entropy alone. Modules that mix the records of a batch, such as batch normalisation, or keep something of them in a buffer are
-refused by trial: opacus looks only at layers that have weights.
+refused by trial: opacus validates only layers that have weights.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class SampledForm:
         partition: Partition,
         max_batch: int,
     ) -> None:
-        try:
+        try:  # opacus refuses layers with weights and buffers, such as batch normalisation, and nothing else
             self._module: Any = GradSampleModule(module, batch_first=True, loss_reduction="sum", strict=True)
         except NotImplementedError:
             raise RecordsMixed from None

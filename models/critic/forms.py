@@ -45,7 +45,7 @@ class RecordForm(Protocol):
 
 @singledispatch
 def record_form(critic: PrivateNetwork, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
-    """The closed form for a critic on the CPU, which the form reads at every call.
+    """The closed form for a critic on the CPU; the form reads the critic's weights at every call.
 
     Raises:
         UnevenRounding: this machine rounds a record differently by its place in a microbatch.

@@ -45,12 +45,12 @@ class RecordsMixed(UnderstudyError):
     status = 422
     title = "A network mixes the records of a batch"
     standing_detail = (
-        "What the network makes of a record depends on the other records of the batch, or it keeps something of them; no step "
-        "was made with it."
+        "What the network makes of a record depends on the other records of the batch, or its buffers may keep something of them; "
+        "no step was made with it."
     )
     standing_remedy = (
         "Register a module that reads each record by itself, for example with a group normalisation in place of a batch "
-        "normalisation, and without buffers that change."
+        "normalisation, and without buffers that change or belong to a layer with weights."
     )
 
 
