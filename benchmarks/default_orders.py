@@ -70,7 +70,7 @@ def _git(*arguments: str) -> str:
 
 
 def _plans_at(commit: str) -> dict[str, str]:
-    """The digests by the code of another commit, where this module is not."""
+    """The digests of plans by the code of another commit, which lacks this module."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         _git("worktree", "add", "--detach", str(tree), commit)
@@ -93,7 +93,7 @@ def _plans_at(commit: str) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write what the revision had."""
+    """Write the rows and digests of the revision."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -36,7 +36,7 @@ class Hands:
         return paper | self.of_codes(table, made.codes, made.rows)
 
     def of_codes(self, table: Table, codes: Codes, rows: pa.RecordBatch) -> dict[str, float]:
-        """Scores of hands that are there coded and decoded."""
+        """Scores of hands, given as codes and as rows."""
         return self._scores(table, rows) | _distances(table, codes)
 
     def baselines(self, table: Table) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """Keep as many values as the capacity says; the one that was unused for longest goes first."""
+    """Keep at most `capacity` values; the least recently used one is evicted first."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -25,7 +25,7 @@ class LruCache(Generic[Key, Value]):
             return self._kept.get(key)
 
     def keep(self, key: Key, value: Value) -> None:
-        """Keep a value, and let go of the oldest beyond the capacity."""
+        """Keep a value, and evict the least recently used one beyond the capacity."""
         with self._lock:
             self._kept[key] = value
             while len(self._kept) > self._capacity:

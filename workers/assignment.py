@@ -30,7 +30,7 @@ class Assignment:
     """One attempt's work.
 
     Attributes:
-        claim: Its plan runs to the letter.
+        claim: The claim, whose plan is executed exactly.
         rows: The sealed rows of the dataset, or those of every owner in the plan's order.
         data_key: Of the dataset that the job's row names; 32 bytes. It seals the randomness key.
         randomness_key: Key of all the job's randomness; 32 bytes, the same for every attempt.

@@ -32,7 +32,7 @@ class Checkpoints:
     """The checkpoints of one attempt, and those that it inherits from earlier attempts.
 
     Args:
-        fence: The attempt's; only its own key is ever written.
+        fence: Of the attempt; only the checkpoint of this fence is ever written.
         randomness_key: The job's 32 bytes.
     """
 

@@ -78,7 +78,7 @@ CHECKPOINT_LOST: Final = "federation-checkpoint-lost"
 
 
 class ExitCode(IntEnum):
-    """Exit code of a child; each is named as the outcome that it means."""
+    """Exit code of a child; each has the name of its `Outcome`."""
 
     DONE = 0
     CANCELLED = 40
@@ -161,7 +161,7 @@ def outcome_of(returncode: int) -> Outcome:
 
 
 class AttemptEnded(Exception):
-    """The attempt ends for a reason in which no row had a part; the child ends with its code."""
+    """The attempt ends for a reason that depends on no row; the child exits with its code."""
 
     def __init__(self, code: ExitCode) -> None:
         super().__init__(code.name)

@@ -78,7 +78,7 @@ def leftovers(job_id: UUID, fence: int, *, published: str | None, bundles: bool)
     """Every key that the attempts of an ended job may have left, except for the published bundle and the notes of a failed job.
 
     Args:
-        fence: The last that it was claimed under.
+        fence: The last one of the job.
         published: Key of the bundle that the release names, if there is a release.
         bundles: Whether other bundles count as leftovers.
     """
@@ -101,7 +101,7 @@ def sweep(
 
     Args:
         population_id: The population whose ledger paid for the job.
-        fence: The last that it was claimed under.
+        fence: The last one of the job.
         published: Key of the bundle that its release names, if it has one.
     """
     try:

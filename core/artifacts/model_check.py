@@ -17,7 +17,7 @@ CODE: Final = "constant-model"
 CONSTANT: Final = 0.998
 """A model of a table is constant from this share of draws with the same answer."""
 REMEDY: Final = (
-    "What was spent stays spent. Its probabilities may still tell records apart: compare them with each other, not with one half, above all where "
+    "What was spent stays spent. Its probabilities may still distinguish records: compare them with each other, not with one half, above all where "
     "the class is rare. The usual cause is noise larger than the signal of so few units: order with a larger epsilon, on more units, and "
     "without options that replace the rules (network, features, optimizer, steps and the like)."
 )

@@ -119,7 +119,7 @@ MOST_LISTED = 20
 @COMMON@
 
 class Told:
-    """Refused rows and values, told by line of the file, column and reason, never by value."""
+    """Refused rows and values: line of the file, column and reason, never the value."""
 
     def __init__(self):
         self.rows = self.without = self.refused = 0

@@ -76,7 +76,7 @@ class Tokens:
         return self._principal(self._claims(token))
 
     def verify_sign_in(self, token: str, *, nonce: str) -> Principal:
-        """The principal of an ID token, which answers the sign-in that asked with a nonce (OpenID Connect Core 1.0, section 3.1.3.7).
+        """The principal of an ID token that answers the sign-in with this nonce (OpenID Connect Core 1.0, section 3.1.3.7).
 
         Raises:
             TokenRefused: As `verify`, or it answers another sign-in, or it was issued to another client.

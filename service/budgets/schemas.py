@@ -58,7 +58,7 @@ class BudgetView(BaseModel):
 
     @classmethod
     def of(cls, summary: Summary, *, thresholds: bool) -> Self:
-        """Convert the totals of a budget, whose dataset's generators learn categories if it has thresholds."""
+        """Show the totals of a budget without its entries; `thresholds` says whether generators of the dataset learn categories."""
         document = summary.to_json()
         shown = {name: document[name] for name in cls.model_fields if name in document}
         left = None

@@ -15,7 +15,7 @@ _PATIENCE_SECONDS: Final = 10.0
 
 
 class PictureCache:
-    """The previews of the releases that were looked at most recently."""
+    """The previews of the most recently viewed releases."""
 
     def __init__(self) -> None:
         self._kept = LruCache[UUID, Pictures](KEPT)

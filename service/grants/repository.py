@@ -88,7 +88,7 @@ def datasets_of(
 ) -> tuple[Mapping[UUID, list[UUID]], set[UUID]]:
     """Visible datasets of the grants' populations, by population, oldest first; and the ids of those that learn categories.
 
-    Of `further` datasets only the latter is told.
+    `further` datasets appear only among the ids that learn categories.
     """
     wanted = {grant.population_id for grant in grants}
     query = (

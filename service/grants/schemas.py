@@ -68,7 +68,7 @@ class StandingGrant(GrantView):
     def with_balance(
         cls, grant: GrantView, standing: GrantBalance, dataset_ids: list[UUID], *, thresholds: bool
     ) -> Self:
-        """A grant with its totals; it has thresholds if generators of one of the datasets learn categories."""
+        """A grant with its totals; `thresholds` says whether generators of one of the datasets learn categories."""
         left = None
         if grant.state == GrantState.OPEN:
             left = remaining_epsilon(

@@ -98,7 +98,7 @@ class WaitingRequest(BaseModel):
     def of(cls, row: BudgetRequest, *, dataset_name: str, budget: Summary, thresholds: bool) -> Self:
         """Convert a row; the request is modelled as one generator of the dataset, as in the preview of a job.
 
-        It has thresholds if that generator learns categories.
+        `thresholds` says whether that generator learns categories.
         """
         now = after = None
         if budget.cap is not None:
@@ -145,7 +145,7 @@ class UsableGrant(StandingGrant):
     ) -> Self:
         """Convert a row, with its usage and the budget of its population.
 
-        It has thresholds if generators of one of the datasets learn categories.
+        `thresholds` says whether generators of one of the datasets learn categories.
         """
         standing = StandingGrant.with_balance(
             GrantView.of(row, at=at), drawn, dataset_ids, thresholds=thresholds

@@ -32,7 +32,7 @@ CONCLUSION_SECONDS: Final = 600.0
 PAUSE_SECONDS: Final = 0.1
 """Between a request and its repetition."""
 LOOK_SECONDS: Final = 0.3
-"""Between two looks at what the service is at; each takes the processors of what is disturbed."""
+"""Between two requests for the state of the service; each takes processor time from what is disturbed."""
 CAP: Final = (1.5, 4e-6)
 STEPS: Final = 300
 TERMS: Final[dict[str, Any]] = {

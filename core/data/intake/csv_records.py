@@ -98,7 +98,7 @@ def _final(pending: bytearray, line: int, mark: int, max_record_bytes: int) -> I
 
 
 def cut_off(line: int, inside: str) -> DamagedUpload:
-    """Return the error for a file that ends, inside what is named, in the middle of its last record, which begins on `line` and has no line end."""
+    """Return the error for a file that ends inside its last record, which begins on `line`; `inside` names the place, such as a quoted field."""
     closed = " If it is, a quotation mark is out of place." if inside == "quoted field" else ""
     return DamagedUpload(
         f"The file ends inside a {inside}: it looks cut off.", line=line,

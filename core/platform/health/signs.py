@@ -172,7 +172,7 @@ def kinds_of(serves: Sequence[str] | None, gpus: Sequence[object]) -> tuple[Kind
 
 
 def note_chore(session: Session, *, name: str, at: datetime, seconds: float, handled: int | None) -> None:
-    """Note that a chore was done or tried; `handled` is how many things it put right, None if it failed."""
+    """Note that a chore was done or tried; `handled` is the number of items that it repaired, None if it failed."""
     failed = handled is None
     row = insert(ChoreRun).values(
         name=name,

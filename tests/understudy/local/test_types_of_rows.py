@@ -127,7 +127,7 @@ INFERRED = {
     "polars": lambda values: pl.DataFrame({"v": values}, strict=False),
     "arrow": lambda values: pa.table({"v": pa.array(pd.Series(values), from_pandas=True)}),
 }
-"""How libraries read numbers without being told their type."""
+"""Readers that infer the type of numbers."""
 
 
 @pytest.mark.parametrize("odd", [None, 2.5, 2**63])

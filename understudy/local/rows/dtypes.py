@@ -213,7 +213,7 @@ def _apart_from_rows(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa
 
 
 def _of_declared_numbers(kind: pa.DataType, own: dict[str, Any], column: Json) -> pa.DataType:
-    """The declared type of numbers that hold missing ones, where a reader that was told no type infers one from all rows; else the type itself.
+    """The declared type of numbers that hold missing ones, where a reader without a given type infers one from all rows; else the type itself.
 
     One fraction makes real numbers of whole ones, and one number of 2^63 makes them unsigned, in nullable columns, in levels, in polars and in Arrow.
 

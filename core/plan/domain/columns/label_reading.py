@@ -84,7 +84,7 @@ def labels_from_json(
 
 
 def _prefix(node: Node, labels: tuple[str, ...] = ()) -> Prefix | None:
-    """How much of a text counts; every listed word has to be what is left of itself, or no row could have it."""
+    """Read `prefix`; a prefix must leave every listed word unchanged, or no row could have that word."""
     prefix = node.take("prefix", None)
     is_length = isinstance(prefix, int) and not isinstance(prefix, bool) and 1 <= prefix <= LONGEST_PREFIX
     if not (prefix is None or prefix == LETTERS or is_length):

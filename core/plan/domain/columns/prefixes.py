@@ -11,7 +11,7 @@ LEADING_LETTERS = re.compile("[A-Za-z]+")
 
 
 def shortened(text: str, prefix: int | str | None) -> str:
-    """The first characters of a text, or the letters at its beginning; a text that is shorter, or begins with no letter, stays."""
+    """The first characters of a text, or the letters at its beginning; a text that is shorter, or begins with no letter, is unchanged."""
     if prefix is None:
         return text
     if prefix == LETTERS:
