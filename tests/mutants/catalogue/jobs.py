@@ -133,6 +133,16 @@ MUTANTS = (
         killed_by="tests/privacy/mutants_killed/test_what_leaves.py::test_nothing_but_the_generator_leaves_a_training",
     ),
     Mutant(
+        name="stated-epsilon-not-recomputed",
+        module="understudy.verifying.accounting",
+        function="epsilon_problems",
+        before="pld < max(found.pld.low, SMALLEST) * (1 - _DIGITS)",
+        after="pld < 0.0",
+        bug="the verifier accepts an epsilon below the least that the mechanism can have",
+        source="epsilon quoted from the configuration",
+        killed_by="tests/understudy/verifying/test_accounting.py::test_a_statement_that_is_not_true_is_found",
+    ),
+    Mutant(
         name="certified-whatever-ran",
         module="core.artifacts.execution",
         function="require_as_planned",
