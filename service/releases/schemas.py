@@ -62,9 +62,9 @@ class AnswerRow(BaseModel):
         description="Clipped to the possible range; null for a ratio whose denominator is indistinguishable from zero."
     )
     low: float | None = Field(
-        description="Lower end of the 95 % interval; null without an interval, as for assumed answers."
+        description="Lower end of the 95 % interval; of an assumed answer the least that the counts allow."
     )
-    high: float | None = Field(description="Upper end of the interval; null likewise.")
+    high: float | None = Field(description="Upper end of the interval.")
     standard_error: float | None = Field(
         description="Standard error of the estimate before clipping; null for a ratio over noise, and for assumed answers."
     )

@@ -56,7 +56,8 @@ def test_an_answer_by_assumption_is_marked_and_says_what_was_assumed(
     page = analyst.page(f"{path}?question={quote('ward by age by seen')}")
     assert page.count(">Estimated count</th>") == 1
     assert page.count("ward, age and seen were not counted together. They are assumed to depend") == 1
-    assert 'data-label="Interval" class="number">–</td>' in page
+    assert 'data-label="Interval" class="number">0.0 to ' in page
+    assert 'data-label="Std. error" class="number">–</td>' in page
     assert 'data-label="Std. error" class="number">–</td>' in page
     assert "None" not in page
     assert "Estimated" not in analyst.page(f"{path}?question={quote('ward by age')}")

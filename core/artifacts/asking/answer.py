@@ -23,17 +23,10 @@ from typing import BinaryIO, Final, Self
 import numpy as np
 
 from core.artifacts.asking import codes, rows_of
-from core.artifacts.asking.assumed import (
-    MOST_CELLS,
-    Limits,
-    assumed_table,
-    assumption_in_words,
-    limits_of_rows,
-    limits_of_share,
-    path_between,
-)
+from core.artifacts.asking.assumed import MOST_CELLS, assumed_table, assumption_in_words, path_between
 from core.artifacts.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
 from core.artifacts.asking.estimates import ColumnPrecision, Estimates, Weights, column_precisions
+from core.artifacts.asking.limits import Limits, LimitsOfRows, limits_of_share
 from core.artifacts.asking.predictor import LinearPredictor
 from core.artifacts.asking.question import Condition, Question, read_question
 from core.artifacts.asking.result import Answer, Basis, Row
@@ -187,7 +180,7 @@ class _Asked:
         rest = self._kept | {place: self._kept.get(place, np.ones(len(held[place]))) - held[place]}
         if self._basis == "assumed":
             parts, rests = self._limits(held), self._limits(rest)
-            found = [limits_of_share(*both) for both in zip(parts, rests, strict=True)] if parts else []
+            found = [limits_of_share(*both) for both in zip(parts, rests, strict=True)]
             rows = self._within(self._assumed_ratios(held, self._kept), found)
             return self._known_shares(rows, held, rest), None
         rows, wholes = self._ratios(held, self._kept, low=0.0, high=1.0)
@@ -219,13 +212,16 @@ class _Asked:
         self._restrict(held, place, self._merged(place, count))
         if half:
             merged = len(numbers) < self._domain.cardinalities[place]
-            self._notes += rows_of.of_bins(name, half, merged=merged, has_intervals=self._basis == "counted")
+            self._notes += rows_of.of_bins(name, half, merged=merged)
         kept = numbers[held[place] > 0]
+        low, high = float(kept.min()), float(kept.max())
         weighted = held | {place: held[place] * numbers}
         self._require_answerable()
         if self._basis == "assumed":
-            return self._within(self._assumed_ratios(weighted, held), []), None
-        low, high = float(kept.min()), float(kept.max())
+            rows = self._within(
+                self._assumed_ratios(weighted, held), self._limits_of_mean(place, numbers, held)
+            )
+            return rows_of.of_nothing(rows, self._are_empty(held), low=low, high=high), None
         rows, wholes = self._ratios(weighted, held, low=low, high=high)
         rows = rows_of.of_nothing(rows, self._are_empty(held), low=low, high=high)
         best = int(np.argmax(wholes))
@@ -257,27 +253,33 @@ class _Asked:
         return [part / whole if whole > 0 else None for part, whole in sums]
 
     def _within(self, estimates: Sequence[float | None], found: Sequence[Limits]) -> tuple[Row, ...]:
-        """Rows of an assumed answer, each clipped to its limits, if any."""
+        """Rows of an assumed answer, each clipped to its limits."""
         rows = []
-        for place, (values, estimate) in enumerate(zip(self._labels(), estimates, strict=True)):
-            low, high = found[place] if found else (None, None)
-            shown = estimate
-            if estimate is not None and low is not None and high is not None:
-                shown = min(max(estimate, low), high)
+        for values, estimate, (low, high) in zip(self._labels(), estimates, found, strict=True):
+            shown = None if estimate is None else min(max(estimate, low), high)
             rows.append(
                 Row(values=values, estimate=shown, low=low, high=high, standard_error=None, unbiased=None)
             )
         return tuple(rows)
 
     def _limits(self, weights: Weights) -> list[Limits]:
-        """The limits from the counts of each column alone, for every row of two columns; empty for three columns."""
-        if len(self._columns) != 2:  # noqa: PLR2004
-            return []
-        alone = []
+        """The limits of the number of records in every row, under any dependence."""
+        limits = LimitsOfRows(self._estimates, self._columns, self._zeros)
+        return limits.records(self._events(weights))
+
+    def _limits_of_mean(self, place: int, numbers: codes.Floats, held: Weights) -> list[Limits]:
+        """The limits of the mean of a column in every row, under any dependence."""
+        tails = 2 * (int((held[place] > 0).sum()) - 1)
+        limits = LimitsOfRows(self._estimates, self._columns, self._zeros, further=tails)
+        return limits.mean(place, numbers, held[place], limits.records(self._events(held)))
+
+    def _events(self, weights: Weights) -> list[list[codes.Floats]]:
+        """By column, the groups of each row, or the groups that all rows are restricted to."""
+        events = []
         for place in self._columns:
             kept = weights.get(place, self._codes(place))
-            alone.append([kept] if place not in self._rows else list(np.diag(kept)[kept > 0]))
-        return limits_of_rows(self._estimates, self._columns, alone, zeros=self._zeros)
+            events.append([kept] if place not in self._rows else list(np.diag(kept)[kept > 0]))
+        return events
 
     @cached_property
     def _table(self) -> codes.Floats:
@@ -440,13 +442,13 @@ class _Asked:
         )
 
     def _assumption(self) -> str:
-        target, measure = self._domain.target_index, self._question.measure
+        target = self._domain.target_index
         path = (
             path_between(self._estimates, *self._columns, target=target) if len(self._columns) == 2 else ()  # noqa: PLR2004
         )
         names = [self._column(place).name for place in self._columns]
         between = [self._column(place).name for place in path[1:-1]]
-        return assumption_in_words(names, between, has_interval=len(names) == 2 and measure != "mean")  # noqa: PLR2004
+        return assumption_in_words(names, between)
 
     def _counted_pairs(self) -> str:
         """Describe which columns were counted together."""

@@ -9,24 +9,18 @@ Combinations excluded by the declared rules are 0 (`core.artifacts.asking.zeros`
 turn: independence becomes quasi-independence (Bishop, Fienberg and Holland 1975, chapter 5). If the rules make noisy counts of two columns
 contradict each other, the two fits are averaged by inverse variance.
 
-The error of the assumption was not measured, so no standard error is stated. The limits from the counts of each column alone hold under
-any dependence (Frechet 1935): two events of a and b among n records occur together in at least a + b - n and in at most min(a, b) records. Empty
-combinations narrow the limits: records of the first event can be outside the second one only in groups that some of the event's own groups
-allow.
+The error of the assumption was not measured, so no standard error is stated. `core.artifacts.asking.limits` holds under any dependence.
 """
 
 import itertools
-import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
-from core.artifacts.asking.estimates import CONFIDENCE, Estimates, Floats
+from core.artifacts.asking.estimates import Estimates, Floats
 from core.artifacts.asking.zeros import NO_ZEROS, Zeros
-from core.plan.domain.rules.classes import Flags
 
 MOST_CELLS: Final = 2**20
 """Maximum number of cells of a fitted table; memory and time are linear in it."""
@@ -35,14 +29,6 @@ _LEAST: Final = 1e-6
 """Replaces negative counts if some combinations are empty, in records, so that every possible combination can be scaled."""
 _CLOSE: Final = 1e-3
 """Convergence tolerance in records: the largest difference between the fitted pairs and their targets."""
-_QUANTITIES: Final = 4
-"""Number of quantities bounded simultaneously, by Bonferroni: the total, an event of one column, and two of the other."""
-_QUANTITIES_WITH_ZEROS: Final = 11
-"""The same number if some combinations are empty: five for each of two events of one column, and the event of the other."""
-
-Limits = tuple[float, float]
-"""Lower and upper limit in records. They hold for all of a row's quantities at once in at least 95 of 100
-releases."""
 
 
 def path_between(estimates: Estimates, first: int, last: int, *, target: int | None) -> tuple[int, ...]:
@@ -77,85 +63,18 @@ def assumed_table(
     return _fitted(start, pairs)
 
 
-def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_interval: bool) -> str:
+def assumption_in_words(names: Sequence[str], between: Sequence[str]) -> str:
     """Say that columns were not counted together, what is assumed of them given the columns `between`, and what the interval means."""
+    known = "the counts of each column alone allow"
     if len(names) > 2:  # noqa: PLR2004
         taken = "assumed to depend on each other only through their pairs"
+        known = "the counts of each column and of each counted pair allow"
     else:
         taken = f"assumed independent given {', '.join(between)}" if between else "assumed independent"
-    interval = (
-        "The interval is the range that the counts of each column alone allow, under any dependence."
-        if has_interval
-        else "No interval: the error of this assumption was not measured."
-    )
     return (
         f"Estimated, not counted: {', '.join(names[:-1])} and {names[-1]} were not counted together. "
-        f"They are {taken}. {interval}"
+        f"They are {taken}. The interval is the range that {known}, under any dependence."
     )
-
-
-def limits_of_rows(
-    estimates: Estimates,
-    columns: Sequence[int],
-    events: Sequence[Sequence[Floats]],
-    *,
-    zeros: Zeros = NO_ZEROS,
-) -> list[Limits]:
-    """Limits of the number of records in every combination of events of two columns, each a (groups,) indicator of its column's groups."""
-    empty = zeros.of_pair(columns[0], columns[1])
-    if empty is not None:
-        return [_limits_beside(estimates, columns, both, ~empty) for both in itertools.product(*events)]
-    total = _limits(float(estimates.table(())), estimates.covariance((), {}, {}))
-    alone = [
-        [_limits_of(estimates, column, event) for event in of_column]
-        for column, of_column in zip(columns, events, strict=True)
-    ]
-    return [
-        (max(first[0] + second[0] - total[1], 0.0), min(first[1], second[1]))
-        for first, second in itertools.product(*alone)
-    ]
-
-
-def _limits_beside(
-    estimates: Estimates, columns: Sequence[int], events: Sequence[Floats], possible: Flags
-) -> Limits:
-    """Limits of one combination of two events if only some (groups of the first column, groups of the second) are possible."""
-    low, high = 0.0, math.inf
-    for axis in (0, 1):
-        allowed = possible if axis == 0 else possible.T
-        own, other = events[axis] > 0, events[1 - axis] > 0
-        # First the event's own groups with a partner in the other event, then the partners of these groups outside the other event.
-        meeting, outside = own & allowed[:, other].any(axis=1), ~other & allowed[own].any(axis=0)
-        if not meeting.any():
-            return 0.0, 0.0
-        high = min(high, _limits_of(estimates, columns[axis], meeting, _QUANTITIES_WITH_ZEROS)[1])
-        least = _limits_of(estimates, columns[axis], own, _QUANTITIES_WITH_ZEROS)[0]
-        if outside.any():
-            least -= _limits_of(estimates, columns[1 - axis], outside, _QUANTITIES_WITH_ZEROS)[1]
-        low = max(low, least)
-    return min(low, high), high
-
-
-def limits_of_share(part: Limits, rest: Limits) -> Limits:
-    """Limits of part / (part + rest)."""
-    low = part[0] / (part[0] + rest[1]) if part[0] > 0 else 0.0
-    high = part[1] / (part[1] + rest[0]) if rest[0] > 0 else 1.0
-    return low, high
-
-
-def _limits_of(
-    estimates: Estimates, column: int, event: Floats | Flags, quantities: int = _QUANTITIES
-) -> Limits:
-    """Limits of the number of records in an event of one column."""
-    weights = np.asarray(event, dtype=np.float64)
-    estimate = float(weights @ estimates.margin(column))
-    return _limits(estimate, estimates.margin_variance(column, weights), quantities)
-
-
-def _limits(estimate: float, variance: float, quantities: int = _QUANTITIES) -> Limits:
-    """Limits of one quantity that hold for a number of quantities simultaneously, by Bonferroni."""
-    off = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2 * quantities)) * math.sqrt(variance)
-    return max(estimate - off, 0.0), max(estimate + off, 0.0)
 
 
 def _pair(estimates: Estimates, first: int, second: int, target: int | None, zeros: Zeros) -> Floats:

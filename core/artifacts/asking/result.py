@@ -16,7 +16,7 @@ class Row:
 
     Attributes:
         estimate: the estimate, clipped to its possible range; None for a ratio with a denominator within noise of zero.
-        low: lower end of the 95 % interval; None without an interval.
+        low: lower end of the 95 % interval.
         high: upper end of the 95 % interval.
         standard_error: standard error of the unclipped estimate; None for a ratio with a noisy denominator, and for an assumption.
         unbiased: the unclipped estimate, suitable for sums; None in the same cases.
@@ -24,8 +24,8 @@ class Row:
 
     values: tuple[str, ...]
     estimate: float | None
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     standard_error: float | None
     unbiased: float | None
 

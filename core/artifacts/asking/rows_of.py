@@ -98,7 +98,7 @@ def comparison(drawn_rows: int | None) -> tuple[str, ...]:
     )
 
 
-def of_bins(name: str, half: float, *, merged: bool, has_intervals: bool) -> tuple[str, ...]:
+def of_bins(name: str, half: float, *, merged: bool) -> tuple[str, ...]:
     """Describe what the interval of a mean covers and what it does not, one sentence for each.
 
     Args:
@@ -108,12 +108,7 @@ def of_bins(name: str, half: float, *, merged: bool, has_intervals: bool) -> tup
     part, number = ("group of bins", "mean") if merged else ("bin", "midpoint")
     counts_as = f"'{name}' with each value taken as the {number} of its {part}"
     further = f"the mean of the values themselves may lie up to {half:,.6g}"
-    if not has_intervals:
-        return (
-            f"The estimates are of {counts_as}.",
-            f"The position of a value in its {part} is unknown: {further} away.",
-        )
     return (
-        f"The intervals cover the noise of the counts, for the mean of {counts_as}.",
+        f"The intervals are of the mean of {counts_as}.",
         f"They do not cover the position of a value in its {part}: {further} beyond either end.",
     )

@@ -152,7 +152,7 @@ def test_a_mean_of_bins_says_what_its_interval_covers_and_what_not():
     """The mean of the values may be anywhere within half a bin of the interval, which is about midpoints."""
     covers, covers_not = EXACT.answer("mean of age").notes[:2]
     assert covers == (
-        "The intervals cover the noise of the counts, for the mean of 'age' with each value taken as the midpoint of its bin."
+        "The intervals are of the mean of 'age' with each value taken as the midpoint of its bin."
     )
     assert covers_not.startswith(
         "They do not cover the position of a value in its bin: the mean of the values themselves may lie up to "
