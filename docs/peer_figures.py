@@ -1,11 +1,15 @@
 """Our tables beside AIM, MST, independent columns and the real rows: a page of its own, and trials for docs/benchmarks.md."""
 
 import json
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
+
+from scipy.stats import t as student
 
 from docs.tables import table
 
@@ -33,6 +37,23 @@ _SIZES: Final = ("500", "2000", "10000", "full")
 _RIVALS: Final = ("aim", "mst")
 
 Cell = Mapping[str, Any]
+Key = tuple[str, str, float]
+"""Table, size and epsilon."""
+Runs = Mapping[tuple[str, str, float, str], Mapping[int, Cell]]
+"""By table, size, epsilon and method, the cells by seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Ours beside a peer on the seeds that both have.
+
+    Attributes:
+        value: the ratio of our mean to the peer's; of AUROC the mean difference.
+        reach: half of the 95 % interval of a mean difference, by Student's t over the seeds; None for a ratio and below three seeds.
+    """
+
+    value: float
+    reach: float | None
 
 
 def peers_page() -> str:
@@ -42,65 +63,94 @@ def peers_page() -> str:
 
 
 def summary(cells: Sequence[Cell]) -> Iterable[str]:
-    """How often we are nearer than the better peer, and every cell of the grid with the first seed."""
+    """How often we are nearer than the better peer, and every cell of the grid, on the seeds that both have."""
     yield (
         "Same declared codes, splits (four fifths train) and decoding for every method; delta 1e-6, one row added or removed; epsilon and rows vary "
         "(`make bench-tables`). Every option is left at its default, for every table. A peer without a figure was not run there, or broken off after 400 to 700 seconds.\n"
     )
-    first = {
-        (one["table"], one["size"], one["epsilon"], one["method"]): one for one in cells if not one["seed"]
-    }
-    grid = [key[:3] for key in first if key[3] == "understudy"]
+    runs: dict[tuple[str, str, float, str], dict[int, Cell]] = {}
+    for one in cells:
+        runs.setdefault((one["table"], one["size"], one["epsilon"], one["method"]), {})[one["seed"]] = one
+    grid = [key[:3] for key in runs if key[3] == "understudy"]
     grid.sort(key=lambda key: (key[0], _SIZES.index(key[1]), key[2]))
     yield from table(
         ["measure", "beside", "cells", "mean ratio", "worst", "worst cell", "nearer in"],
-        [row for measure in _MEASURES for row in _standing(first, grid, measure)],
+        [row for measure in _MEASURES for row in _standing(runs, grid, measure)],
     )
     yield (
         "\nOurs over theirs, so below one is nearer; of AUROC the difference, so above zero is better. *Better peer*: the better of AIM and MST "
-        "in each cell, where both were run. Geometric means; the first seed.\n"
+        "in each cell, where both were run. Geometric means of cells; in a cell means over the seeds (one to three) that all have.\n"
     )
-    yield from _missed(first, grid)
+    yield from _missed(runs, grid)
     epsilons = sorted({epsilon for _, _, epsilon in grid})
     for measure in ("two_way", "three_way"):
-        yield f"**{_MEASURES[measure]}**: understudy / AIM / MST / independent columns, mean total variation\n"
+        yield f"**{_MEASURES[measure]}**: understudy / AIM / MST / independent columns, mean total variation over each one's seeds\n"
         lines = [
-            [name, f"{rows:,}", *(_beside(first, (name, size, epsilon), measure) for epsilon in epsilons)]
+            [
+                name,
+                f"{rows:,}",
+                *(_means_beside(runs, (name, size, epsilon), measure) for epsilon in epsilons),
+            ]
             for name, size, rows in dict.fromkeys(
-                (*key[:2], first[*key, "understudy"]["rows"]) for key in grid
+                (*key[:2], next(iter(runs[*key, "understudy"].values()))["rows"]) for key in grid
             )
         ]
         yield from table(["table", "rows", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], lines)
         yield ""
 
 
-def _missed(first: Mapping[tuple[Any, ...], Cell], grid: Sequence[tuple[Any, ...]]) -> Iterable[str]:
+def _missed(runs: Runs, grid: Sequence[Key]) -> Iterable[str]:
     """Every cell that misses its bar, the worst first."""
-    yield "Cells in which the better peer that was run keeps us from the bar, with the ratio or the difference:\n"
+    yield (
+        "Cells in which the better peer that was run keeps us from the bar, with the ratio or the difference; of a difference over three "
+        "seeds also half of its 95 % interval:\n"
+    )
     for measure, bar in _BARS.items():
         area = measure.startswith("auroc")
-        missed, count = [], 0
-        for key in grid:
-            theirs = [first[*key, method][measure] for method in _RIVALS if (*key, method) in first]
-            if not theirs:
-                continue
-            count += 1
-            ours = first[*key, "understudy"][measure]
-            beside = ours - max(theirs) if area else ours / min(theirs)
-            if beside < bar if area else beside > bar:
-                missed.append((beside, key))
+        found = [(key, _beside(runs, key, measure, _RIVALS)) for key in grid]
+        compared = [(beside, key) for key, beside in found if beside is not None]
+        missed = [(one, key) for one, key in compared if (one.value < bar if area else one.value > bar)]
+        missed.sort(key=lambda pair: pair[0].value, reverse=not area)
         cells = [
-            f"{name} {size} at {epsilon:g} ({beside:{'+.3f' if area else '.3f'}})"
-            for beside, (name, size, epsilon) in sorted(missed, reverse=not area)
+            f"{name} {size} at {epsilon:g} ({_shown(one, '+.3f' if area else '.3f')})"
+            for one, (name, size, epsilon) in missed
         ]
         wanted = f"at most {-bar:g} behind" if area else f"at most {bar:g} of it"
-        yield f"* {_MEASURES[measure]}, {wanted}: {len(missed)} of {count} miss{': ' if cells else ''}{', '.join(cells)}."
+        open_ = [one for one, _ in missed if one.reach is not None and one.value + one.reach >= bar]
+        within = f" (in {len(open_)} of them the interval reaches the bar)" if open_ else ""
+        yield (
+            f"* {_MEASURES[measure]}, {wanted}: {len(missed)} of {len(compared)} miss{within}"
+            f"{': ' if cells else ''}{', '.join(cells)}."
+        )
     yield ""
 
 
-def _standing(
-    first: Mapping[tuple[Any, ...], Cell], grid: Sequence[tuple[Any, ...]], measure: str
-) -> Iterable[list[str]]:
+def _shown(beside: Beside, digits: str) -> str:
+    return f"{beside.value:{digits}}" + ("" if beside.reach is None else f" ± {beside.reach:.3f}")
+
+
+def _beside(runs: Runs, key: Key, measure: str, methods: Sequence[str]) -> Beside | None:
+    """Ours beside the best of the methods that were run, on the seeds that all of them have; None if none was run."""
+    area = measure.startswith("auroc")
+    theirs = [runs[*key, method] for method in methods if (*key, method) in runs]
+    if not theirs:
+        return None
+    ours = runs[*key, "understudy"]
+    seeds = sorted(set(ours).intersection(*theirs))
+    of_peers = [[one[seed][measure] for seed in seeds] for one in theirs]
+    best = (max if area else min)(of_peers, key=statistics.mean)
+    values = [ours[seed][measure] for seed in seeds]
+    if not area:
+        return Beside(statistics.mean(values) / statistics.mean(best), None)
+    differences = [mine - other for mine, other in zip(values, best, strict=True)]
+    reach = None
+    if len(seeds) >= 3:  # noqa: PLR2004
+        deviation = statistics.stdev(differences) / math.sqrt(len(seeds))
+        reach = float(student.ppf(0.975, len(seeds) - 1)) * deviation
+    return Beside(statistics.mean(differences), reach)
+
+
+def _standing(runs: Runs, grid: Sequence[Key], measure: str) -> Iterable[list[str]]:
     area = measure.startswith("auroc")
     for name, methods in (
         ("better peer", _RIVALS),
@@ -109,10 +159,9 @@ def _standing(
     ):
         found = []
         for key in grid:
-            theirs = [first[*key, method][measure] for method in methods if (*key, method) in first]
-            if len(theirs) == len(methods):
-                ours = first[*key, "understudy"][measure]
-                found.append((ours - max(theirs) if area else ours / min(theirs), key))
+            beside = _beside(runs, key, measure, methods)
+            if beside is not None and all((*key, method) in runs for method in methods):
+                found.append((beside.value, key))
         if not found:
             continue
         values = [value for value, _ in found]
@@ -126,10 +175,12 @@ def _standing(
         ]  # fmt: skip
 
 
-def _beside(first: Mapping[tuple[Any, ...], Cell], key: tuple[Any, ...], measure: str) -> str:
-    found = [first.get((*key, method)) for method in _ORDER[:4]]
-    shown = " / ".join("-" if one is None else f"{one[measure]:.4f}" for one in found)
-    return shown if found[0] is not None else ""
+def _means_beside(runs: Runs, key: Key, measure: str) -> str:
+    found = [runs.get((*key, method)) for method in _ORDER[:4]]
+    return " / ".join(
+        "-" if one is None else f"{statistics.mean(cell[measure] for cell in one.values()):.4f}"
+        for one in found
+    )
 
 
 def comparison(cells: Sequence[Cell]) -> Iterable[str]:

@@ -59,15 +59,27 @@ def test_ratios_are_to_the_better_peer_where_both_ran():
         cell("understudy", 500, two_way=0.03, auroc_trees=0.8), cell("independent", 500, two_way=0.06, auroc_trees=0.5),
         cell("aim", 500, two_way=0.05, auroc_trees=0.85), cell("mst", 500, two_way=0.04, auroc_trees=0.7),
         cell("understudy", 5147, two_way=0.08), cell("mst", 5147, two_way=0.04),
-        cell("understudy", 500, seed=1, two_way=9.0),
+        cell("understudy", 500, seed=1, two_way=0.05),
     ]  # fmt: skip
     lines = list(summary(cells))
     assert "| Two-way counts | better peer | 1 | 0.750 | 0.750 | taxi, 500, epsilon 1 | 1 |" in lines
     assert "| Two-way counts | MST | 2 | 1.225 | 2.000 | taxi, full, epsilon 1 | 1 |" in lines
     assert "| Two-way counts | independent columns | 1 | 0.500 | 0.500 | taxi, 500, epsilon 1 | 1 |" in lines
     assert "| AUROC of trees | better peer | 1 | -0.050 | -0.050 | taxi, 500, epsilon 1 | 0 |" in lines
-    assert "| taxi | 500 | 0.0300 / 0.0500 / 0.0400 / 0.0600 |" in lines
+    assert "| taxi | 500 | 0.0400 / 0.0500 / 0.0400 / 0.0600 |" in lines
     assert "| taxi | 5,147 | 0.0800 / - / 0.0400 / - |" in lines
+
+
+def test_cells_of_three_seeds_have_an_interval():
+    ours, theirs = (0.80, 0.82, 0.84), (0.84, 0.85, 0.86)
+    cells = [
+        cell(method, 500, seed=seed, auroc_trees=area)
+        for method, areas in (("understudy", ours), ("mst", theirs))
+        for seed, area in enumerate(areas)
+    ]
+    lines = "\n".join(summary(cells))
+    # Differences of -.04, -.03 and -.02: a mean of -.03, give or take 4.303 * .01 / sqrt(3).
+    assert "1 of 1 miss (in 1 of them the interval reaches the bar): taxi 500 at 1 (-0.030 ± 0.025)." in lines
 
 
 def test_the_comparison_repeats_the_standing_of_the_results():
