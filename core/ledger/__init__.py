@@ -8,8 +8,7 @@ In reading order, each part after those that it imports:
 * `entries`: what is recorded, and the state that entries fold to.
 * `admission`: whether a request fits, and how a refusal is worded.
 * `repository`: rows as values.
-* `budget_lock`: every append holds the lock of the budget's row.
-* `ledger`: jobs: reserve, spend, settle, void.
+* `ledger`: jobs: reserve, spend, settle, void, each under the lock of the budget's row.
 * `governance`: people: caps, grants, freezes.
 * `ledger_queries`: reading without a lock.
 * `audit_log`: who did what to which thing; another chain.

@@ -14,12 +14,12 @@ from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
 from core.db.tables.ledger_entry import LedgerEntry
 from core.dp.filters import Admission, AdmissionRule, Cap
-from core.ledger import budget_lock, entries, repository
+from core.ledger import entries, ledger, repository
 from core.ledger.admission import require_cap_above
-from core.ledger.budget_lock import append_decision, current_balances
 from core.ledger.entries import DecisionKind, GrantState
 from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen, ReasonRequired
 from core.ledger.hash_chain import NO_HASH
+from core.ledger.ledger import append_decision, current_balances
 from core.ledger.repository import cap_on
 
 
@@ -58,7 +58,7 @@ def set_cap(
         ReasonRequired: an existing cap is raised without a reason.
         CapBelowSpent: what is spent and reserved would not fit under it.
     """
-    budget = budget_lock.lock(session, population_id)
+    budget = ledger.lock(session, population_id)
     cap, present = Cap(epsilon=epsilon, delta=delta, rule=AdmissionRule(budget.rule)), cap_on(budget)
     admission = require_cap_above(cap, current_balances(session, budget).population.in_force)
     if cap == present:
@@ -92,7 +92,7 @@ def grant(
         PopulationFrozen: the population is frozen.
         InvalidGuarantee: epsilon or delta is out of range.
     """
-    budget = budget_lock.lock(session, population_id)
+    budget = ledger.lock(session, population_id)
     if cap_on(budget) is None:
         raise BudgetNotSet(
             "No budget has been set for this dataset, so nothing can be granted.",
@@ -127,7 +127,7 @@ def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: st
         GrantNotFound: no such grant.
         LedgerBroken: the last entry does not verify; nothing was changed.
     """
-    budget = budget_lock.lock(session, repository.grant_of(session, grant_id).population_id)
+    budget = ledger.lock(session, repository.grant_of(session, grant_id).population_id)
     row = repository.grant_of(session, grant_id)
     if row.state != GrantState.OPEN.value:
         return
@@ -149,7 +149,7 @@ def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock
     Raises:
         PopulationNotFound: no such population.
     """
-    budget = budget_lock.lock(session, population_id)
+    budget = ledger.lock(session, population_id)
     if budget.frozen_at is not None:
         return False
     _write(session, population_id, {"frozen_at": clock.now()})
@@ -171,7 +171,7 @@ def unfreeze(session: Session, population_id: UUID, *, by: str, reason: str, clo
         PopulationNotFound: no such population.
         LedgerBroken: the last entry does not verify; such a ledger stays frozen.
     """
-    budget = budget_lock.lock(session, population_id)
+    budget = ledger.lock(session, population_id)
     if budget.frozen_at is None:
         return False
     current_balances(session, budget)  # raises LedgerBroken

@@ -1,6 +1,6 @@
 """Reading a ledger: its rows as values, and how its sums developed, at a cost that does not grow with it.
 
-Entries are written by `core.ledger.budget_lock`, rows of decisions by `core.ledger.governance`.
+Entries are written by `core.ledger.ledger`, rows of decisions by `core.ledger.governance`.
 """
 
 from collections.abc import Collection, Generator, Mapping, Sequence

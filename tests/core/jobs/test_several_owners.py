@@ -22,10 +22,10 @@ from core.jobs import claims, endings, repository, turns
 from core.jobs.errors import LeaseLost, PlanDoesNotFit
 from core.jobs.orders import place_order
 from core.jobs.states import Cause
-from core.ledger import budget_lock, governance, ledger, ledger_queries
-from core.ledger.budget_lock import append_movement, current_balances
+from core.ledger import governance, ledger, ledger_queries
 from core.ledger.entries import GrantState
 from core.ledger.errors import GrantRefused, IllegalFold, PopulationFrozen
+from core.ledger.ledger import append_movement, current_balances
 from core.ledger.reservation import NOTHING, EntryKind, Movement
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidSpec
@@ -362,7 +362,7 @@ def test_ledgers_that_disagree_are_found(consortium, database):
     job_id = consortium.order()
     with database.transaction() as session:
         reservation = ledger_queries.reservation_of(session, job_id)
-        budget = budget_lock.lock(session, consortium.populations[0])
+        budget = ledger.lock(session, consortium.populations[0])
         balances = current_balances(session, budget, grant_id=reservation.grant_id)
         spent = Movement(kind=S, job_id=job_id, charge=reservation.reserved, grant_id=reservation.grant_id)
         append_movement(session, budget, balances, reservation, spent, fence=1, clock=consortium.clock)

@@ -18,8 +18,8 @@ from core.db.tables import Job
 from core.errors import UnderstudyError
 from core.jobs import claims, endings
 from core.jobs.states import OWNER_WITHDREW, Cause
-from core.ledger import budget_lock, governance, ledger_queries
-from core.ledger.budget_lock import append_movement, current_balances
+from core.ledger import governance, ledger, ledger_queries
+from core.ledger.ledger import append_movement, current_balances
 from core.ledger.reservation import EntryKind, Movement, fold_all
 from tests.core.jobs.test_races import at_once
 from tests.core.jobs.test_several_owners import Consortium
@@ -151,7 +151,7 @@ def test_the_comparison_sees_a_ledger_that_moved_alone(database):
     assert list(violations(owners)) == []
     with database.transaction() as session:
         reservation = ledger_queries.reservation_of(session, job_id)
-        budget = budget_lock.lock(session, owners.populations[0])
+        budget = ledger.lock(session, owners.populations[0])
         balances = current_balances(session, budget, grant_id=reservation.grant_id)
         spent = Movement(kind=S, job_id=job_id, charge=reservation.reserved, grant_id=reservation.grant_id)
         append_movement(session, budget, balances, reservation, spent, fence=1, clock=owners.clock)

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from core.ledger import budget_lock, ledger
+from core.ledger import ledger
 from core.ledger.errors import PopulationNotFound
 from tests.core.ledger.support import CLOCK, charge, new_population, reserve
 
@@ -17,13 +17,13 @@ def test_who_waited_sees_the_entry_that_was_appended_meanwhile(database):
     def wait_for_the_lock(pids):
         with database.transaction() as session:
             pids.append(session.execute(text("SELECT pg_backend_pid()")).scalar_one())
-            seen.append(budget_lock.lock(session, population, job_id=job_id))
+            seen.append(ledger.lock(session, population, job_id=job_id))
 
     pids: list[int] = []
     waiter = threading.Thread(target=wait_for_the_lock, args=(pids,))
     blocked = text("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = :pid")
     with database.transaction() as session:
-        before = budget_lock.lock(session, population, job_id=job_id)
+        before = ledger.lock(session, population, job_id=job_id)
         assert not before.job_is_known
         waiter.start()
         with database.transaction() as watcher:
@@ -47,11 +47,11 @@ def test_an_entry_that_is_gone_is_missing_not_taken_for_another(database):
     with database.transaction() as session:
         session.execute(text("ALTER TABLE ledger_entries DISABLE TRIGGER ALL"))
         session.execute(text("DELETE FROM ledger_entries WHERE sequence = 2"))
-        locked = budget_lock.lock(session, population)
+        locked = ledger.lock(session, population)
     assert locked.head_sequence == 2
     assert locked.last is None
 
 
 def test_a_population_without_a_budget(database):
     with pytest.raises(PopulationNotFound), database.transaction() as session:
-        budget_lock.lock(session, uuid4())
+        ledger.lock(session, uuid4())

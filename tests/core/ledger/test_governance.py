@@ -11,7 +11,7 @@ from core.clock import FixedClock
 from core.dp.errors import InvalidGuarantee
 from core.dp.filters import AdmissionRule
 from core.errors import BudgetRefused
-from core.ledger import budget_lock, governance, ledger, ledger_queries, repository
+from core.ledger import governance, ledger, ledger_queries, repository
 from core.ledger.entries import DecisionKind, GrantState, next_entry
 from core.ledger.errors import (
     BudgetNotSet,
@@ -371,7 +371,7 @@ class TestEntriesOfTheFirstRelease:
             for entry in old:
                 assert entry.movement is not None
                 again = next_entry(
-                    repository.head_of(budget_lock.lock(session, population)),
+                    repository.head_of(ledger.lock(session, population)),
                     population_id=population,
                     content=entry.movement,
                     at=entry.at,
@@ -379,7 +379,7 @@ class TestEntriesOfTheFirstRelease:
                     mechanism=entry.mechanism,
                     fence=entry.fence,
                 )
-                budget_lock.append(session, again)
+                ledger.append(session, again)
 
     def test_they_verify_count_and_are_continued(self, database):
         population = new_population(database, epsilon=1.0)

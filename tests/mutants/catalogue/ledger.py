@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     Mutant(
         name="reservation-not-locked",
-        module="core.ledger.budget_lock",
+        module=LEDGER,
         function="",
         before='select(*_BUDGET).where(Budget.population_id == bindparam("population_id")).with_for_update()',
         after='select(*_BUDGET).where(Budget.population_id == bindparam("population_id"))',
@@ -132,7 +132,7 @@ MUTANTS = (
     ),
     Mutant(
         name="last-entry-believed",
-        module="core.ledger.budget_lock",
+        module=LEDGER,
         function="current_balances",
         before="last is None or last.hash != budget.head_hash or LEDGER_CHAIN.hash_of(last) != last.hash",
         after="last is None or last.hash != budget.head_hash",
