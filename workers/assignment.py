@@ -11,8 +11,8 @@ from core.data.sealing import open_bytes
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
-from core.jobs.claim import Claim
 from core.jobs.claims import held_claim
+from core.jobs.leases import Claim
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.selection import owners_of
 

@@ -30,9 +30,9 @@ from core.clock import Clock, FixedClock
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.errors import Unavailable
-from core.jobs.claim import Claim
 from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost
+from core.jobs.leases import Claim
 from core.jobs.queue import Queue
 from core.logs import get_logger
 from core.platform.settings import Settings

@@ -18,7 +18,7 @@ from core.data.objects import ObjectStore
 from core.data.sealing import open_bytes, seal_bytes
 from core.db.session import Database
 from core.jobs import claims
-from core.jobs.claim import Claim
+from core.jobs.leases import Claim
 from core.logs import get_logger
 from models.classifier.recorder import ModelRecorder
 from models.release_recorder import CertificateRecorder, SelectionRecord

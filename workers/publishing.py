@@ -38,7 +38,7 @@ from core.clock import Clock
 from core.data.master_keys import MasterKeys
 from core.data.objects import ObjectStore
 from core.db.session import Database
-from core.jobs.claim import Claim
+from core.jobs.leases import Claim
 from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.plan.domain.declared import domain_from_json

@@ -21,9 +21,8 @@ from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.errors import Unavailable, UnderstudyError
 from core.jobs import claims, endings, repository
-from core.jobs.claim import Claim
 from core.jobs.errors import NotCancelled
-from core.jobs.leases import this_process
+from core.jobs.leases import Claim, this_process
 from core.jobs.queue import Queue
 from core.jobs.states import ENDED, Cause
 from core.jobs.turns import next_in_turn, should_make_room

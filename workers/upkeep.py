@@ -33,7 +33,7 @@ from core.data.objects import ObjectStore, open_store
 from core.data.uploads.ending import sweep_uploads
 from core.data.uploads.repository import UPLOADS
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
-from core.jobs.devices import move_unserved
+from core.jobs.endings import move_unserved
 from core.jobs.leases import JOBS, is_dead, take_overdue
 from core.jobs.queue import CeleryQueue, Queue
 from core.jobs.turns import announce_all

@@ -8,10 +8,8 @@ In reading order, each part after those that it imports:
 * `queue`: messages to the workers, which are hints.
 * `turns`: whose job a free worker takes.
 * `orders`: a job and its reservation, in one transaction.
-* `leases`: one worker at a time holds a row.
+* `leases`: one worker at a time holds a row; a claim is its hold on a job, as a value.
 * `coarse`: how coarsely progress becomes visible.
-* `claim`: what a worker holds.
-* `endings`: how a job ends, and what it charges.
+* `endings`: how a job ends or moves to another queue, and what it charges.
 * `claims`: claiming spends; heartbeats and marks.
-* `devices`: waiting trainings move to the devices that live workers serve.
 """

@@ -12,10 +12,9 @@ from core.db.tables.job import DEVICES, Job
 from core.dp import mechanism as mechanisms
 from core.errors import UnderstudyError
 from core.jobs import repository
-from core.jobs.claim import Claim
 from core.jobs.endings import end, end_cancelled, give_up, move
 from core.jobs.errors import IllegalMark
-from core.jobs.leases import JOBS
+from core.jobs.leases import JOBS, Claim
 from core.jobs.states import OWNER_WITHDREW, PLAN_ALTERED, STAGES, TRAINING, JobState
 from core.ledger import ledger, ledger_queries
 from core.ledger.errors import OwnerWithdrew, PopulationFrozen
@@ -76,7 +75,7 @@ def claim(
 
 
 def held_claim(session: Session, job_id: UUID, *, fence: int) -> Claim:
-    """The claim again, for a child process that was told only the job and the fence.
+    """The claim again, for a child process that was given only the job and the fence.
 
     Raises:
         LeaseLost: the fence does not hold the job.

@@ -1,4 +1,4 @@
-"""How a job ends or goes back to the queue, and what that does to its reservation.
+"""How a job ends, goes back to the queue or moves to another one, and what that does to its reservation.
 
 | ending                                    | ledger                                             |
 |-------------------------------------------|----------------------------------------------------|
@@ -9,13 +9,19 @@
 | succeeded                                 | stays SPENT in full                                |
 
 The randomness key of a job is destroyed when it ends.
+
+A waiting training moves to the kind of device that live workers serve. A step that is taken again on another kind of device
+would release a second, differently rounded sum under the same noise. So a job moves only while nothing private has begun:
+before its first mark. From then on it waits for a worker of its kind.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session, object_session
 
 from core.clock import Clock
@@ -27,14 +33,14 @@ from core.db.tables.utility_report import UtilityReport
 from core.dp.charge import Charge, charge_of
 from core.dp.mechanism import leaves
 from core.jobs import repository
-from core.jobs.claim import Claim
 from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
-from core.jobs.leases import JOBS, has_live_worker
+from core.jobs.leases import BATCH, JOBS, Claim, has_live_worker
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
 from core.jobs.turns import announce
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
+from core.plan.devices import DEVICES, Device
 from core.plan.selection import ordered_plan_from_json
 
 # A training child imports this module and sends nothing: it starts without the broker's libraries.
@@ -189,6 +195,41 @@ def requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> None
     JOBS.put_back(job)
     job.sent_at = at
     on_commit(session, partial(announce, queue, job.id, job.plan, job.device))
+
+
+def move_unserved(
+    session: Session, *, served: Collection[Device], now: datetime, queue: "Queue"
+) -> list[UUID]:
+    """Move jobs whose kind of device no live worker serves to the kind that one does, and announce them after the commit. Returns their ids.
+
+    Only jobs whose order left the kind to the service move. Rows that are locked are skipped.
+    """
+    if len(set(served)) != 1:
+        return []
+    (device,) = set(served)
+    stranded = (
+        select(Job)
+        .where(
+            JOBS.are_claimable(now),
+            Job.device.in_([other for other in DEVICES if other != device]),
+            Job.device_wish == "auto",
+            Job.stage.is_(None),
+        )
+        .order_by(Job.created_at)
+        .limit(BATCH)
+        .with_for_update(skip_locked=True)
+    )
+    jobs = session.scalars(stranded).all()
+    for job in jobs:
+        job.device = device
+        if job.state == JobState.RUNNING.value:
+            # Its worker may only be late: put back, it can write no mark any more.
+            requeue(session, job, at=now, queue=queue)
+        else:
+            job.sent_at = now
+            on_commit(session, partial(announce, queue, job.id, job.plan, job.device))
+    session.flush()
+    return [job.id for job in jobs]
 
 
 def stop(session: Session, claim: Claim, *, clock: Clock) -> Charge:

@@ -25,7 +25,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
-from core.jobs.claim import Claim
+from core.jobs.leases import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import Queue
 from core.jobs.states import JobState

@@ -13,8 +13,7 @@ from core.dp.charge import Charge, charge_of
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings, repository
-from core.jobs.claim import Claim
-from core.jobs.leases import JOBS, take_overdue
+from core.jobs.leases import JOBS, Claim, take_overdue
 from core.jobs.orders import place_order
 from core.jobs.states import Cause, JobState
 from core.ledger import governance, ledger_queries

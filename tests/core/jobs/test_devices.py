@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from core.jobs.devices import move_unserved
+from core.jobs.endings import move_unserved
 from core.jobs.errors import LeaseLost
 from core.jobs.turns import next_in_turn, should_make_room
 from core.plan.devices import RECORDS_OF_IMAGES, RECORDS_OF_TABLES, device_by_rule, device_of

@@ -8,8 +8,8 @@ import pytest
 
 from core.dp.filters import admit
 from core.errors import UnderstudyError
-from core.jobs.claim import Claim
 from core.jobs.errors import LeaseLost
+from core.jobs.leases import Claim
 from core.jobs.states import ENDED, Cause
 from core.ledger import ledger_queries
 from core.ledger.reservation import EntryKind, fold_into
