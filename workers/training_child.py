@@ -64,8 +64,7 @@ from models.selection.selecting import Selection
 from models.software import software_of
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator, TrainingHost
 from workers import measuring
-from workers.assignment import Assignment, read_assignment
-from workers.checkpoints import Checkpoints, JobHost
+from workers.assignment import Assignment, Checkpoints, JobHost, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 from workers.classifying import classified, record_of_model
 from workers.federation_board import board_of, exchanging

@@ -38,7 +38,7 @@ from models.idpgan.checkpoint import pack
 from models.release_recorder import CertificateRecorder
 from tests.goldens.chains import AT
 from tests.goldens.plans import DOMAIN, table_plan
-from workers.checkpoints import Checkpoints
+from workers.assignment import Checkpoints
 from workers.stored_objects import bundle_key, checkpoint_key, count_folder, measurement_key, release_id_of
 
 MASTER, DATA, RANDOM = bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96))

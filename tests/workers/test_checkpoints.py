@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from core.data.objects import ObjectStore, open_store
-from workers.checkpoints import Checkpoints
+from workers.assignment import Checkpoints
 from workers.stored_objects import checkpoint_key
 
 KEY = bytes(range(32))

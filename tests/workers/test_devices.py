@@ -17,7 +17,7 @@ from models.devices.placement import HOST, Placement
 from tests.gpu.places import data_parallel_over
 from tests.workers.support import Workshop, small_plan
 from workers import app, devices
-from workers.checkpoints import JobHost
+from workers.assignment import JobHost
 from workers.child import AttemptEnded
 from workers.stored_objects import bundle_key
 from workers.training_child import attempt, precise_enough

@@ -10,7 +10,7 @@ from core.data.objects import open_store
 from core.db.session import Database
 from core.db.tables import Job
 from models.release_recorder import CertificateRecorder
-from workers.checkpoints import Checkpoints, JobHost
+from workers.assignment import Checkpoints, JobHost
 from workers.child import AttemptEnded, ExitCode, machinery
 
 STEPS = 60

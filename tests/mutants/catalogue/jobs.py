@@ -111,7 +111,7 @@ MUTANTS = (
     ),
     Mutant(
         name="checkpoint-unsealed",
-        module="workers.checkpoints",
+        module="workers.assignment",
         function="Checkpoints.save",
         before="seal_bytes(self._key, state, context=key)",
         after="state",

@@ -51,13 +51,13 @@ LOOK_SECONDS = 0.2
 OPTIONS = SMALL | {"steps": 40, "pretraining_steps": 20}
 _SHOT_DOWN = """
 import faulthandler, os, signal, sys
-from workers import checkpoints, runner
+from workers import assignment, runner
 faulthandler.enable()
-kept = checkpoints.JobHost.save_checkpoint
+kept = assignment.JobHost.save_checkpoint
 def kept_and_shot(self, state):
     kept(self, state)
     os.kill(os.getpid(), signal.SIGSEGV)
-checkpoints.JobHost.save_checkpoint = kept_and_shot
+assignment.JobHost.save_checkpoint = kept_and_shot
 sys.exit(runner.main(sys.argv[1:]))
 """
 _FAILING = """

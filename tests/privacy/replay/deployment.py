@@ -56,7 +56,7 @@ from tests.privacy.replay.exporting import Exporter, one_product
 from tests.privacy.replay.listening import Both
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import environment_of
-from workers import attempts, checkpoints, runner, training, training_child
+from workers import assignment, attempts, runner, training, training_child
 
 KILLED: Final = -9
 GO_BETWEENS: Final = {"uuid", "random", "secrets", "kombu.utils.uuid"}
@@ -250,7 +250,7 @@ class Deployment:
 
         patch.setattr(training_child, "KeyedStreams", heard)
         patch.setattr(claims, "advance", self._marking(claims.advance))
-        patch.setattr(checkpoints.Checkpoints, "save", self._dying(checkpoints.Checkpoints.save))
+        patch.setattr(assignment.Checkpoints, "save", self._dying(assignment.Checkpoints.save))
         for name in ("put_bytes", "put_file", "delete"):
             patch.setattr(ObjectStore, name, self._storing(name, getattr(ObjectStore, name)))
         patch.setattr(Database, "__init__", self._overheard(Database.__init__))
@@ -263,7 +263,7 @@ class Deployment:
         return marked
 
     def _dying(self, save: Callable[..., None]) -> Callable[..., None]:
-        def saved(kept: checkpoints.Checkpoints, state: bytes) -> None:
+        def saved(kept: assignment.Checkpoints, state: bytes) -> None:
             self._saves += 1
             if self._saves in self._kill_at:
                 raise Killed

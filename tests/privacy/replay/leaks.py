@@ -34,7 +34,7 @@ from models.randomness import KeyedStreams, KeystreamReader, Purpose
 from service.datasets import upload
 from service.jobs import schemas
 from service.metrics.deployment import Deployment
-from workers import checkpoints, training_child
+from workers import assignment, training_child
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -95,7 +95,7 @@ def object_named_by_rows(patch: pytest.MonkeyPatch) -> None:
     def key(job_id: UUID, fence: int) -> str:
         return f"jobs/{job_id}/checkpoint-{fence}-of-{count.rows}.sealed"
 
-    patch.setattr(checkpoints, "checkpoint_key", key)
+    patch.setattr(assignment, "checkpoint_key", key)
 
 
 def message_with_rows(patch: pytest.MonkeyPatch) -> None:
@@ -171,8 +171,8 @@ def skipped_step(patch: pytest.MonkeyPatch) -> None:
 
 def longer_with_rows(patch: pytest.MonkeyPatch) -> None:
     """A checkpoint that holds the rows' number of bytes more."""
-    count, keep = Count(patch), checkpoints.Checkpoints.save
-    patch.setattr(checkpoints.Checkpoints, "save", lambda kept, state: keep(kept, state + bytes(count.rows)))
+    count, keep = Count(patch), assignment.Checkpoints.save
+    patch.setattr(assignment.Checkpoints, "save", lambda kept, state: keep(kept, state + bytes(count.rows)))
 
 
 APART: dict[str, tuple[Plant, set[str]]] = {
