@@ -1,4 +1,4 @@
-"""The training child: train a generator, or measure a utility report, and stage the result for its parent.
+"""The training child: train a generator or a classifier, or measure a utility report, and stage the result for its parent.
 
 The parent claimed the job and made the spend durable before it started the child. Until the rows are opened, no failure
 can depend on them: it is the machinery's. From then on every failure that is not clearly the database's or the object
@@ -22,6 +22,8 @@ from core.artifacts.bundle import unpack_counts
 from core.artifacts.counts import ReleasedCounts
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.execution import SCHEMA
+from core.artifacts.model_bundle import packed_model
+from core.artifacts.model_check import MEMBER as MODEL_CHECK
 from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
 from core.data.errors import ObjectMissing
 from core.data.failure_notes import write_failure_note
@@ -33,18 +35,22 @@ from core.logs import get_logger
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.errors import SynthesizerNotInstalled
+from core.plan.errors import InvalidSpec, SynthesizerNotInstalled
 from core.plan.installed import require_installed
 from core.plan.member_plan import MemberPlan
 from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
 from core.plan.report_plan import ReportPlan
 from core.plan.reused import ReusedCounts
-from core.plan.selection import SelectionPlan
+from core.plan.selection import OrderedPlan, SelectionPlan
 from core.platform.settings import Settings
 from models.bundle import write_bundle
-from models.classifier.recorder import ModelRecorder
-from models.coding import coded_images, coded_table
+from models.classifier.averaging import train_averaged
+from models.classifier.model_writing import model_bundle
+from models.classifier.private_training import train_classifier
+from models.classifier.recorder import ModelRecorder, model_grids
+from models.classifier.registered import require_registered
+from models.coding import coded_images, coded_table, joined
 from models.counting.units import UNIT_KEY_BYTES
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
@@ -57,6 +63,7 @@ from models.idpgan.count_rounds import CountRounds
 from models.idpgan.reuse import require_usable
 from models.learning import learnt_records
 from models.learnt_records import pair_of
+from models.model_check import check_model
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder, SelectionRecord, record_of
@@ -66,7 +73,6 @@ from models.synthesizer import TrainedGenerator, TrainedImageGenerator, Training
 from workers import measuring
 from workers.assignment import Assignment, Checkpoints, JobHost, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
-from workers.classifying import classified, record_of_model
 from workers.federation_board import board_of, exchanging
 from workers.shared_counting import Helpers
 from workers.stored_objects import bundle_key, measurement_key
@@ -210,10 +216,53 @@ def precise_enough(placement: Placement, plan: Plan | SelectionPlan) -> Placemen
 
 
 def _model(settings: Settings, work: Assignment, *, database: Database, store: ObjectStore) -> bytes:
-    """Train a classifier, and pack it with the record of its training."""
+    """Train a classifier, and pack it with the record of its training: the same bytes for every attempt of a job.
+
+    Raises:
+        AttemptEnded: The federation does not go on.
+        ExecutionDiffers: what was released is not the plan.
+    """
     record = record_of_model(work.claim.plan)
     host = _host(settings, work, record, database=database, store=store)
-    return classified(work, record, partial(_parts, work, store), host, board_of(settings, work, record.plan))
+    board = board_of(settings, work, record.plan)
+    streams = KeyedStreams(work.randomness_key, releases=record)
+    if record.plan.options.averaging_rounds is None:
+        trained = train_classifier(joined(_parts(work, store)), record.plan, streams, host)
+    else:
+        if board is not None:
+            with machinery():
+                board.require_same()
+        with exchanging():
+            trained = train_averaged(
+                _parts(work, store), record.plan, streams, host, board, steps_begun=work.claim.steps_begun
+            )
+    report: dict[str, Any] = {
+        "schema": SCHEMA,
+        "job_id": str(work.claim.job_id),
+        "plan_digest": record.plan.digest(),
+        "ordered_at": work.ordered_at.isoformat(),
+        "executed": record.executed().to_json(),
+        "noisy_wrong": trained.wrong,
+        "noise_grid": model_grids(record.plan),
+        "software": software_of("core", "models", "workers"),
+    }
+    staged = model_bundle(trained, record.plan, work.domain, certificate=report)
+    checked = replace(staged, certificate=report | {MODEL_CHECK: check_model(staged).to_json()})
+    return packed_model(checked, readme="")
+
+
+def record_of_model(plan: OrderedPlan) -> ModelRecorder:
+    """An empty record of what a classifier's training will release.
+
+    Raises:
+        AttemptEnded: this worker has not the module that the plan names; another one may have it.
+    """
+    assert isinstance(plan, ModelPlan), "a plan of a classifier"
+    try:
+        require_registered(plan.options.module)
+    except InvalidSpec as error:
+        raise AttemptEnded(ExitCode.MACHINERY) from error
+    return ModelRecorder(plan)
 
 
 def _host(
@@ -395,7 +444,7 @@ def _opened(work: Assignment, store: ObjectStore, domain: Domain) -> PrivateTabl
 
 
 def _parts(work: Assignment, store: ObjectStore) -> list[PrivateTable | PrivateImages]:
-    """Open and code the rows of every owner; all ledgers are spent."""
+    """Open and code the rows of every owner; all ledgers are spent. Units of different owners are different units."""
     return [_opened(replace(work, rows=(rows,)), store, work.domain) for rows in work.rows]
 
 

@@ -28,7 +28,7 @@ from tests.workers.outside import require_refused
 from tests.workers.support import DOCUMENT, ROWS
 from understudy.verifying import private_models
 from workers.child import AttemptEnded
-from workers.classifying import record_of_model
+from workers.training_child import record_of_model
 
 
 @cache
