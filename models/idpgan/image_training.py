@@ -14,8 +14,8 @@ from models.idpgan.image_measurement import ImageMeasurement, measure_images, re
 from models.idpgan.image_refinement import ImageRefinement
 from models.idpgan.label_warm_up import warm_up
 from models.idpgan.loop import Loop
-from models.images.answered import ANSWERED_LABELS, AnsweredImages
-from models.images.chosen import DRAWS, ChosenImages, kept_copy
+from models.images.label_rejection import ANSWERED_LABELS, AnsweredImages
+from models.images.likelihood_rejection import DRAWS, ChosenImages, kept_copy
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedImageGenerator, TrainingHost
 

@@ -11,9 +11,9 @@ from onnx import TensorProto
 from torch import nn
 
 from models.critic.label_network_onnx import label_logits
-from models.images.answered import AnsweredImages
-from models.images.chosen import DRAWS, ChosenImages
 from models.images.generator import SLOPE, ImageGenerator
+from models.images.label_rejection import AnsweredImages
+from models.images.likelihood_rejection import DRAWS, ChosenImages
 from models.images.moves import MOVES
 from models.images.texture import TEXTURE_DRAWS
 from models.onnx_graph import OnnxGraph, rows_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.idpgan.synthesizer import IdpganSynthesizer
-from models.images.answered import AnsweredImages
+from models.images.label_rejection import AnsweredImages
 from models.randomness import KeyedStreams
 from tests.models.idpgan.image_jobs import SIDE, domain, image_plan, small_images, with_one_more
 from tests.models.idpgan.jobs import StubbornHost, generator_bytes

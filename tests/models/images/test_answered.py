@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from models.bundle import export_onnx
 from models.critic.label_network import LabelCritic
 from models.idpgan.synthesizer import IdpganSynthesizer
-from models.images.answered import AnsweredImages
-from models.images.chosen import DRAWS, ChosenImages, kept_copy
 from models.images.generator import ImageGenerator
+from models.images.label_rejection import AnsweredImages
+from models.images.likelihood_rejection import DRAWS, ChosenImages, kept_copy
 from models.images.mixture import plain_mixture
 from models.synthesizer import NullHost, TrainedImageGenerator
 from tests.models.idpgan.image_jobs import domain, image_plan, small_images

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from models.bundle import export_onnx
 from models.critic.label_network import LabelCritic
 from models.idpgan.label_warm_up import warm_up
-from models.images.chosen import DRAWS, ChosenImages, kept_copy
 from models.images.generator import ImageGenerator
+from models.images.likelihood_rejection import DRAWS, ChosenImages, kept_copy
 from models.images.mixture import plain_mixture
 from models.synthesizer import TrainedImageGenerator
 from tests.models.tables import streams

@@ -15,10 +15,10 @@ from torch import nn
 from core.plan.domain.images import LARGEST_SIDE
 from models.critic.label_network import LabelCritic
 from models.idpgan.synthesizer import IdpganSynthesizer
-from models.images.answered import AnsweredImages
-from models.images.chosen import ChosenImages
 from models.images.generator import ImageGenerator
 from models.images.generator_onnx import enlarged, image_generator_onnx
+from models.images.label_rejection import AnsweredImages
+from models.images.likelihood_rejection import ChosenImages
 from models.images.mixture import Mixture, plain_mixture
 from models.images.moves import MOVES
 from models.onnx_graph import OnnxGraph, rows_of

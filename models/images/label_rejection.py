@@ -4,7 +4,7 @@ With few labels, draws of any label are tried. So a generated picture has the la
 differences between the anchor's distributions of two labels (such as noise) reveal nothing about the label: a classifier that learns from such
 pictures learns from the critic. This is post-processing of noisy releases.
 
-With many labels most draws of other labels would be wasted; there `models.images.chosen` chooses among draws of the wanted label.
+With many labels most draws of other labels would be wasted; there `models.images.likelihood_rejection` chooses among draws of the wanted label.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from torch import Tensor, nn
 
 from models.critic.label_network import LabelCritic
-from models.images.chosen import DRAWS
+from models.images.likelihood_rejection import DRAWS
 
 ANSWERED_LABELS = 2
 """Maximum number of labels for which this helps (docs/rules-study.md)."""
