@@ -71,6 +71,16 @@ MAPPED = (
     *("understudy.drafts", "understudy.local", "understudy.local.ledger", "understudy.local.rows"),
     *("understudy.http", "understudy.local.sampling", "understudy.local.training", "understudy.publishing"),
     *("core.platform", "core.platform.access", "service.dashboard", "service.wording", "understudy.wording"),
+    *("workers", "core.data", "core.artifacts.asking", "core.artifacts.reports", "core.artifacts.sampling"),
+    *(
+        "models.classifier",
+        "models.devices",
+        "models.dp",
+        "models.graphical",
+        "models.images",
+        "service.edge",
+    ),
+    *("core.platform.notifications", "core.platform.witness"),
 )
 
 
