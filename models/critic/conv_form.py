@@ -19,6 +19,8 @@ MICROBATCH_NUMBERS: Final = 1 << 24
 """Largest number of patch and gradient entries of one microbatch: 64 MiB of float32."""
 FEWEST, MOST = 4, 64
 """Records of a microbatch at least and at most."""
+SMALLEST_NORM: Final = 2.0**-500
+"""Least bound on a norm in float64: squares of smaller numbers lose digits or all of their value, and the other factor of a product may be huge."""
 
 
 class ImageForm(ClippedForm[None, LayerFactors]):
@@ -181,8 +183,8 @@ def one_hot(labels: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
 
 
 def squared_norms(numbers: Tensor) -> Tensor:
-    """(n,) float64 squared norms of (n, d), raised by more than their rounding in float64."""
-    norms: Tensor = torch.linalg.vector_norm(numbers.double(), dim=1)
+    """(n,) float64 squared norms of (n, d), raised by more than their rounding in float64 and to at least `SMALLEST_NORM` squared."""
+    norms: Tensor = torch.linalg.vector_norm(numbers.double(), dim=1).clamp_(min=SMALLEST_NORM)
     return norms.square_().mul_(1.0 + CANCELLATION_SHARE)
 
 

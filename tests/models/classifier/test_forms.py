@@ -1,5 +1,7 @@
 """Clipped sums of per-example gradients: the closed forms and opacus' agree, with each other and with automatic differentiation."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -224,3 +226,35 @@ def test_a_function_that_looks_at_other_records_is_refused() -> None:
     batches = EvenBatches(8, 4)
     with pytest.raises(RecordsMixed):
         batches.require_alike(lambda rows, _labels: [rows / rows.abs().max()])
+
+
+def saturated(network: DenseClassifier, *, hidden: float, margin: float) -> None:
+    """Weights with which a record of ones has one hidden value, and the other classes `margin` below class 0."""
+    first, last = network.linear_layers()
+    for parameter in network.parameters():
+        parameter.data.zero_()
+    first.bias.data[0] = hidden
+    last.weight.data[1:, 0] = -margin / hidden
+
+
+@pytest.mark.parametrize("margin", [360.0, 371.5, 372.6, 380.0, 700.0])
+@pytest.mark.parametrize("engine", ["closed form", "opacus"])
+def test_a_gradient_whose_squares_are_below_the_smallest_number_is_clipped_all_the_same(
+    engine: str, margin: float
+) -> None:
+    """The board of a federation hands out weights, and may choose them so that squares of cotangents are lost."""
+    from models.classifier.sampled_form import SampledForm
+
+    network, norm = network_of("mlp"), 1e-9
+    saturated(network, hidden=1e154, margin=margin)
+    rows, labels = torch.ones(1, WIDTH, dtype=torch.float64), torch.zeros(1, dtype=torch.int64)
+    layout, parameters = layout_of(network), ordered(network)
+    partition = partition_of(layout.coordinates, norm)
+    with torch.no_grad():
+        form = (
+            SampledForm(network, parameters, width=WIDTH, partition=partition, max_batch=CAP)
+            if engine == "opacus"
+            else DenseForm(network, layout, width=WIDTH, partition=partition, max_batch=CAP)
+        )
+        found = form.clipped_sum(batch_of(rows, labels))
+    assert math.hypot(*found.tolist()) <= norm
