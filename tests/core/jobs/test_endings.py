@@ -140,6 +140,47 @@ class TestUnknownCause:
             desk.fail(claim, cause=Cause.UNKNOWN)
         assert stands(desk, job_id) == ("failed", EntryKind.SPENT, cost(plan()))
 
+    @pytest.mark.parametrize("died", [1, 2])
+    def test_a_cancel_after_a_worker_died_gives_no_measurement_back(self, desk, died):
+        """Or an order could learn for nothing how much memory the rows take: nothing is shown of it, so it is cancelled in time."""
+        job_id = desk.order()
+        for _ in range(died):
+            desk.fail(desk.claimed(job_id), cause=Cause.UNKNOWN)
+        assert desk.cancel(job_id) is JobState.CANCELLED
+        assert stands(desk, job_id) == ("cancelled", EntryKind.SETTLED, cost(plan(), 0))
+
+    def test_a_cancel_while_the_next_worker_runs_gives_none_back(self, desk):
+        job_id = desk.order()
+        desk.fail(desk.claimed(job_id), cause=Cause.UNKNOWN)
+        claim = desk.claimed(job_id)
+        desk.cancel(job_id)
+        assert desk.stop(claim) == cost(plan(), 0)
+
+    def test_nor_does_a_cancel_before_the_worker_dies(self, desk):
+        claim = desk.claimed(desk.order())
+        desk.cancel(claim.job_id)
+        desk.fail(claim, cause=Cause.UNKNOWN)
+        assert stands(desk, claim.job_id) == ("cancelled", EntryKind.SETTLED, cost(plan(), 0))
+
+    def test_nor_after_a_worker_fell_silent(self, desk):
+        claim = desk.claimed(desk.order())
+        desk.lease_runs_out()
+        desk.cancel(claim.job_id)
+        assert stands(desk, claim.job_id) == ("cancelled", EntryKind.SETTLED, cost(plan(), 0))
+
+    def test_where_nothing_precedes_the_steps_they_are_charged(self, desk):
+        whole = plan(anchor=False)
+        job_id = desk.order(whole)
+        desk.fail(desk.claimed(job_id), cause=Cause.UNKNOWN)
+        desk.cancel(job_id)
+        assert stands(desk, job_id) == ("cancelled", EntryKind.SETTLED, cost(whole))
+
+    def test_a_worker_that_was_told_to_stop_has_not_died(self, desk):
+        job_id = desk.order()
+        desk.hand_back(desk.claimed(job_id))
+        desk.cancel(job_id)
+        assert stands(desk, job_id) == ("cancelled", EntryKind.SETTLED, NOTHING)
+
 
 class TestCancel:
     def test_in_the_queue_everything_is_given_back(self, desk):

@@ -80,6 +80,16 @@ MUTANTS = (
         killed_by="tests/core/jobs/test_endings.py::TestCancel::test_after_the_first_mark_the_measurements_are_charged",
     ),
     Mutant(
+        name="cancel-forgets-the-dead",
+        module=ENDINGS,
+        function="settle_prefix",
+        before="died and job.steps_begun == 0",
+        after="died < 0",
+        bug="a cancel before attempts are used up shows for nothing whether the rows fit into memory",
+        source="refund after the data were seen",
+        killed_by="tests/core/jobs/test_endings.py::TestUnknownCause::test_a_cancel_after_a_worker_died_gives_no_measurement_back",
+    ),
+    Mutant(
         name="key-outlives-the-job",
         module=ENDINGS,
         function="end",

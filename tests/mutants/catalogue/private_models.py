@@ -16,6 +16,16 @@ REFUSED = (
 
 MUTANTS = (
     Mutant(
+        name="lost-squares-unclipped",
+        module="models.critic.conv_form",
+        function="squared_norms",
+        before="torch.linalg.vector_norm(numbers.double(), dim=1).clamp_(min=SMALLEST_NORM)",
+        after="torch.linalg.vector_norm(numbers.double(), dim=1)",
+        bug="a gradient whose squares are below the smallest float64 number counts as zero and is not clipped",
+        source="underflow of squares, which weights of a dishonest board can bring about",
+        killed_by="tests/models/classifier/test_forms.py::test_a_gradient_whose_squares_are_below_the_smallest_number_is_clipped_all_the_same",
+    ),
+    Mutant(
         name="model-gradients-unclipped",
         module=DENSE,
         function="DenseForm.clipped_sum",
