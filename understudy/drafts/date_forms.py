@@ -1,6 +1,8 @@
 """Dates and times written as text: the forms that fit a column, and reading one form as intake does."""
 
+import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -25,6 +27,8 @@ _YEAR_OF_TWO_DIGITS: Final = r"[^0-9][0-9]{2}$"
 _YEAR_OF_FOUR_DIGITS: Final = r"^[0-9]{8}$|(^|[^0-9])[0-9]{4}([^0-9]|$)"
 _ISO_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _ISO_TIME: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
+_HAS_ZONE: Final = r"(Z|[+-][0-9]{2}:?[0-9]{2})$"
+_BEGINS_AS_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{1,2}:[0-9]{2}(:[0-9.]+)? ?\S{0,32}")
 _OPEN_END: Final = r"^[0-9]{2}99-12-31[T ]23:59"
 """The last moment of a century. It is written for "open" and shows nothing of the unit of other times."""
 _CLOCKS: Final = ("day", "hour", "minute", "second")
@@ -36,6 +40,7 @@ _UNITS: Final = {
 """Times with a unit. Times are converted to UTC, so midnight of another zone is no midnight."""
 _SHARE_READ: Final = 0.5
 """Minimum share of the values that a form must read."""
+_SHARE_LIKE_TIMES: Final = 0.95
 _MOST_EXAMPLES: Final = 3
 _LAST_NORMALISED_DAY: Final = 3
 _DAY_SECONDS: Final = 86400
@@ -50,12 +55,14 @@ class Dates:
         clock: Finest unit of the times: "day", "hour", "minute" or "second".
         unread: Number of rows with a text that is no date of the form.
         examples: Some of the unread texts.
+        zoned: Number of rows with a time zone.
     """
 
     days: Counter[int] = field(default_factory=Counter)
     clock: str = "day"
     unread: int = 0
     examples: list[str] = field(default_factory=list)
+    zoned: int = 0
 
 
 @dataclass(slots=True)
@@ -90,6 +97,9 @@ class DateForms:
                 wrong = pc.unique(texts.filter(pc.is_null(moments)))[:_MOST_EXAMPLES].to_pylist()
                 dates.examples = list(dict.fromkeys([*dates.examples, *wrong]))[:_MOST_EXAMPLES]
             seconds = np.asarray(moments.drop_null().cast(pa.int64()))
+            if form == "datetime":
+                known = texts.filter(pc.is_valid(moments))
+                dates.zoned += pc.sum(pc.match_substring_regex(known, _HAS_ZONE)).as_py() or 0
             if has_clock(form):
                 clock = (
                     _iso_clock(texts.filter(pc.is_valid(moments))) if form == "datetime" else _clock(seconds)
@@ -97,6 +107,12 @@ class DateForms:
                 dates.clock = max(dates.clock, clock, key=_CLOCKS.index)
             found, counts = np.unique(seconds // _DAY_SECONDS, return_counts=True)
             dates.days.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+
+
+def begin_as_times(texts: Collection[str]) -> bool:
+    """Whether nearly all texts are times of ISO 8601 with one further word, such as "2024-05-31 09:30:00 UTC"."""
+    found = sum(_BEGINS_AS_TIME.fullmatch(text) is not None for text in texts)
+    return bool(texts) and found >= _SHARE_LIKE_TIMES * len(texts)
 
 
 def has_clock(form: str) -> bool:

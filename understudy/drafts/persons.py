@@ -84,6 +84,42 @@ _DIRECT: Final = frozenset({
     "courriel", "correo", "téléphone", "cellulare", "móvil", "movil", "celular", "mobilnummer", "cellphone",
 })  # fmt: skip
 _DIRECT_NAMES: Final = frozenset({"first", "last", "middle"})
+_OF_A_MOMENT: Final = frozenset(
+    {
+        "at",
+        "on",
+        "date",
+        "time",
+        "datetime",
+        "timestamp",
+        "ts",
+        "utc",
+        "datum",
+        "zeit",
+        "zeitpunkt",
+        "fecha",
+        "heure",
+        "ora",
+    }
+)
+"""Last words of a name that mean a moment, such as "email_sent_at"."""
+_BEFORE_A_LOGIN: Final = frozenset(
+    {
+        "last",
+        "first",
+        "previous",
+        "latest",
+        "prior",
+        "recent",
+        "letzter",
+        "letzte",
+        "dernier",
+        "dernière",
+        "último",
+        "ultimo",
+    }
+)
+"""Words before "login" under which it means a moment."""
 _MAIL: Final = frozenset({"email", "mail", "courriel", "correo"})
 _PHONE: Final = frozenset({
     "phone", "telephone", "mobile", "cellphone", "tel", "telefon", "telefonnummer", "handy", "handynummer", "mobil", "mobilnummer", "téléphone",
@@ -142,8 +178,10 @@ def names_a_lone_key(name: str) -> bool:
 
 
 def names_contact(name: str) -> bool:
-    """Whether a column's words name, reach or locate one person."""
+    """Whether a column's words name, reach or locate one person; moments such as "last_login" do not."""
     words = words_of(name)
+    if words and (words[-1] in _OF_A_MOMENT or (words[-1] == "login" and words[0] in _BEFORE_A_LOGIN)):
+        return False
     return not _DIRECT.isdisjoint(words) or (len(words) == 1 and words[0] in _DIRECT_NAMES)
 
 

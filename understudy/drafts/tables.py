@@ -22,6 +22,7 @@ from understudy.drafts.chosen_unit import (
     take_unit,
     wanted_unit,
 )
+from understudy.drafts.date_forms import begin_as_times
 from understudy.drafts.dependencies import (
     ELSE,
     RULES,
@@ -127,6 +128,8 @@ def draft_domain(
     seen, dialect, written = see_file(path, known)
     if seen.rows == 0:
         message = f"{path.name} has no rows"
+        if seen.ragged:
+            message = f"no row of {path.name} has as many fields as its first line; put fields with the delimiter in quotes, or give another --delimiter"
         raise InputUnusable(message)
     draft = _document(seen, dialect, PANDAS, written, privacy_unit=privacy_unit)
     if ragged := seen.ragged:
@@ -417,11 +420,23 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
         return "The column is empty."
     if is_time(fact):
         return None
-    if has_unclear_years(fact):
-        return (
-            "The two-digit years of these dates may be of either century: write four digits, and draft again."
-        )
+    if (reason := _like_times(fact)) is not None:
+        return reason
     measured = fact.numeric and (not fact.whole or names_amount(name) or moments_note(name, fact) != "")
     if fact.unique and fact.present >= FEWEST_IDS and not measured:
         return "Every value differs: an identifier or free text, which must not be modelled."
     return identifying(name, fact)
+
+
+def _like_times(fact: Facts) -> str | None:
+    """What to write instead of dates or times that cannot be read; None for other values."""
+    if has_unclear_years(fact):
+        return (
+            "The two-digit years of these dates may be of either century: write four digits, and draft again."
+        )
+    if begin_as_times(fact.values):
+        return (
+            "Its times are written in a form that is not read, such as with a zone's name. Write them as 2024-05-31T09:30:00, or with an offset as"
+            " 2024-05-31T09:30:00+02:00, and draft again."
+        )
+    return None

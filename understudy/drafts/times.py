@@ -147,6 +147,8 @@ def times(fact: Facts) -> dict[str, Any]:
     if sentinels:
         column |= {"outside": "null", "null": "category"}
         notes.append(_on_sentinels({_day(day): count for day, count in sentinels.items()}, fact.present))
+    if dates.zoned:
+        notes.append(_on_zones(dates, fact.present))
     if dates.unread:
         column |= {"unreadable": "null", "null": "category"}
         notes.append(_on_unread(dates, fact.present))
@@ -181,6 +183,14 @@ def _on_order(names: Sequence[str]) -> str:
     return (
         f"No row tells whether the day or the month comes first: read with the {first} first. If the {second} comes first, give the format"
         f" {others}, and bounds that fit it."
+    )
+
+
+def _on_zones(dates: Dates, rows: int) -> str:
+    some = "" if dates.zoned == rows else f" in {100 * dates.zoned / rows:.2g} % of the values"
+    return (
+        f"Its times have a zone{some}: they are converted to UTC, so hours, weekdays and days are those of UTC, and synthetic rows have times in UTC without"
+        " a zone. To keep local times, write them without a zone and draft again."
     )
 
 

@@ -10,6 +10,7 @@ from tests.understudy.drafts.test_tables import column
 from understudy import Synthesizer
 from understudy.drafts.categories import NOTE
 from understudy.drafts.hints import warnings_of
+from understudy.drafts.persons import names_contact
 from understudy.errors import InputUnusable
 
 ROWS = 300
@@ -153,3 +154,21 @@ def test_words_under_a_bare_name_are_released_only_with_a_warning() -> None:
         "WARNING: name: called like what names a person, and its words would be public. If they name persons, give its kind as 'ignored'."
     ]
     assert not warnings_of(drafted(email=["yes", "no", "yes"] * 100, clinic_name=["A", "B", "C"] * 100))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_contact"),
+    [
+        ("last_login", False),
+        ("lastLogin", False),
+        ("email_sent_at", False),
+        ("Address change date", False),
+        ("login", True),
+        ("user_login", True),
+        ("login name", True),
+        ("last name", True),
+        ("email", True),
+    ],
+)
+def test_moments_of_a_contact_reach_nobody(name: str, is_contact: bool) -> None:
+    assert names_contact(name) is is_contact

@@ -21,6 +21,12 @@ def test_a_delimiter_that_no_line_has_is_refused_with_the_one_that_all_have(tmp_
     assert len(draft_domain(one, delimiter=";", header=True)["columns"]) == 1
 
 
+def test_rows_that_all_have_more_fields_than_columns_are_no_empty_file(tmp_path: Path):
+    path = write(tmp_path, b"x,seen\n" + b"1,Mon, 05 Feb 2024\n" * 30)
+    with pytest.raises(InputUnusable, match=r"no row of rows.csv has as many fields as its first line"):
+        draft_domain(path)
+
+
 WINDOWS = "iconv -f WINDOWS-1252 -t UTF-8"
 
 

@@ -373,3 +373,32 @@ def test_first_days_of_months_tell_which_comes_first(written: str, tmp_path: Pat
     path.write_text("due\n" + "".join(f"{day.strftime(written)}\n" for day in _firsts(1)))
     found = column(draft_domain(path), "due")
     assert (found["format"], found["resolution"]) == (written, "month")
+
+
+OFFSETS = ["2024-01-02T05:00:00+02:00", "2024-03-04 07:10:00Z", "2024-05-06 09:20:30+0100"]
+
+
+def test_times_with_a_zone_become_utc_and_the_note_says_so() -> None:
+    found = column(draft_frame(pa.table({"seen": OFFSETS * 100})), "seen")
+    assert found["kind"] == "datetime"
+    assert "Its times have a zone: they are converted to UTC" in found[NOTE]
+    some = column(draft_frame(pa.table({"seen": [*OFFSETS, "2024-01-02T05:00:00"] * 100})), "seen")
+    assert "have a zone in 75 % of the values" in some[NOTE]
+    none = column(draft_frame(pa.table({"seen": ["2024-01-02T05:00:00", "2024-03-04 00:00"] * 100})), "seen")
+    assert "zone" not in none[NOTE]
+
+
+@pytest.mark.parametrize("name", ["last_login", "seen", "email_verified_at"])
+@pytest.mark.parametrize("zone", [" UTC", " CEST", " +0200", "[Europe/Berlin]"])
+@pytest.mark.parametrize("many", [40, 400])
+def test_times_in_a_form_that_is_not_read_are_left_out_with_what_to_write(
+    name: str, zone: str, many: int
+) -> None:
+    texts = [
+        f"2024-{1 + n % 12:02}-{1 + n % 28:02} 09:{n % many % 60:02}:{n % many // 60:02}{zone}"
+        for n in range(400)
+    ]
+    found = column(draft_frame(pa.table({name: texts})), name)
+    assert found["kind"] == "ignored"
+    assert "2024-05-31T09:30:00+02:00, and draft again" in found[NOTE]
+    assert "CEST" not in found[NOTE]
