@@ -21,7 +21,7 @@ from core.plan.domain.table import TableDomain
 from understudy.asking import Answer
 from understudy.documents import Json
 from understudy.errors import Conflict, HiddenByNoise, InputUnusable, library_missing
-from understudy.local.html_tables import html_table
+from understudy.local.html_tables import html_table, text_table
 from understudy.local.ledger.accounts import answered
 from understudy.local.paths import AnyPath, write_bundle
 from understudy.local.sampling.asking import answered_from, checked_rules
@@ -111,7 +111,7 @@ class Generator:
 
     def __repr__(self) -> str:
         """The guarantee, the privacy unit and the output."""
-        return f"{type(self).__name__}({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+        return text_table(type(self).__name__, self._facts())
 
     def _repr_html_(self) -> str:
         return html_table((type(self).__name__, ""), self._facts())

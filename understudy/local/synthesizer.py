@@ -27,7 +27,7 @@ from understudy.errors import DraftNotAccepted, InputUnusable
 from understudy.local.drafted import Changes, Draft, changes_of, combined
 from understudy.local.fitted import Fitted
 from understudy.local.generator import Where
-from understudy.local.html_tables import html_table
+from understudy.local.html_tables import html_table, text_table
 from understudy.local.ledger.accounts import Account, answered, folder_of, pair_of_numbers, read_account
 from understudy.local.ledger.file import ledger_path
 from understudy.local.ledger.remaining import left_in_words, spent_in_words
@@ -367,7 +367,7 @@ class Synthesizer:
 
     def __repr__(self) -> str:
         """The guarantee, the columns, the budget spent and the budget left."""
-        return f"Synthesizer({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+        return text_table("Synthesizer", self._facts())
 
     def _repr_html_(self) -> str:
         return html_table(("Synthesizer", ""), self._facts())

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -20,7 +21,7 @@ from core.plan.domain.codec import encode
 from core.plan.domain.table import TableDomain
 from models.classifier.scattering import Scattering
 from tests.models.classifier.small import IMAGES, images
-from understudy.errors import BudgetRefused, InvalidInput
+from understudy.errors import BudgetRefused, InputUnusable, InvalidInput
 from understudy.local import (
     DoubtfulOptions,
     FeaturesRefused,
@@ -120,6 +121,8 @@ def test_a_classifier_of_images_is_charged_verified_and_predicts(
     assert verify_bundle(ledgers / "bundle.zip").outcome is Outcome.SIGNER_UNKNOWN
     accuracy = fitted.certificate["accuracy"]
     assert (accuracy is None) == ("accuracy_share" not in options)
+    said = "% on held-out units, between" if accuracy else "not measured; options={'accuracy_share': 0.05}"
+    assert said in " ".join(repr(fitted).split())
     with pytest.raises(NothingToDraw):
         open_samples(fitted.bundle)
 
@@ -163,7 +166,12 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
     stated = np.array([[float(row[name]) for name in fitted.classes_] for row in found])
     assert np.abs(stated - ours).max() < 1e-5
     assert fitted.classes_.tolist() == ["x", "y", "z"]
-    assert "target: sick, classes: x, y, z" in repr(fitted)
+    assert (
+        "\n  target: sick\n  predicted from: 5 columns\n  classes: x, y, z\n  accuracy: not measured"
+        in repr(fitted)
+    )
+    with pytest.raises(InputUnusable, match="save"):
+        pickle.dumps(fitted)
     assert "epsilon 8, delta 0.0001" in repr(fitted)
     report = verify_bundle(ledgers / "bundle.zip", allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals

@@ -108,6 +108,7 @@ def test_a_model_of_images_that_answers_one_class_says_so(tmp_path: Path) -> Non
         made = fitted_of_images(tmp_path, 1.0, dark=16, network="mlp")
     check = made.certificate["model_check"]
     assert (check["draws"], check["answer"], check["constant"]) == (4096, "light", True)
+    assert "WARNING: The model answers 'light' to 4,096 of 4,096 inputs" in " ".join(repr(made).split())
     bundle = made.save(tmp_path / "bundle.zip")
     with zipfile.ZipFile(bundle) as archive:
         assert "**The model answers 'light' to 4,096 of 4,096 inputs" in archive.read("README.md").decode()

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from tests.core.plan.domain.ruled import document, number, words
 from tests.understudy.local.test_fitting import SMALL
 from understudy.cli import app
+from understudy.drafts.display import WIDTH
 from understudy.errors import HiddenByNoise
 from understudy.local import Fitted, fit, set_cap
 
@@ -68,7 +69,10 @@ def test_a_condition_on_a_hidden_class_warns_once(hidden: Fitted) -> None:
 
 
 def test_the_release_says_so_at_its_top_and_in_its_repr(hidden: Fitted, tmp_path: Path) -> None:
-    assert "hidden by noise: The noise hides '1'" in repr(hidden)
+    shown = repr(hidden)
+    assert "hidden by noise: The noise hides '1'" in shown
+    assert "., " not in shown, "each fact has lines of its own"
+    assert max(map(len, shown.splitlines())) <= WIDTH
     with zipfile.ZipFile(hidden.save(tmp_path / "bundle.zip")) as archive:
         lines = archive.read("README.md").decode().splitlines()
     assert lines[2].startswith("> The noise hides '1', the smallest class of the target.")

@@ -101,5 +101,6 @@ def test_a_classifier_predicts_in_the_type_of_the_target(tmp_path: Path, library
     assert fitted.predict(given).dtype.kind == "i"
     told = repr(fitted)
     assert "epsilon 8, delta 1e-05" in told
-    assert "target: died, classes: 0, 1" in told
+    assert "target: died\n" in told
+    assert "classes: 0, 1\n" in told
     assert "<td>linear, 20 noisy steps</td>" in fitted._repr_html_()

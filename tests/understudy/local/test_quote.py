@@ -200,7 +200,7 @@ def test_what_is_said_to_be_left_is_admitted(
         spend(found, tmp_path)
     found.set_params(delta=delta, epsilon=0.1).fit(rows_of(domain))
     ((epsilon, left),) = re.findall(
-        r"left for one more training: epsilon ([0-9.]+) at delta ([0-9.e-]+),", repr(found)
+        r"left for one more training: epsilon ([0-9.]+) at delta ([0-9.e-]+)\n", repr(found)
     )
     assert (float(left) == delta) is (delta == 1e-6)
     above = of(tmp_path, domain, epsilon=float(epsilon) + 2e-4, delta=float(left))

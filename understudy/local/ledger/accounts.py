@@ -26,7 +26,7 @@ from core.plan.quote import plan_charge
 from understudy.connection import default_data_folder
 from understudy.documents import Json
 from understudy.errors import Conflict, InputUnusable, VerificationFailed, refusal
-from understudy.local.html_tables import html_table
+from understudy.local.html_tables import html_table, text_table
 from understudy.local.ledger.file import OpenLedger, ledger_path, opened_ledger
 from understudy.local.ledger.remaining import left_for, left_in_words, require_room, spent_in_words
 from understudy.local.paths import AnyPath, path_of
@@ -65,7 +65,7 @@ class Account:
 
     def __repr__(self) -> str:
         """The spent and the remaining budget, by the ledger's rule."""
-        return f"Account({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+        return text_table("Account", self._facts())
 
     def _repr_html_(self) -> str:
         return html_table(("Account", ""), self._facts())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import numpy as np
@@ -20,7 +20,7 @@ from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import artefacts_of
 from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
 from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
-from core.artifacts.model_check import REMEDY
+from core.artifacts.model_check import REMEDY, ModelCheck
 from core.artifacts.model_readme import render_model_readme
 from core.artifacts.owners_ledgers import Place
 from core.clock import FixedClock, SystemClock
@@ -42,7 +42,8 @@ from models.model_check import check_model
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.software import software_of
 from understudy.documents import Json
-from understudy.local.html_tables import html_table
+from understudy.errors import InputUnusable
+from understudy.local.html_tables import html_table, text_table
 from understudy.local.ledger.accounts import answered, folder_of, pay, settle
 from understudy.local.ledger.file import ledger_path
 from understudy.local.paths import AnyPath, write_bundle
@@ -224,7 +225,7 @@ class FittedClassifier:
 
     def __repr__(self) -> str:
         """The guarantee, the privacy unit, the task and the classes."""
-        return f"FittedClassifier({', '.join(f'{name}: {value}' for name, value in self._facts())})"
+        return text_table("FittedClassifier", self._facts())
 
     def _repr_html_(self) -> str:
         return html_table(("FittedClassifier", ""), self._facts())
@@ -232,7 +233,15 @@ class FittedClassifier:
     def _facts(self) -> list[tuple[str, ...]]:
         stated = self.certificate
         promised, options = stated["privacy_parameters"], stated["plan"]["options"]
-        of_table = [] if isinstance(self.domain, ImageDomain) else [("target", str(self.domain.target))]
+        of_table: list[tuple[str, ...]] = []
+        if not isinstance(self.domain, ImageDomain):
+            read = len(self.domain.modelled) - 1
+            of_table = [
+                ("target", str(self.domain.target)),
+                ("predicted from", f"{read} column{'' if read == 1 else 's'}"),
+            ]
+        check = ModelCheck.of_certificate(stated)
+        warned = [("WARNING", check.detail)] if check is not None and check.constant else []
         return [
             ("guarantee", f"epsilon {promised['epsilon']:g}, delta {promised['delta']:g}"),
             ("protects", stated["privacy_unit"]["description"]),
@@ -240,7 +249,19 @@ class FittedClassifier:
             ("network", f"{options['network']}, {options['steps']} noisy steps"),
             *of_table,
             ("classes", listed_classes(self.domain)),
+            ("accuracy", _accuracy(stated["accuracy"])),
+            *warned,
         ]
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be pickled: a pickle would hold the private report on refused rows.
+
+        Raises:
+            InputUnusable: always.
+        """
+        raise InputUnusable(
+            "save() writes the bundle, which may be shared; this object also holds facts for the owner alone"
+        )
 
     def predict_proba(self, frame: object) -> npt.NDArray[np.float64]:
         """The probability of every class, (records, classes): one answer for each row of the frame, in order.
@@ -302,6 +323,14 @@ class FittedClassifier:
         without = (codes == UNKNOWN).any(axis=1)
         _warn_of_refused(features.refusals, without)
         return "codes", np.where(codes == UNKNOWN, 0, codes), without
+
+
+def _accuracy(measured: Json | None) -> str:
+    """The measured and charged accuracy, or how to order it."""
+    if measured is None:
+        return "not measured; options={'accuracy_share': 0.05} measures it for a part of the budget"
+    low, high = (f"{100 * measured[end]:.1f}" for end in ("low", "high"))
+    return f"{100 * measured['estimate']:.1f} % on held-out units, between {low} and {high} % for the noise"
 
 
 def _warn_of_refused(refusals: Mapping[str, int], without: npt.NDArray[np.bool_]) -> None:
