@@ -66,6 +66,7 @@ DEFAULT_DELTA = (
     "Default: one sixteenth of the delta of the dataset's cap. Where the grant has too little delta left for that: of what is left "
     "the share that the order asks of the grant's epsilon left."
 )
+DEFAULT_GRANT_DELTA = "Default: the share of the cap's delta that the epsilon is of the cap's epsilon. Under the default rule one job may use half of it."
 
 Document = Annotated[dict[str, JsonValue], AfterValidator(_plain_document)]
 """A JSON object that is validated by the module that owns its format."""

@@ -57,6 +57,15 @@ def delta_under_grant(
     return share / FEMTO if share <= remaining_femtos(grant, drawn) else usual
 
 
+def delta_of_request(cap: Cap, epsilon: float) -> float:
+    """Return the delta of a requested grant that names none: the share of the cap's that its epsilon is of the cap's.
+
+    Several grants then run out of delta no earlier than of epsilon. Under a tiny cap it is twice the smallest that can be promised.
+    """
+    share = cap.delta * min(1.0, epsilon / cap.epsilon)
+    return min(cap.delta, max(share, 2 * SMALLEST_DELTA))
+
+
 def job_delta(granted: float) -> float | None:
     """Return the delta of the job for which a grant with this delta is requested: the half that the basic filter of the default rule has.
 

@@ -12,6 +12,8 @@ from sqlalchemy.orm import Session
 from core.db.tables.budget_request import BudgetRequest
 from core.dp.errors import InvalidGuarantee
 from core.dp.guarantee import PrivacyGuarantee
+from core.dp.typical_job import delta_of_request
+from core.ledger import ledger_queries
 from core.ledger.errors import BudgetNotSet, PopulationFrozen
 from core.platform.access.enrolments import require_enrolled
 from core.platform.access.errors import PersonNotEnrolled, RecoveryHold
@@ -55,7 +57,12 @@ State = Annotated[RequestState | None, Query(description="Only requests in this 
     status_code=201,
     summary="File a budget request",
     responses=problems(
-        DatasetNotFound, errors.NotAMember, errors.RequestAlreadyOpen, PersonNotEnrolled, InvalidGuarantee
+        DatasetNotFound,
+        BudgetNotSet,
+        errors.NotAMember,
+        errors.RequestAlreadyOpen,
+        PersonNotEnrolled,
+        InvalidGuarantee,
     ),
 )
 def file_budget_request(
@@ -66,13 +73,14 @@ def file_budget_request(
     session: OpenSession,
 ) -> BudgetRequestView:
     """Request a sub-cap; the owner or an admin decides. At most one request may be open per analyst and dataset."""
-    datasets.visible(session, dataset_id, principal)
+    dataset = datasets.visible(session, dataset_id, principal)
     _require_person(session, context, principal, whose="caller")
+    delta = order.delta or _default_delta(session, dataset.population_id, order.epsilon)
     request = requests.file(
         session,
         dataset_id=dataset_id,
         requested_by=principal.id,
-        amounts=PrivacyGuarantee(epsilon=order.epsilon, delta=order.delta),
+        amounts=PrivacyGuarantee(epsilon=order.epsilon, delta=delta),
         purpose=order.purpose,
         open_days=context.settings.request_days,
         clock=context.clock,
@@ -246,6 +254,21 @@ def is_only_person(context: AppContext, principal: Principal) -> bool:
     is_provisioned = principal.has_key and principal.enrolment_id == principal.id
     all_roles = {Role.OWNER, Role.ANALYST, Role.ADMIN} <= principal.roles
     return context.settings.is_alone and principal.via is Via.SESSION and is_provisioned and all_roles
+
+
+def _default_delta(session: Session, population_id: UUID, epsilon: float) -> float:
+    """The delta of a request that names none.
+
+    Raises:
+        BudgetNotSet: no cap is set to derive one from.
+    """
+    cap = ledger_queries.cap_of(session, population_id)
+    if cap is None:
+        raise BudgetNotSet(
+            "No delta is given, and no budget is set to derive one from.",
+            remedy="Specify a delta, or ask an admin to set the dataset's budget.",
+        )
+    return delta_of_request(cap, epsilon)
 
 
 def _require_person(session: Session, context: AppContext, principal: Principal, *, whose: str) -> None:

@@ -12,7 +12,7 @@ from core.db.tables.grant import Grant
 from core.dp.guarantee import PrivacyGuarantee
 from core.platform.budget_requests.states import RequestState
 from service.grants.schemas import GrantView
-from service.wire import Delta, Epsilon, Moment, NextBefore, Prose
+from service.wire import DEFAULT_GRANT_DELTA, Delta, Epsilon, Moment, NextBefore, Prose
 
 
 class BudgetRequestOrder(BaseModel):
@@ -28,9 +28,7 @@ class BudgetRequestOrder(BaseModel):
     )
 
     epsilon: Epsilon = Field(description="Epsilon of the requested sub-cap.")
-    delta: Delta = Field(
-        description="Delta of the sub-cap. Under the default rule a job may use half of it: request twice the job's delta."
-    )
+    delta: Delta | None = Field(None, description=f"Delta of the sub-cap. {DEFAULT_GRANT_DELTA}")
     purpose: Prose = Field(
         description="The purpose, shown to the person who decides. Must not contain values from rows."
     )

@@ -123,34 +123,39 @@ def test_errors_are_drawn_on_a_scale_that_they_fit_on() -> None:
     assert _scale([{**one, "high": 1.4}]) == 1.0
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 0.25])
 @pytest.mark.parametrize("cap", [1e-6, 2e-5])
-def test_the_delta_that_a_request_suggests_is_enough_for_one_order(
-    world: World, sign_in: Callable[..., Visitor], cap: float
+def test_a_request_with_an_empty_delta_asks_for_the_share_of_its_epsilon(
+    world: World, sign_in: Callable[..., Visitor], cap: float, epsilon: float
 ) -> None:
-    """As `understudy publish` makes a budget: the grant has the cap's delta, and a job half of it."""
+    """It is enough for one order of all of its epsilon: of the default delta, or of half of the grant's."""
     dataset_id, analyst = world.declare(), sign_in("analyst")
 
-    def suggested() -> str:
+    def field() -> str:
         page = analyst.page(f"/datasets/{dataset_id}/people")
-        found = re.search(r'<input id="delta" name="delta" type="text" value="([^"]*)"', page)
+        found = re.search(r'<input id="delta" name="delta" type="text" value=""[^>]*>', page)
         assert found
-        return found[1]
+        return found[0]
 
-    assert suggested() == "", "no cap to derive it from"
+    assert " required" in field(), "no cap to derive it from"
     assert world.upload(dataset_id, CSV).status_code == 201
     terms = {"epsilon": 1.0, "delta": cap, "reason": "a test"}
     assert world.admin.put(f"/v1/datasets/{dataset_id}/budget", terms).status_code == 200
-    assert float(suggested()) == cap
+    assert " required" not in field()
     place = analyst.send(
-        f"/datasets/{dataset_id}/requests", epsilon="1", delta=suggested(), purpose="one"
+        f"/datasets/{dataset_id}/requests", epsilon=str(epsilon), delta="", purpose="one"
     ).headers["location"]
     request_id = place.partition("?")[0].rpartition("/")[2]
     path = f"/v1/budget-requests/{request_id}/approve"
     approved = world.owner.post(path, {"note": "fine"}, headers={"Idempotency-Key": str(uuid4())})
     assert approved.status_code == 200, approved.text
-    _, of_publish = smallest_budget(1.0, cap / 2)
-    assert of_publish == cap
-    for named, wanted in (({}, cap / 16), ({"delta": cap / 2}, cap / 2)):
-        quote = world.analyst.post("/v1/quotes", {"dataset_id": dataset_id, "epsilon": 1.0, **named}).json()
+    share = epsilon * cap
+    assert approved.json()["grant"]["delta"] == pytest.approx(share)
+    assert smallest_budget(epsilon, share / 2) == pytest.approx((epsilon, share)), (
+        "as `understudy publish` asks"
+    )
+    for named, wanted in (({}, min(cap / 16, share / 2)), ({"delta": share / 2}, share / 2)):
+        order = {"dataset_id": dataset_id, "epsilon": epsilon, **named}
+        quote = world.analyst.post("/v1/quotes", order).json()
         assert quote["fits"], quote
-        assert quote["guarantee"]["delta"] >= wanted * (1 - 1e-12)
+        assert quote["guarantee"]["delta"] >= wanted * (1 - 1e-9)

@@ -34,6 +34,23 @@ def filed(world: World, dataset_id: str, caller: Caller | None = None, **changes
     return str(answer.json()["id"])
 
 
+def test_a_request_without_a_delta_takes_the_share_of_the_cap_that_its_epsilon_is(world: World) -> None:
+    dataset_id = declared(world, epsilon=4.0)
+    path = f"/v1/datasets/{dataset_id}/budget-requests"
+    asked = {name: value for name, value in ASKED.items() if name != "delta"} | {"epsilon": 0.5}
+    found = world.analyst.post(path, asked)
+    assert found.status_code == 201, found.text
+    assert found.json()["delta"] == pytest.approx(1e-5 / 8)
+
+
+def test_a_request_without_a_delta_waits_for_a_cap(world: World) -> None:
+    dataset_id = world.declare()
+    asked = {name: value for name, value in ASKED.items() if name != "delta"}
+    refused = world.analyst.post(f"/v1/datasets/{dataset_id}/budget-requests", asked)
+    require_problem(refused, status=409, code="budget-not-set")
+    assert file(world, dataset_id).status_code == 201
+
+
 def approve(caller: Caller, request_id: str, *, key: str | None = None, **body: Any) -> Response:
     path = f"/v1/budget-requests/{request_id}/approve"
     return caller.post(path, body, headers={"Idempotency-Key": key or str(uuid4())})

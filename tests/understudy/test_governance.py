@@ -48,6 +48,10 @@ CALLS: list[Documented] = [
         "file_request", {"dataset_id": "d", "epsilon": 1.0, "delta": 2e-6, "purpose": "to learn"}, REQUEST,
         "POST", "/v1/datasets/d/budget-requests", {"epsilon": 1.0, "delta": 2e-6, "purpose": "to learn"},
     ),
+    (
+        "file_request", {"dataset_id": "d", "epsilon": 1.0, "purpose": "to learn"}, REQUEST,
+        "POST", "/v1/datasets/d/budget-requests", {"epsilon": 1.0, "purpose": "to learn"},
+    ),
     ("list_requests", {"state": "open"}, PAGE, "GET", "/v1/budget-requests?limit=200&state=open", None),
     ("read_request", {"request_id": "r"}, REQUEST, "GET", "/v1/budget-requests/r", None),
     (

@@ -67,15 +67,20 @@ def what_if(
 def request(
     dataset: DatasetId,
     epsilon: Epsilon,
-    delta: Delta,
+    delta: Annotated[
+        float | None,
+        delta_option(
+            "Delta of the budget. Default: the share of the cap's delta that epsilon is of the cap's."
+        ),
+    ] = None,
+    *,
     purpose: Annotated[str, typer.Option("--purpose", help="Purpose, for the person who decides.")],
     as_json: AsJson = False,
-    *,
     service: Service,
 ) -> None:
     """Request a part of a dataset's budget (analyst who is a member). An admin or the owner decides.
 
-    Under the default rule a job draws on half of the delta: request twice the job's delta.
+    Under the default rule one job draws on half of the delta: for a job of a larger delta request twice the job's.
     """
     with service.client("analyst") as client:
         filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)

@@ -33,10 +33,16 @@ class Governance:
         path = f"/v1/datasets/{dataset_id}/members/{principal_id}"
         return self._session.run(Call("DELETE", path, items(Member.from_json)))
 
-    def file_request(self, dataset_id: str, *, epsilon: float, delta: float, purpose: str) -> BudgetRequest:
-        """Ask for a part of a dataset's budget (analyst and member)."""
+    def file_request(
+        self, dataset_id: str, *, epsilon: float, delta: float | None = None, purpose: str
+    ) -> BudgetRequest:
+        """Ask for a part of a dataset's budget (analyst and member).
+
+        Args:
+            delta: default: the share of the cap's delta that epsilon is of the cap's epsilon.
+        """
         path = f"/v1/datasets/{dataset_id}/budget-requests"
-        body = {"epsilon": epsilon, "delta": delta, "purpose": purpose}
+        body = given({"epsilon": epsilon, "delta": delta, "purpose": purpose})
         return self._session.run(Call("POST", path, BudgetRequest.from_json, body=body))
 
     def list_requests(self, *, state: str | None = None) -> tuple[BudgetRequest, ...]:

@@ -151,10 +151,13 @@ class DummyService:
 
     def file_request(self, dataset_id: str, body: Json) -> Json:
         """File a budget request."""
+        population = _found(self._datasets, dataset_id, "dataset")["population_id"]
+        cap: Json = self._caps.get(population) or {"epsilon": body["epsilon"], "delta": 0.0}
+        share = cap["delta"] * min(1.0, body["epsilon"] / cap["epsilon"])
         made = {
             "id": str(uuid.uuid4()), "dataset_id": dataset_id, "requested_by": ME, "state": "open", "note": None,
-            "population_id": _found(self._datasets, dataset_id, "dataset")["population_id"], "grant": None,
-            "epsilon": body["epsilon"], "delta": body["delta"], "purpose": body["purpose"], "decided_by": None,
+            "population_id": population, "grant": None,
+            "epsilon": body["epsilon"], "delta": body.get("delta", share), "purpose": body["purpose"], "decided_by": None,
             "created_at": LONG_AGO, "decided_at": None, "expires_at": FAR_AWAY, "dummy": True,
         }  # fmt: skip
         self._requests[made["id"]] = made

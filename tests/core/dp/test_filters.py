@@ -10,7 +10,7 @@ from core.dp.filters import AdmissionRule, Cap, Room, admit, rdp_capacity
 from core.dp.gaussian import largest_mu
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.remaining import remaining_epsilon
-from core.dp.typical_job import delta_under_grant, typical_charge
+from core.dp.typical_job import delta_of_request, delta_under_grant, typical_charge
 from tests.core.dp.builders import gaussian
 from tests.core.dp.test_charge import charges
 
@@ -199,3 +199,24 @@ def test_a_default_delta_fits_whatever_epsilon_is_left_of_a_grant(granted: float
         if granted >= 1e-9:
             assert fits, "delta does not run out before epsilon"
         spent += [charge] if fits else []
+
+
+@pytest.mark.parametrize("shares", [[1.0], [0.5, 0.25, 0.25], [0.1] * 10, [0.7, 0.299, 0.001]])
+def test_grants_of_a_default_delta_can_all_be_spent_to_their_last_epsilon(shares: list[float]):
+    budget = cap(4.0)
+    spent: list[Charge] = []
+    for share in shares:
+        epsilon = round(4.0 * share, 9)
+        grant = cap(epsilon, delta_of_request(budget, epsilon))
+        assert grant.delta == pytest.approx(budget.delta * share)
+        delta = delta_under_grant(budget, grant, [], epsilon=epsilon, thresholds=True)
+        charge = typical_charge(epsilon, delta, thresholds=True)
+        assert admit(grant, [charge]).admitted
+        assert admit(budget, [*spent, charge]).admitted, "the grants together fit the cap"
+        spent.append(charge)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 900.0])
+def test_a_default_delta_of_a_grant_lies_between_what_can_be_promised_and_the_cap(epsilon: float):
+    assert 2e-12 <= delta_of_request(cap(4.0), epsilon) <= 1e-5
+    assert delta_of_request(cap(4.0, 1e-12), epsilon) == 1e-12
