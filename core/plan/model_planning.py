@@ -6,7 +6,7 @@ the rows of a job.
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -23,7 +23,7 @@ from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidSpec
 from core.plan.federation import Federation
-from core.plan.learning import learning_of
+from core.plan.learning import LearningRelease, learning_of
 from core.plan.model_options import ModelOptions, ModelRequest
 from core.plan.model_plan import HELD_OUT, ModelPlan
 from core.plan.options import explain
@@ -65,6 +65,7 @@ TABLE_NORM: Final = 1.0
 """Few gradients are clipped, so that a class of few units has its weight."""
 SIGNAL_OF_STEP: Final = 32.0
 """Units times epsilon for each step at a learning rate of one. Where there is less signal, weights move less far, which keeps out noise."""
+_MOST_NAMED: Final = 3
 FEWEST_STEPS: Final = 8
 MOST_TABLE_RATE: Final = 3.0
 """Largest learning rate; where there is signal for a larger one, images' rules hold. Descent with momentum .9 diverges from 3.8 on."""
@@ -145,8 +146,9 @@ class ModelFacts:
             if all(one.learns == "records" for one in learnt):
                 raise BoundNeedsAnchor
             raise InvalidSpec(
-                "the domain leaves bounds, bins or categories to be learnt, and a classifier needs declared ones",
-                remedy="declare them, or a new version of the dataset that takes over what a release has learnt",
+                f"the domain leaves {_named(domain, learnt)} to be learnt, and a classifier needs declared ones",
+                remedy="declare them: the domain of a release (domain.json in its bundle, in Python `fitted_.domain`) has what its training learnt, and"
+                ' a new version of the dataset may take it over; leave "records" out of the unit\'s column',
             )
         classes = domain.cardinalities[domain.target_index]
         if classes < 2:  # noqa: PLR2004 - one class needs no classifier
@@ -159,6 +161,16 @@ class ModelFacts:
             declared_size=declared_size,
             epsilon=epsilon,
         )
+
+
+def _named(domain: TableDomain, learnt: Sequence[LearningRelease]) -> str:
+    """What is learnt, by column."""
+    of_columns = [
+        f"{one.learns} of '{domain.modelled[one.column].name}'" for one in learnt if one.column is not None
+    ]
+    more = [f"{len(of_columns) - _MOST_NAMED} more"] if len(of_columns) > _MOST_NAMED else []
+    records = ["the records of a unit that count"] if len(learnt) > len(of_columns) else []
+    return " and ".join([", ".join(of_columns[:_MOST_NAMED]), *more, *records])
 
 
 def steps_by_rule(epsilon: float) -> int:

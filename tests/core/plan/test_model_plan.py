@@ -197,6 +197,26 @@ def test_a_table_without_a_target_and_a_bound_on_records_are_refused() -> None:
         plan_of(learnt)
 
 
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ({}, "bins of 'dose' to be"),
+        ({"records": "learn"}, "bins of 'dose' and the records of a unit that count to be"),
+    ],
+)
+def test_a_table_whose_bins_are_learnt_is_refused_with_the_columns_and_what_to_do(
+    unit: dict[str, str], said: str
+) -> None:
+    dose = {"name": "dose", "kind": "numeric", "type": "integer", "lower": 0, "upper": 900, "bins": "learn"}
+    learnt = TableDomain.from_json(TABLE.to_json() | {
+        "privacy_unit": "person",
+        "columns": [*TABLE.to_json()["columns"], dose, {"name": "person", "kind": "unit", **unit}],
+    })  # fmt: skip
+    with pytest.raises(InvalidSpec, match=f"leaves {said} learnt") as refused:
+        plan_of(learnt)
+    assert "domain.json in its bundle" in refused.value.remedy
+
+
 def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:
     plan = plan_of(accuracy_share=0.25, features="plain", size=10_000)
     quote = make_model_quote(plan, None, [], domain=IMAGES)
