@@ -9,7 +9,7 @@ In reading order, each file after those that it imports:
 * `visit`: the person behind a request, and the operations that a page calls.
 * `rendering`: templates.
 * `long_lists`: long answers, a page at a time.
-* `entrance`: signing in with a key, and out.
+* `sign_in_pages`: signing in with a key, and out.
 * `link_pages`: signing in with a link.
 * `provider_pages`: signing in with an account.
 * `error_pages`: errors as pages.

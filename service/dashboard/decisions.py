@@ -131,8 +131,10 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
     outlook = None
     budget = visit.find(read_budget, dataset_id=asked.dataset_id)
     delta = job_delta(asked.delta)
-    looks = asked.state is RequestState.OPEN and budget is not None and budget.cap and visit.may(ask_what_if)
-    if looks and delta is not None:
+    compares = (
+        asked.state is RequestState.OPEN and budget is not None and budget.cap and visit.may(ask_what_if)
+    )
+    if compares and delta is not None:
         thought = WhatIf(epsilon=asked.epsilon, delta=delta, grant_id=None)
         outlook = visit.ask(ask_what_if, dataset_id=asked.dataset_id, order=thought)
     dataset = visit.ask(read_dataset, dataset_id=asked.dataset_id)

@@ -292,7 +292,7 @@ def _entered(visit: Visit, refusal: InvalidInput | None) -> Response:
 
 
 def _is_domain(text: str) -> bool:
-    """Whether a text is an object with the keys of a domain, as the page's script looks at it (declare.js)."""
+    """Whether a text is an object with the keys of a domain, by the same test as the page's script (declare.js)."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

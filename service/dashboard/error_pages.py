@@ -17,8 +17,8 @@ from starlette.types import Scope
 
 from core.errors import UnderstudyError
 from service.auth.cookie import SAFE_METHODS, presented_cookie
-from service.dashboard.entrance import HOME, own_path, way_in
 from service.dashboard.rendering import open_page, page, sent_on
+from service.dashboard.sign_in_pages import HOME, own_path, way_in
 from service.dashboard.visit import begin_visit, visit_begun
 from service.dependencies import context_of
 from service.problem import document_of, response_to

@@ -13,10 +13,10 @@ from core.platform.access.errors import LinkRefused, LoginThrottled
 from core.platform.access.keys import parse_link_token
 from service.auth.cookie import require_proof_of_origin, set_cookie
 from service.context import AppContext
-from service.dashboard.entrance import HOME, form_page
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import read_form
 from service.dashboard.rendering import sent_on
+from service.dashboard.sign_in_pages import HOME, form_page
 from service.dependencies import InjectedContext
 from service.principals.session_endpoints import begin_attempt, open_session
 

@@ -8,7 +8,6 @@ from service.dashboard import (
     decisions,
     declaring_pages,
     documentation,
-    entrance,
     federation_pages,
     grant_pages,
     job_pages,
@@ -21,6 +20,7 @@ from service.dashboard import (
     plain_upload,
     provider_pages,
     release_pages,
+    sign_in_pages,
     system_pages,
     utility_report_pages,
 )
@@ -29,7 +29,7 @@ from service.dashboard.release_pictures import PictureCache
 
 GROUPS = (
     assets,
-    entrance,
+    sign_in_pages,
     link_pages,
     provider_pages,
     overview,

@@ -10,11 +10,11 @@ from fastapi.security import HTTPAuthorizationCredentials
 from core.platform.access.errors import EnrolmentRefused, KeyRefused, LoginThrottled, TokenRefused
 from core.platform.access.roles import Role
 from service.auth.cookie import require_proof_of_origin
-from service.dashboard.entrance import form_page
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
 from service.dashboard.long_lists import From, part_of
 from service.dashboard.rendering import open_page, page, sent_on
+from service.dashboard.sign_in_pages import form_page
 from service.dashboard.visit import CurrentVisit
 from service.dependencies import InjectedContext
 from service.principals.enrolment_endpoints import accept_enrolment, cancel_enrolment, list_enrolments

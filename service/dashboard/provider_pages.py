@@ -17,8 +17,8 @@ from core.platform.settings import CALLBACK_PATH
 from service.auth.cookie import clear_attempt, presented_attempt, set_attempt, set_cookie
 from service.auth.provider_sign_in import LIFETIME_SECONDS, Answer, ProviderSignIn
 from service.context import AppContext
-from service.dashboard.entrance import HOME, Next, own_path, sign_in_page
 from service.dashboard.rendering import open_page, sent_on
+from service.dashboard.sign_in_pages import HOME, Next, own_path, sign_in_page
 from service.dependencies import InjectedContext
 from service.principals.session_endpoints import begin_attempt, open_session
 

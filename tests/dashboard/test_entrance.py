@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 
-from service.dashboard.entrance import HOME, own_path, way_in
+from service.dashboard.sign_in_pages import HOME, own_path, way_in
 from tests.dashboard.visitor import BROWSER, ORIGIN, Visitor, enter, require_page
 from tests.service.world import World
 

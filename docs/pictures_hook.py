@@ -19,7 +19,7 @@ _ALTERNATIVES = (
 _TAKEN = Path(__file__).parent / "screenshots"
 
 
-def on_page_content(html: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder tells, of which nothing is needed
+def on_page_content(html: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder passes, of which nothing is needed
     """Give every screenshot its alternatives."""
     return _SHOT.sub(_picture, html)
 

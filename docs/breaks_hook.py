@@ -11,7 +11,7 @@ _NO_TEXT = re.compile(r"(<(pre|script|style)\b.*?</\2>|<[^>]*>)", re.DOTALL)
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
-def on_page_content(html: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder tells, of which nothing is needed
+def on_page_content(html: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder passes, of which nothing is needed
     """Mark where text may break, and where not. What is copied from the page is the same."""
     return _with_whole_options(_CELL.sub(lambda cell: _CODE.sub(_breakable, cell[0]), html))
 

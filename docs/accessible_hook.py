@@ -10,12 +10,12 @@ _SECTION = re.compile(
 )
 
 
-def on_post_template(output_content: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder tells, of which nothing is needed
+def on_post_template(output_content: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder passes, of which nothing is needed
     """Name the same on the page of a wrong address, which is no page to the builder."""
     return on_post_page(output_content)
 
 
-def on_post_page(output: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder tells, of which nothing is needed
+def on_post_page(output: str, **_facts: Any) -> str:  # noqa: ANN401 - what the builder passes, of which nothing is needed
     """Name the search dialog and the list of each section's pages.
 
     The theme names a list by a label that it hides, so all lists have the same empty name.
